@@ -75,6 +75,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
+	proxy/intercept/refusals.c proxy/intercept/refusals.h \
+	proxy/intercept/rules.c proxy/intercept/rules.h \
 	proxy/disk/disk.c proxy/disk/disk.h \
 	proxy/disk/disk_body.c proxy/disk/disk_body.h \
 	proxy/disk/admission_filter.c proxy/disk/admission_filter.h \

@@ -30,6 +30,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
 	tests/unit/proxy/test_icap_tag.c \
+	tests/unit/proxy/test_intercept_rules.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
 	tests/unit/proxy/test_name.c \
@@ -39,6 +40,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_purge.c \
 	tests/unit/proxy/test_range.c \
 	tests/unit/proxy/test_reach.c \
+	tests/unit/proxy/test_refusals.c \
 	tests/unit/proxy/test_rules.c \
 	tests/unit/proxy/test_settings.c \
 	tests/unit/proxy/test_settings_errors.c \

@@ -38,6 +38,8 @@ Suite *freshness_suite(void);
 Suite *http1_ends_suite(void);
 Suite *http1_replies_suite(void);
 Suite *http1_requests_suite(void);
+Suite *intercept_rules_suite(void);
+Suite *refusals_suite(void);
 Suite *range_suite(void);
 Suite *reach_suite(void);
 Suite *vary_suite(void);

@@ -115,6 +115,8 @@ int main(void) {
     srunner_add_suite(runner, http1_replies_suite());
     srunner_add_suite(runner, http1_ends_suite());
     srunner_add_suite(runner, range_suite());
+    srunner_add_suite(runner, intercept_rules_suite());
+    srunner_add_suite(runner, refusals_suite());
     srunner_add_suite(runner, reach_suite());
     srunner_add_suite(runner, vary_suite());
     srunner_add_suite(runner, wire_suite());
