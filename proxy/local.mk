@@ -141,12 +141,17 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/tls/algorithm.c proxy/tls/algorithm.h \
 	proxy/tls/bio.c proxy/tls/bio.h \
+	proxy/tls/certificate.c proxy/tls/certificate.h \
+	proxy/tls/certificate_files.c proxy/tls/certificate_files.h \
+	proxy/tls/certificate_set.c proxy/tls/certificate_set.h \
 	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
 	proxy/tls/client.c proxy/tls/client.h \
 	proxy/tls/client_hello.c proxy/tls/client_hello.h \
 	proxy/tls/context.c proxy/tls/context.h \
 	proxy/tls/facts.c proxy/tls/facts.h \
 	proxy/tls/server.c proxy/tls/server.h \
+	proxy/tls/pem_file.c proxy/tls/pem_file.h \
+	proxy/tls/ticket_keys.c proxy/tls/ticket_keys.h \
 	proxy/tls/stream.c proxy/tls/stream.h \
 	proxy/tls/trust.h proxy/tls/trust_digest.c \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \

@@ -60,3 +60,11 @@ int64_t certificate_text_expiry(const X509 *certificate) {
 int64_t certificate_text_beginning(const X509 *certificate) {
     return certificate_text_seconds(X509_get0_notBefore(certificate));
 }
+
+void certificate_text_date(int64_t when, char text[CERTIFICATE_TEXT_DATE]) {
+    struct tm broken;
+    time_t seconds = (time_t)when;
+    if (gmtime_r(&seconds, &broken) == NULL ||
+        strftime(text, CERTIFICATE_TEXT_DATE, "%Y-%m-%d", &broken) == 0)
+        text[0] = '\0';
+}

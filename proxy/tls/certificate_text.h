@@ -28,5 +28,8 @@ void certificate_text_fingerprint(const X509 *certificate, char text[CERTIFICATE
  * time. */
 int64_t certificate_text_expiry(const X509 *certificate);
 int64_t certificate_text_beginning(const X509 *certificate);
+/* Writes the day of such a time, in UTC: "2026-11-22". */
+enum { CERTIFICATE_TEXT_DATE = 32 };
+void certificate_text_date(int64_t when, char text[CERTIFICATE_TEXT_DATE]);
 
 #endif

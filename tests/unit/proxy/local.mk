@@ -7,6 +7,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/http_call.c \
 	proxy/ctl/show.c \
 	tests/unit/guard.c tests/unit/guard.h \
+	tests/unit/proxy/certificate_lab.c tests/unit/proxy/certificate_lab.h \
 	tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h \
 	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
 	tests/unit/proxy/suites.h \
@@ -14,6 +15,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_address.c \
 	tests/unit/proxy/test_admin.c \
 	tests/unit/proxy/test_client_hello.c \
+	tests/unit/proxy/test_certificate_set.c \
 	tests/unit/proxy/test_connection.c \
 	tests/unit/proxy/test_control.c \
 	tests/unit/proxy/test_ctl.c \
@@ -45,6 +47,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_settings.c \
 	tests/unit/proxy/test_settings_errors.c \
 	tests/unit/proxy/test_store.c \
+	tests/unit/proxy/test_ticket_keys.c \
 	tests/unit/proxy/test_transaction.c \
 	tests/unit/proxy/test_url_class.c \
 	tests/unit/proxy/test_vary.c \

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-#include <dirent.h>
+#include <ftw.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,18 +73,15 @@ Suite *suite_of(const char *noun, const TTest *const *tests, size_t count) {
     return suite;
 }
 
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk) {
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
 static void remove_scratch(void) {
-    DIR *directory = opendir(scratch_directory);
-    struct dirent *entry;
-    char path[512];
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        snprintf(path, sizeof path, "%s/%s", scratch_directory, entry->d_name);
-        if (entry->d_name[0] != '.')
-            unlink(path);
-    }
-    if (directory != NULL)
-        closedir(directory);
-    rmdir(scratch_directory);
+    nftw(scratch_directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 int main(void) {
@@ -107,6 +104,7 @@ int main(void) {
     srunner_add_suite(runner, name_suite());
     srunner_add_suite(runner, purge_suite());
     srunner_add_suite(runner, disk_suite());
+    srunner_add_suite(runner, certificate_set_suite());
     srunner_add_suite(runner, client_hello_suite());
     srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
@@ -118,6 +116,7 @@ int main(void) {
     srunner_add_suite(runner, intercept_rules_suite());
     srunner_add_suite(runner, refusals_suite());
     srunner_add_suite(runner, reach_suite());
+    srunner_add_suite(runner, ticket_keys_suite());
     srunner_add_suite(runner, vary_suite());
     srunner_add_suite(runner, wire_suite());
     srunner_add_suite(runner, exchange_suite());
