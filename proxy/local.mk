@@ -153,7 +153,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/pem_file.c proxy/tls/pem_file.h \
 	proxy/tls/ticket_keys.c proxy/tls/ticket_keys.h \
 	proxy/tls/stream.c proxy/tls/stream.h \
-	proxy/tls/trust.h proxy/tls/trust_digest.c \
+	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_digest.c \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \

@@ -64,7 +64,7 @@ static void icap_adapter_check(const struct icap_service_settings *settings,
         client = icap_endpoint_make_tls(settings, &settings->endpoints[i]);
     if (client != NULL && tls_client_error(client)[0] != '\0')
         findings_add(findings, "icap_service %s: %s", settings->name, tls_client_error(client));
-    tls_client_free(&client);
+    tls_client_release(&client);
 }
 
 /* The service, of one worker. */

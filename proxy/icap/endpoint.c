@@ -96,7 +96,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     timer_cancel(&loop->timers, &endpoint->look_timer);
     icap_lost_connections_end(&endpoint->lost_connections);
     pool_free(&endpoint->pool);
-    tls_client_free(&endpoint->tls);
+    tls_client_release(&endpoint->tls);
     free(endpoint->head);
     FREE_OBJ(endpoint);
 }

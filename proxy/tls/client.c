@@ -1,21 +1,29 @@
 #include "tls/client.h"
 
 #include "base/assert.h"
-#include "tls/context.h"
+#include "base/clocks.h"
 
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+/* SESSIONS: those kept for connections that begin at the same time. SESSION_MOST, in milliseconds:
+ * a session does not prove for longer that the server has the key of a good certificate. */
+enum { SESSIONS = 4, SESSION_MOST = 3600 * 1000, PROTOCOL_MOST = 32 };
 
 struct tls_client {
     unsigned magic;
 #define TLS_CLIENT_MAGIC 0x715c11e0u
-    SSL_CTX *context; /* NULL: it could not be made; error says why */
-    SSL_SESSION *session;
-    bool shows; /* we show a certificate to the server */
+    unsigned references;
+    struct tls_trust *trust;
+    SSL_SESSION *sessions[SESSIONS]; /* the newest is the last */
+    unsigned session_count;
+    uint64_t verified_at;                  /* of the last whole handshake */
+    unsigned char protocol[PROTOCOL_MOST]; /* its length, and the name (RFC 7301 §3.1) */
     char *host;
     char error[TLS_ERROR_MAX];
 };
@@ -35,89 +43,101 @@ static const char *reason(void) {
     return text != NULL ? text : "unknown error";
 }
 
-/* Keeps the newest session for the next handshake. TLS 1.3 servers send several. */
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+static int client_index; /* of the client in the data of an SSL */
+
+static void make_index(void) {
+    client_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    ASSERT(client_index >= 0);
+}
+
+static void forget_sessions(struct tls_client *client) {
+    while (client->session_count > 0)
+        SSL_SESSION_free(client->sessions[--client->session_count]);
+}
+
+static void drop_session(struct tls_client *client, unsigned at) {
+    SSL_SESSION_free(client->sessions[at]);
+    client->session_count--;
+    memmove(&client->sessions[at], &client->sessions[at + 1],
+            (client->session_count - at) * sizeof client->sessions[0]);
+}
+
+static bool is_for_one_use(SSL_SESSION *session) {
+    return SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION;
+}
+
+/* A session of TLS 1.2 resumes any number of connections, so one is enough. */
 static int on_session(SSL *ssl, SSL_SESSION *session) {
     struct tls_client *client;
-    CAST_OBJ(client, SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)), TLS_CLIENT_MAGIC);
-    SSL_SESSION_free(client->session);
-    client->session = session;
+    CAST_OBJ(client, SSL_get_ex_data(ssl, client_index), TLS_CLIENT_MAGIC);
+    if (SSL_session_reused(ssl) != 1)
+        client->verified_at = clocks_milliseconds(CLOCK_MONOTONIC);
+    if (!is_for_one_use(session))
+        forget_sessions(client);
+    if (client->session_count == SESSIONS)
+        drop_session(client, 0);
+    client->sessions[client->session_count++] = session;
     return 1;
 }
 
-static bool trust(struct tls_client *client, const struct tls_trust_settings *settings) {
-    SSL_CTX_set_verify(client->context, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
-    if (!settings->verify)
-        return true;
-    if (settings->ca_file == NULL)
-        return SSL_CTX_set_default_verify_paths(client->context) == 1;
-    if (SSL_CTX_load_verify_locations(client->context, settings->ca_file, NULL) == 1)
-        return true;
-    words(client->error, "ca_file %s can't be used (%s): it must hold certificates in PEM",
-          settings->ca_file, reason());
-    return false;
+/* A ticket of TLS 1.3 is used once, so that nobody on the way can see that two connections come
+ * from the same client (RFC 8446 Appendix C.4). */
+static void tls_client_resume(struct tls_client *client, SSL *ssl) {
+    if (clocks_milliseconds(CLOCK_MONOTONIC) - client->verified_at > SESSION_MOST)
+        forget_sessions(client);
+    if (client->session_count == 0)
+        return;
+    SSL_SESSION *newest = client->sessions[client->session_count - 1];
+    SSL_set_session(ssl, newest);
+    if (is_for_one_use(newest))
+        drop_session(client, client->session_count - 1);
 }
 
-static bool tls_show(struct tls_client *client, const struct tls_trust_settings *settings) {
-    if (settings->certificate == NULL)
-        return true;
-    if (SSL_CTX_use_certificate_chain_file(client->context, settings->certificate) != 1) {
-        words(client->error, "certificate %s can't be used (%s): it must hold a certificate in PEM",
-              settings->certificate, reason());
-        return false;
-    }
-    if (SSL_CTX_use_PrivateKey_file(client->context, settings->certificate_key, SSL_FILETYPE_PEM) ==
-            1 &&
-        SSL_CTX_check_private_key(client->context) == 1)
-        return true;
-    words(client->error,
-          "certificate_key %s can't be used (%s): it must hold the key of %s in PEM, without "
-          "a password",
-          settings->certificate_key, reason(), settings->certificate);
-    return false;
-}
-
-/* This is not called when we show a certificate. A server that asks for a certificate and has set
- * no session id context, such as c-icap, refuses to resume sessions
- * (SSL_CTX_set_session_id_context(3)). */
-static void tls_resume(SSL_CTX *context) {
+void tls_client_prepare(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
     SSL_CTX_sess_set_new_cb(context, on_session);
 }
 
-static void tls_set_up(struct tls_client *client) {
-    SSL_CTX_set_app_data(client->context, client);
-    if (!client->shows)
-        tls_resume(client->context);
-}
-
-struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host) {
+struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocol) {
     struct tls_client *client;
+    size_t length = protocol != NULL ? strlen(protocol) : 0;
+    ASSERT(length < PROTOCOL_MOST);
+    pthread_once(&index_once, make_index);
     ALLOC_OBJ(client, TLS_CLIENT_MAGIC);
+    client->references = 1;
+    client->trust = tls_trust_take(trust);
     client->host = slice_dup(host);
-    client->shows = settings->certificate != NULL;
-    ERR_clear_error();
-    client->context = tls_context_new(TLS_client_method());
-    if (client->context == NULL) {
-        words(client->error, "TLS can't be started: out of memory");
-        return client;
-    }
-    tls_set_up(client);
-    if (!trust(client, settings) || !tls_show(client, settings)) {
-        SSL_CTX_free(client->context);
-        client->context = NULL;
-    }
+    client->protocol[0] = (unsigned char)length;
+    memcpy(client->protocol + 1, protocol != NULL ? protocol : "", length);
+    tls_client_note_error(client, tls_trust_error(trust));
     return client;
 }
 
-void tls_client_free(struct tls_client **clientp) {
+struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host) {
+    struct tls_trust *trust = tls_trust_new(settings);
+    struct tls_client *client = tls_client_of(trust, host, NULL);
+    tls_trust_release(&trust);
+    return client;
+}
+
+struct tls_client *tls_client_take(struct tls_client *client) {
+    CHECK_OBJ(client, TLS_CLIENT_MAGIC);
+    client->references++;
+    return client;
+}
+
+void tls_client_release(struct tls_client **clientp) {
     struct tls_client *client = *clientp;
     *clientp = NULL;
     if (client == NULL)
         return;
     CHECK_OBJ(client, TLS_CLIENT_MAGIC);
-    SSL_SESSION_free(client->session);
-    SSL_CTX_free(client->context);
+    if (--client->references > 0)
+        return;
+    forget_sessions(client);
+    tls_trust_release(&client->trust);
     free(client->host);
     FREE_OBJ(client);
 }
@@ -135,19 +155,26 @@ static bool name_host(SSL *ssl, const char *host) {
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
+/* A server that speaks several protocols then knows which one comes (RFC 9325 §3.7). */
+static bool name_protocol(const struct tls_client *client, SSL *ssl) {
+    return client->protocol[0] == 0 ||
+           SSL_set_alpn_protos(ssl, client->protocol, client->protocol[0] + 1u) == 0;
+}
+
 SSL *tls_client_open(struct tls_client *client) {
     CHECK_OBJ(client, TLS_CLIENT_MAGIC);
-    if (client->context == NULL)
+    SSL_CTX *context = tls_trust_context(client->trust);
+    SSL *ssl = context != NULL ? SSL_new(context) : NULL;
+    if (context == NULL)
         return NULL;
-    SSL *ssl = SSL_new(client->context);
-    if (ssl == NULL || !name_host(ssl, client->host)) {
+    if (ssl == NULL || SSL_set_ex_data(ssl, client_index, client) != 1 ||
+        !name_host(ssl, client->host) || !name_protocol(client, ssl)) {
         SSL_free(ssl);
-        words(client->error, "TLS can't be started: out of memory");
+        tls_client_note_error(client, "TLS can't be started: out of memory");
         return NULL;
     }
     SSL_set_connect_state(ssl);
-    if (client->session != NULL)
-        SSL_set_session(ssl, client->session);
+    tls_client_resume(client, ssl);
     return ssl;
 }
 
@@ -188,10 +215,10 @@ static bool tell_of_ours(const struct tls_client *client, int code, char text[TL
         words(text, "it demands a certificate: set certificate and certificate_key");
         return true;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2 has no more exact alert */
-        if (!client->shows)
+        if (!tls_trust_shows(client->trust))
             words(text, "it refuses the TLS handshake: if it demands a certificate, set "
                         "certificate and certificate_key");
-        return !client->shows;
+        return !tls_trust_shows(client->trust);
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
@@ -203,7 +230,7 @@ static bool tell_of_ours(const struct tls_client *client, int code, char text[TL
               "it does not accept our certificate (%s): check certificate, and the authority "
               "that the server trusts (c-icap: cafile and client_ca)",
               reason());
-        return client->shows;
+        return tls_trust_shows(client->trust);
     default: return false;
     }
 }

@@ -2,16 +2,15 @@
  * TLS to servers: what the streams to one server share. ICAP services with TLS make clients;
  * connections and dials use the streams.
  *
- *     struct tls_trust_settings trust = {.ca_file = "/etc/ssl/our.pem", .verify = true};
- *     struct tls_client *client = tls_client_new(&trust, SLICE("icap.example.com"));
+ *     struct tls_client *client = tls_client_of(trust, SLICE("www.example.com"), "http/1.1");
  *     dial_start(&dial, net, &(struct dial_target){..., .tls = client}, &waiter->task);
- *     tls_client_free(&client);                       when none of its streams is left
+ *     tls_client_release(&client);                    each of its streams counts it too
  *
- * A client holds the trusted certificates, the certificate that we show, and the session that the
- * next handshake resumes. A client that shows a certificate resumes no session. The version is
- * TLS 1.2 or later, without renegotiation. The server's certificate must be for the host's name,
- * which is also sent to the server (SNI), or for its address. tls_client_new always returns a
- * client; an error in its settings makes the first handshake fail.
+ * A client holds the name of the server, its trust (tls/trust.h), which it may share with other
+ * clients, and the sessions that the next handshakes resume. A client that shows a certificate
+ * resumes no session, and no session is resumed later than an hour after a whole handshake. The
+ * server's certificate must be for the host's name, which is also sent to the server (SNI), or for
+ * its address. A client is always made; an error in its trust makes the handshakes fail.
  *
  * Threads: a client and its streams belong to one thread.
  */
@@ -28,12 +27,18 @@ enum { TLS_ERROR_MAX = 400 };
 
 struct tls_client;
 
+/* `protocol` is what is to be spoken (RFC 7301); NULL: the server is not told. */
+struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocol);
+/* With a trust of its own. */
 struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host);
-void tls_client_free(struct tls_client **clientp);
+struct tls_client *tls_client_take(struct tls_client *client);
+void tls_client_release(struct tls_client **clientp);
 /* A sentence that says why the last failure happened and what to do. It lives as long as the
  * client. */
 const char *tls_client_error(const struct tls_client *client);
 
+/* For trusts: makes the SSLs of the context give their sessions to their clients. */
+void tls_client_prepare(SSL_CTX *context);
 /* For streams: a new SSL to the server. NULL: see tls_client_error. */
 SSL *tls_client_open(struct tls_client *client);
 /* For streams: writes why OpenSSL's last operation failed, and what to do. False: it is nothing that

@@ -62,7 +62,7 @@ struct tls_stream *tls_stream_connect(struct tls_client *client, int fd) {
     SSL *ssl = tls_client_open(client);
     struct tls_stream *stream = ssl != NULL ? tls_stream_new(ssl, fd, SLICE("")) : NULL;
     if (stream != NULL)
-        stream->client = client;
+        stream->client = tls_client_take(client);
     return stream;
 }
 
@@ -92,6 +92,7 @@ void tls_stream_free(struct tls_stream **streamp) {
     SSL_free(stream->ssl);
     tls_bio_release(&stream->bio);
     tls_server_release(&stream->server);
+    tls_client_release(&stream->client);
     tls_facts_free(&stream->facts);
     free(stream->error);
     FREE_OBJ(stream);

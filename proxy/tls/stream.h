@@ -45,8 +45,8 @@ enum {
     TLS_IDLE_MESSAGES = 64,
 };
 
-/* NULL: tls_client_error, tls_server_error say why. The stream counts as a user of the server; the
- * client must outlive it. */
+/* NULL: tls_client_error, tls_server_error say why. The stream counts as a user of the client or
+ * server. */
 struct tls_stream *tls_stream_connect(struct tls_client *client, int fd);
 /* `replay`: bytes that were read from the socket before; they are copied. */
 struct tls_stream *tls_stream_accept(struct tls_server *server, int fd, struct slice replay);

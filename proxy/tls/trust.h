@@ -1,21 +1,30 @@
 /*
- * Whom a TLS client trusts, and what it shows of itself: the options of one place of the
- * configuration (the section "origin", an "origins" group, an ICAP service).
+ * Whom TLS clients trust, and what they show of themselves: the options of one place of the
+ * configuration (the section "origin", an "origins" group, an ICAP service), and what one thread
+ * makes of them for all clients of that place.
  *
- *     struct tls_trust_settings trust = {.ca_file = "/etc/ssl/our.pem", .verify = true};
- *     tls_trust_note_digest(&trust);
- *     if (strcmp(trust.digest, before.digest) != 0) ...           nothing made before is used
+ *     struct tls_trust_settings settings = {.ca_file = "/etc/ssl/our.pem", .verify = true};
+ *     tls_trust_note_digest(&settings);
+ *     if (strcmp(settings.digest, before.digest) != 0) ...        nothing made before is used
+ *
+ *     struct tls_trust *trust = tls_trust_new(&settings);
+ *     if (tls_trust_error(trust)[0] != '\0') ...                  a file can't be used: it says which
+ *     struct tls_client *client = tls_client_of(trust, SLICE("www.example.com"), "http/1.1");
+ *     tls_trust_release(&trust);                                  the client counts it
  *
  * The digest is the identity of a trust: connections and TLS sessions made under one digest are
  * never used under another one. So a reload that finds other files begins anew, and one that finds
  * the same files keeps them.
  *
- * Threads: read-only once loaded.
+ * Threads: settings are read-only once loaded; a trust and its clients belong to one thread.
  */
 #ifndef RETORT_TLS_TRUST_H
 #define RETORT_TLS_TRUST_H
 
+#include <openssl/types.h>
 #include <stdbool.h>
+
+struct tls_trust;
 
 enum tls_version { TLS_VERSION_1_2, TLS_VERSION_1_3 };
 
@@ -35,5 +44,16 @@ struct tls_trust_settings {
 /* Writes the digest. Files that can't be read count as empty. For the system's trust, the times of
  * the last change stand for the content. */
 void tls_trust_note_digest(struct tls_trust_settings *trust);
+
+/* A trust with one reference. Where a file can't be used, every handshake fails. */
+struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings);
+struct tls_trust *tls_trust_take(struct tls_trust *trust);
+void tls_trust_release(struct tls_trust **trustp);
+/* A sentence that says which file can't be used, and what to do; "": all are good. */
+const char *tls_trust_error(const struct tls_trust *trust);
+/* For clients. NULL: see tls_trust_error. */
+SSL_CTX *tls_trust_context(const struct tls_trust *trust);
+/* Is a certificate shown to servers that ask for one? */
+bool tls_trust_shows(const struct tls_trust *trust);
 
 #endif
