@@ -107,14 +107,18 @@ void connection_close(struct connection **connectionp) {
     FREE_OBJ(connection);
 }
 
+void connection_cut(struct connection **connectionp) {
+    if (*connectionp != NULL && (*connectionp)->tls != NULL)
+        tls_stream_abandon((*connectionp)->tls);
+    connection_close(connectionp);
+}
+
 void connection_abort(struct connection **connectionp) {
     if (*connectionp == NULL)
         return;
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
-    if ((*connectionp)->tls != NULL)
-        tls_stream_abandon((*connectionp)->tls);
     setsockopt((*connectionp)->event.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-    connection_close(connectionp);
+    connection_cut(connectionp);
 }
 
 static enum io_status after_read(struct connection *connection, ssize_t count, size_t capacity,
@@ -303,12 +307,28 @@ enum io_status connection_write_more(struct connection *connection, const struct
     return connection_write_pieces(connection, pieces, count, MSG_MORE, put);
 }
 
+enum io_status connection_copy_file(struct connection *connection, int fd, off_t offset,
+                                    size_t length, size_t *put) {
+    enum { PIECE = 64 * 1024 };
+    char bytes[PIECE];
+    *put = 0;
+    ssize_t got = pread(fd, bytes, length < PIECE ? length : PIECE, offset);
+    if (got <= 0)
+        return got == 0 ? IO_END : IO_FAILED;
+    struct iovec piece = {bytes, (size_t)got};
+    return connection_write(connection, &piece, 1, put);
+}
+
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,
                                     size_t length, size_t *put) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     ssize_t sent;
+    if (connection->tls != NULL) {
+        enum io_status status = connection_copy_file(connection, fd, *offset, length, put);
+        *offset += (off_t)*put;
+        return status;
+    }
     *put = 0;
-    ASSERT(connection->tls == NULL);
     do
         sent = sendfile(connection->event.fd, fd, offset, length);
     while (sent < 0 && errno == EINTR);
@@ -322,18 +342,6 @@ enum io_status connection_send_file(struct connection *connection, int fd, off_t
         return IO_FAILED;
     connection->writable = false;
     return IO_WAIT;
-}
-
-enum io_status connection_copy_file(struct connection *connection, int fd, off_t offset,
-                                    size_t length, size_t *put) {
-    enum { PIECE = 64 * 1024 };
-    char bytes[PIECE];
-    *put = 0;
-    ssize_t got = pread(fd, bytes, length < PIECE ? length : PIECE, offset);
-    if (got <= 0)
-        return got == 0 ? IO_END : IO_FAILED;
-    struct iovec piece = {bytes, (size_t)got};
-    return connection_write(connection, &piece, 1, put);
 }
 
 void connection_keep_alive(struct connection *connection) {

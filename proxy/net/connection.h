@@ -64,6 +64,9 @@ bool connection_watch(struct connection *connection);
 void connection_set_owner(struct connection *connection, connection_ready_fn *on_ready,
                           void *owner);
 void connection_close(struct connection **connectionp);
+/* Like connection_close, in the middle of a message: with TLS, no close_notify says that all has
+ * been sent. */
+void connection_cut(struct connection **connectionp);
 /* Closes with a reset, so that a reader who reads until the close sees that bytes are missing. */
 void connection_abort(struct connection **connectionp);
 
@@ -101,15 +104,15 @@ void connection_await(struct connection *connection, size_t bytes);
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
                                 int count, size_t *put);
 /* Like connection_write, when another write follows at once: the kernel keeps bytes that do not
- * fill a packet until then (MSG_MORE). */
+ * fill a packet until then (MSG_MORE), and TLS keeps all. */
 enum io_status connection_write_more(struct connection *connection, const struct iovec *pieces,
                                      int count, size_t *put);
-/* Sends bytes of a file from *offset, and moves *offset. IO_END: the file ends there. Not for
- * connections with TLS. */
+/* Sends bytes of a file from *offset, and moves *offset. IO_END: the file ends there. With TLS, the
+ * bytes are copied to be encrypted. */
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,
                                     size_t length, size_t *put);
 /* Like connection_send_file, but copies the bytes first. It is for a file that may change before
- * the client has received the bytes. TLS is allowed; `offset` does not move. */
+ * the client has received the bytes. `offset` does not move. */
 enum io_status connection_copy_file(struct connection *connection, int fd, off_t offset,
                                     size_t length, size_t *put);
 /* Makes our kernel ask the other side's kernel every second whether it is still there, while no

@@ -87,15 +87,14 @@ static ssize_t send_with_kept(struct tls_bio *bio, const char *bytes, size_t len
         {(char *)bytes, length},
     };
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
-    int flags = MSG_NOSIGNAL | (bio->more ? MSG_MORE : 0);
     ssize_t sent;
     do
         if (bio->kept == NULL)
-            sent = send(bio->fd, bytes, length, flags);
+            sent = send(bio->fd, bytes, length, MSG_NOSIGNAL);
         else if (length == 0)
-            sent = send(bio->fd, pieces->iov_base, pieces->iov_len, flags);
+            sent = send(bio->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
         else
-            sent = sendmsg(bio->fd, &message, flags);
+            sent = sendmsg(bio->fd, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     if (sent > 0)
         bio->sent += (size_t)sent;

@@ -35,7 +35,6 @@ struct tls_bio {
 #define TLS_BIO_MAGIC 0x7b10b10bu
     int fd;
     bool gather;  /* set by the stream: another write follows at once */
-    bool more;    /* set by the stream: the kernel keeps what does not fill a packet (MSG_MORE) */
     bool drained; /* the last read took all that the socket had */
     bool ended;   /* the other side has finished */
     bool stopped; /* set by the stream: every read and write fails with EPROTO */

@@ -125,20 +125,26 @@ static const char *plain_reason(const struct tls_stream *stream, int error, int 
 }
 
 /* Says what happened. The client knows best what is wrong with a server. */
+static void stream_explain(const struct tls_stream *stream, int error, int number,
+                           char text[TLS_ERROR_MAX]) {
+    const char *reason = plain_reason(stream, error, number);
+    if (stream->client != NULL && tls_client_explain(stream->client, stream->ssl, text))
+        return;
+    if (reason != NULL) {
+        snprintf(text, TLS_ERROR_MAX, "%s", reason);
+        return;
+    }
+    reason = ERR_reason_error_string(ERR_peek_last_error());
+    snprintf(text, TLS_ERROR_MAX, "%s: %s",
+             stream->established ? "TLS" : "the TLS handshake failed",
+             reason != NULL ? reason : "unknown error");
+}
+
 static void stream_fail(struct tls_stream *stream, int error) {
     char text[TLS_ERROR_MAX];
-    int number = errno;
-    const char *reason = plain_reason(stream, error, number);
+    stream_explain(stream, error, errno, text);
     stream->broken = true;
     stream->alert = received_alert(error);
-    if (reason == NULL)
-        reason = ERR_reason_error_string(ERR_peek_last_error());
-    if (stream->client == NULL || !tls_client_explain(stream->client, stream->ssl, text))
-        snprintf(text, sizeof text, "%s%s",
-                 error != SSL_ERROR_SSL ? ""
-                 : stream->established  ? "TLS: "
-                                        : "the TLS handshake failed: ",
-                 reason != NULL ? reason : "unknown error");
     if (stream->client != NULL) {
         tls_client_note_error(stream->client, text);
     } else {
@@ -245,15 +251,16 @@ static struct slice next_record(struct cursor *cursor, char joined[TLS_RECORD_MO
 }
 
 /* Encrypts records of the pieces and sends them together. IO_DONE: owed tells how many bytes. */
-static enum io_status encrypt(struct tls_stream *stream, const struct iovec *pieces, int count) {
+static enum io_status encrypt(struct tls_stream *stream, const struct iovec *pieces, int count,
+                              bool more) {
     char joined[TLS_RECORD_MOST];
     struct cursor cursor = {pieces, pieces + count, 0};
     cursor_skip(&cursor, 0);
     while (cursor.piece < cursor.end && stream->owed < TLS_WRITE_MOST) {
         size_t put;
         struct slice record = next_record(&cursor, joined);
-        stream->bio.gather =
-            cursor.piece < cursor.end && stream->owed + record.length < TLS_WRITE_MOST;
+        bool last = cursor.piece == cursor.end || stream->owed + record.length >= TLS_WRITE_MOST;
+        stream->bio.gather = more || !last;
         if (SSL_write_ex(stream->ssl, record.base, record.length, &put) != 1)
             return outcome(stream, 0, SSL_ERROR_WANT_WRITE);
         stream->owed += put;
@@ -262,26 +269,35 @@ static enum io_status encrypt(struct tls_stream *stream, const struct iovec *pie
 }
 
 /* Reports as many of the owed bytes as stands for the part of their records that the socket has
- * taken since it had taken `before`. The last byte is only reported when all are sent. */
-static enum io_status settle(struct tls_stream *stream, uint64_t before, size_t *put) {
+ * taken since it had taken `before`, and at most as many as are offered. The last byte is only
+ * reported when all are sent, or are kept for a write that follows. */
+static enum io_status settle(struct tls_stream *stream, uint64_t before, bool more, size_t offered,
+                             size_t *put) {
     uint64_t sent = stream->bio.sent - before, kept = tls_bio_kept(&stream->bio);
-    *put = kept == 0 ? stream->owed : (size_t)(stream->owed * sent / (sent + kept));
+    *put = kept == 0 || more ? stream->owed : (size_t)(stream->owed * sent / (sent + kept));
+    if (*put > offered)
+        *put = offered;
     stream->owed -= *put;
     return *put > 0 ? IO_DONE : IO_WAIT;
 }
 
+static size_t stream_sum_of(const struct iovec *pieces, int count) {
+    size_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += pieces[i].iov_len;
+    return sum;
+}
+
 enum io_status tls_stream_write(struct tls_stream *stream, const struct iovec *pieces, int count,
                                 bool more, size_t *put) {
-    enum io_status status;
+    bool owing = stream->owed > 0;
+    uint64_t before = stream->bio.sent;
     *put = 0;
     tls_begin(stream);
-    uint64_t before = stream->bio.sent;
-    stream->bio.more = more;
-    status = stream->owed > 0 ? flush_kept(stream) : encrypt(stream, pieces, count);
+    enum io_status status = owing ? flush_kept(stream) : encrypt(stream, pieces, count, more);
     stream->bio.gather = false;
     if (status != IO_FAILED && stream->owed > 0)
-        status = settle(stream, before, put);
-    stream->bio.more = false;
+        status = settle(stream, before, more && !owing, stream_sum_of(pieces, count), put);
     return status;
 }
 

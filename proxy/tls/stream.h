@@ -63,8 +63,8 @@ void tls_stream_abandon(struct tls_stream *stream);
 /* IO_DONE: the handshake is complete. IO_WAIT: call again when the socket is readable or
  * writable. */
 enum io_status tls_stream_handshake(struct tls_stream *stream);
-/* These two behave like connection_read and connection_write. `more`: another write follows at
- * once. */
+/* These two behave like connection_read and connection_write. `more`: another write follows at once,
+ * and what is written leaves with it. */
 enum io_status tls_stream_read(struct tls_stream *stream, char *buffer, size_t capacity,
                                size_t *got);
 enum io_status tls_stream_write(struct tls_stream *stream, const struct iovec *pieces, int count,

@@ -82,7 +82,7 @@ void http1_connection_lost(struct http1_connection *connection) {
     }
     struct exchange *exchange = &connection->exchange->base;
     exchange->state = EXCHANGE_ABORTED;
-    connection_close(&connection->socket);
+    connection_cut(&connection->socket);
     http1_connection_disarm(connection);
     if (exchange->waker != NULL)
         loop_defer(connection->net->loop, exchange->waker);

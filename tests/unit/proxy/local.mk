@@ -48,6 +48,8 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_settings_errors.c \
 	tests/unit/proxy/test_store.c \
 	tests/unit/proxy/test_ticket_keys.c \
+	tests/unit/proxy/test_tls_bio.c \
+	tests/unit/proxy/test_tls_stream.c \
 	tests/unit/proxy/test_transaction.c \
 	tests/unit/proxy/test_url_class.c \
 	tests/unit/proxy/test_vary.c \
@@ -55,6 +57,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_verdicts.c \
 	tests/unit/proxy/test_waiting_download.c \
 	tests/unit/proxy/test_wire.c \
+	tests/unit/proxy/tls_lab.c tests/unit/proxy/tls_lab.h \
 	tests/unit/proxy/transaction_lab.c tests/unit/proxy/transaction_lab.h \
 	tests/unit/proxy/unit.c \
 	tests/unit/proxy/volume_bench.c tests/unit/proxy/volume_bench.h

@@ -55,6 +55,8 @@ Suite *disk_damage_suite(void);
 Suite *purge_log_suite(void);
 Suite *admission_filter_suite(void);
 Suite *name_suite(void);
+Suite *tls_bio_suite(void);
+Suite *tls_stream_suite(void);
 Suite *transaction_suite(void);
 Suite *access_log_suite(void);
 Suite *waiting_download_suite(void);
