@@ -65,7 +65,10 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/exchange.c proxy/client/exchange.h \
 	proxy/client/intercepted.c proxy/client/intercepted.h \
 	proxy/client/listen_set.c proxy/client/listen_set.h \
+	proxy/client/first_bytes.c proxy/client/first_bytes.h \
+	proxy/client/redirection.c proxy/client/redirection.h \
 	proxy/client/reply.h \
+	proxy/client/transparent.c proxy/client/transparent.h \
 	proxy/client/http1/http1.h \
 	proxy/client/http1/chunks.c proxy/client/http1/chunks.h \
 	proxy/client/http1/connection.c proxy/client/http1/connection.h \
@@ -189,6 +192,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/reqmod.c proxy/transaction/steps/reqmod.h \
 	proxy/transaction/steps/reqmod_postcache.c proxy/transaction/steps/reqmod_postcache.h \
 	proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
+	proxy/transaction/steps/destination.c proxy/transaction/steps/destination.h \
 	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h \
 	proxy/transaction/steps/respmod.c proxy/transaction/steps/respmod.h \
 	proxy/transaction/steps/store.c proxy/transaction/steps/store.h \

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/reserve.h"
 #include "client/http1/http1.h"
+#include "client/transparent.h"
 #include "event/question.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
@@ -56,7 +57,12 @@ static void on_accept(struct listener *listener, int fd, const struct address *c
         close(fd);
         return;
     }
-    http1_accept(&worker->http1, fd, client, listener_address(listener));
+    const struct address *address = listener_address(listener);
+    const struct listen_settings *listen = listen_set_find(worker->clients.listen_set, address);
+    if (listen != NULL && listen->mode == LISTEN_TRANSPARENT)
+        transparent_accept(&worker->clients, fd, client, address);
+    else
+        http1_accept(&worker->http1, fd, client, address);
 }
 
 static void worker_on_request(struct exchange *exchange, void *arg) {
@@ -116,7 +122,8 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
         listeners[i] = kept != NULL ? kept
                                     : listener_open(&worker->net, address, claims_take(claims, i),
                                                     on_accept, worker, reason);
-        if (listeners[i] != NULL)
+        if (listeners[i] != NULL &&
+            listener_take_foreign(listeners[i], settings_take_foreign(settings, i), reason))
             continue;
         snprintf(error, SETTINGS_ERROR, "%s", reason);
         good = false;

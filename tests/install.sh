@@ -17,7 +17,7 @@ build="build-essential autoconf automake libtool pkg-config
     libssl-dev libicapapi-dev check"
 run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
-test="squid-openssl haproxy wrk gnutls-bin testssl.sh libnss3-tools valgrind strace time iproute2 util-linux git clang clang-format-14
+test="squid-openssl haproxy wrk gnutls-bin testssl.sh libnss3-tools valgrind strace time iproute2 nftables util-linux git clang clang-format-14
     libclang-rt-14-dev node-llhttp python3-html5lib python3-cryptography goaccess chromium? logrotate? systemd?"
 bench="nginx-light haproxy varnish trafficserver squid-openssl wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
     util-linux"

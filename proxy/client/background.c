@@ -1,10 +1,12 @@
 #include "client/clients.h"
+#include "client/redirection.h"
 
 /* The exchange for which no client waits. Its request has no body, and its reply goes nowhere. */
 struct background_exchange {
     struct exchange base;
     struct exchange_ends ends;
     struct address destination;
+    struct redirection redirection;
     char *request_bytes; /* what base.request points to; owned */
 };
 
@@ -68,6 +70,10 @@ bool exchange_repeat_in_background(const struct exchange *exchange) {
     own->ends = *exchange->ends;
     own->destination = *exchange->ends->destination;
     own->ends.destination = &own->destination;
+    if (own->ends.redirection != NULL) {
+        own->redirection = *own->ends.redirection;
+        own->ends.redirection = &own->redirection;
+    }
     own->ends.tls = NULL; /* the connection may end first */
     if (own->ends.intercepted != NULL)
         intercepted_reference(own->ends.intercepted);

@@ -1,5 +1,7 @@
 #include "client/clients.h"
 
+#include "client/redirection.h"
+
 /* Both in nanoseconds. A reply that is younger than SHED_AFTER is not slow yet. SHED_PAUSE lies
  * between two replies that are broken off. */
 #define SHED_AFTER UINT64_C(2000000000)
@@ -45,14 +47,25 @@ void clients_add(struct clients *clients, struct client_connection *connection,
     clients->net->counters.client_connections_open++;
 }
 
+void clients_redirected(struct client_connection *connection, struct redirection **redirectionp) {
+    connection->redirection = *redirectionp;
+    *redirectionp = NULL;
+    connection->ends.redirection = connection->redirection;
+    connection->ends.destination = &connection->redirection->destination;
+}
+
 void clients_note_arrival(struct client_connection *connection,
                           const struct client_arrival *arrival) {
-    atomic_fetch_add_explicit(&connection->clients->total->count, 1, memory_order_relaxed);
+    struct clients *clients = connection->clients;
+    atomic_fetch_add_explicit(&clients->total->count, 1, memory_order_relaxed);
+    clients->net->counters.client_connections--; /* it was counted when it was accepted */
     if (arrival->destination != NULL) {
         connection->destination = xmalloc(sizeof *connection->destination);
         *connection->destination = *arrival->destination;
         connection->ends.destination = connection->destination;
     }
+    if (arrival->redirection != NULL)
+        clients_redirected(connection, arrival->redirection);
     if (arrival->intercepted != NULL)
         connection->ends.intercepted = intercepted_reference(arrival->intercepted);
 }
@@ -66,6 +79,8 @@ void clients_remove(struct client_connection *connection) {
     intercepted_release(&connection->ends.intercepted);
     free(connection->destination);
     connection->destination = NULL;
+    free(connection->redirection);
+    connection->redirection = NULL;
 }
 
 void clients_settings_changed(struct clients *clients) {

@@ -54,6 +54,7 @@ struct client_arrival {
     const struct address *client;      /* the client's address */
     const struct address *listener;    /* where the connection was accepted */
     const struct address *destination; /* that the client meant; NULL: the listener's address */
+    struct redirection **redirection;  /* taken, with its destination; NULL: not redirected */
     struct intercepted *intercepted;   /* referenced by the connection; NULL: not intercepted */
 };
 
@@ -63,8 +64,9 @@ struct client_connection {
     struct exchange_ends ends;
     const struct client_connection_class *class;
     struct list_link link;
-    struct address listener;     /* where the connection was accepted */
-    struct address *destination; /* owned; NULL: the client meant the listener */
+    struct address listener;         /* where the connection was accepted */
+    struct address *destination;     /* owned; NULL: the client meant the listener */
+    struct redirection *redirection; /* owned; NULL: the listener is not transparent */
 };
 
 struct clients {
@@ -128,6 +130,8 @@ void clients_add(struct clients *clients, struct client_connection *connection,
                  const struct client_connection_class *class, const struct address *address,
                  const struct address *listener);
 void clients_remove(struct client_connection *connection);
+/* The connection was redirected: its destination is that of the redirection, which is taken. */
+void clients_redirected(struct client_connection *connection, struct redirection **redirectionp);
 /* For protocols, right after clients_add: counts the arrival in clients->total, and notes what other
  * connections do not have. */
 void clients_note_arrival(struct client_connection *connection,

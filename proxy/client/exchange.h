@@ -51,6 +51,7 @@
 struct clients;
 struct exchange;
 struct intercepted;
+struct redirection;
 
 enum exchange_state {
     EXCHANGE_REQUEST, /* no reply yet */
@@ -79,8 +80,10 @@ struct exchange_ends {
     struct address client;
     const struct address *destination; /* that the client's connection was accepted at: the
                                           listener's, which may stand for any of the machine's */
-    const struct tls_facts *tls;       /* NULL: the client's connection is clear text */
-    struct intercepted *intercepted;   /* the connection is the inside of an intercepted one; NULL:
+    struct redirection *redirection; /* of a connection to a transparent listener; NULL: of another
+                                          one, or of the inside of an intercepted one */
+    const struct tls_facts *tls;     /* NULL: the client's connection is clear text */
+    struct intercepted *intercepted; /* the connection is the inside of an intercepted one; NULL:
                                           it is not */
 };
 
@@ -98,8 +101,10 @@ struct exchange {
     const struct url_scheme *scheme;      /* of a target in origin form */
     /* What follows begins as zero. */
     enum exchange_state state;
-    bool background; /* nobody waits for the reply: exchange_repeat_in_background */
-    bool owned;      /* the request's head has been copied out of the protocol's buffer */
+    bool background;    /* nobody waits for the reply: exchange_repeat_in_background */
+    bool owned;         /* the request's head has been copied out of the protocol's buffer */
+    bool is_connection; /* transparent mode: the client sent no request; the exchange stands for its
+                           connection to ends->destination, as a CONNECT would */
     /* What the request means. */
     bool is_head;          /* the reply has no body, whatever its head says */
     bool takes_trailers;   /* the client takes trailers (RFC 9110 §10.1.4) */

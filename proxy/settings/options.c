@@ -23,6 +23,7 @@
 static const char *const listen_mode_words[] = {"forward", "reverse", "transparent", NULL};
 static const char *const silent_words[] = {"close", "tunnel", NULL};
 static const char *const other_words[] = {"refuse", "tunnel", NULL};
+static const char *const mismatch_words[] = {"pass", "refuse", NULL};
 static const char *const local_destination_words[] = {"deny", "allow", NULL};
 static const char *const access_log_words[] = {"squid",          "combined",          "json",
                                                "squid_extended", "combined_extended", NULL};

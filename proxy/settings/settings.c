@@ -166,6 +166,10 @@ const struct map_settings *settings_find_map(const struct settings *settings, st
     return map == MAP_TABLE_NONE ? NULL : &settings->maps[map];
 }
 
+bool settings_take_foreign(const struct settings *settings, size_t listen) {
+    return settings->transparent.tproxy && settings->listens[listen].mode == LISTEN_TRANSPARENT;
+}
+
 bool settings_are_transparent(const struct settings *settings) {
     for (size_t i = 0; i < settings->listen_count; i++)
         if (settings->listens[i].mode == LISTEN_TRANSPARENT)

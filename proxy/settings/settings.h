@@ -44,6 +44,7 @@ struct listen_settings {
 
 /* transparent { silent, other }: connections without HTTP or TLS. */
 enum transparent_silent { TRANSPARENT_SILENT_CLOSE, TRANSPARENT_SILENT_TUNNEL };
+enum transparent_mismatch { TRANSPARENT_MISMATCH_PASS, TRANSPARENT_MISMATCH_REFUSE };
 enum transparent_other { TRANSPARENT_OTHER_REFUSE, TRANSPARENT_OTHER_TUNNEL };
 
 /* A map section of reverse mode: map "PREFIX" { origin = "URL" } or { origin = NAME }. Rules
@@ -267,6 +268,7 @@ struct settings {
         enum transparent_silent silent;
         uint64_t silent_after; /* how long a client may send nothing */
         enum transparent_other other;
+        enum transparent_mismatch mismatch;
     } transparent;
 
     struct {
@@ -283,6 +285,8 @@ void settings_release(struct settings **settingsp);
 /* The rule for this Host ("host" or "host:port", lower case) and path; NULL when none matches. */
 const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
                                              struct slice path);
+/* Does the listener take connections to addresses of other machines (TPROXY)? */
+bool settings_take_foreign(const struct settings *settings, size_t listen);
 /* Is some listener transparent? */
 bool settings_are_transparent(const struct settings *settings);
 bool settings_connect_port_allowed(const struct settings *settings, uint16_t port);

@@ -359,6 +359,10 @@ static void write_json(struct line *line, struct access_line_time *time_text,
     access_line_put(line, SLICE(",\"ms\":"));
     put_thousandths(line, entry->duration / 1000, entry->duration % 1000);
     put_member(line, SLICE(",\"origin\":"), entry->origin.length > 0 ? entry->origin : SLICE("-"));
+    if (entry->destination.length > 0)
+        put_member(line, SLICE(",\"destination\":"), entry->destination);
+    if (entry->unproven)
+        access_line_put(line, SLICE(",\"mismatch\":true"));
     put_member(line, SLICE(",\"step\":"), slice_from(entry->step));
     access_line_put(line,
                     entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));

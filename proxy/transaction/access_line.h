@@ -25,6 +25,8 @@ struct access_entry {
     uint64_t duration;    /* microseconds */
     uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
     struct slice client, method, url, content_type, origin;
+    struct slice destination; /* that a client in transparent mode connected to; empty: none */
+    bool unproven;            /* which is not one of the addresses of the request's host */
     const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
     struct slice version;            /* of the client's HTTP: "1.1" */
     unsigned status;

@@ -5,11 +5,20 @@
 /* The message that services get, the same at each point: heads without hop-by-hop fields (RFC
  * 3507 §4.4.2), and separate fields of the proxy itself. */
 
+/* The one that was asked, or in transparent mode the one that the client has connected to. */
+static const struct address *server_address(const struct transaction *transaction) {
+    if (transaction->fetch.call != NULL)
+        return &transaction->fetch.call->address;
+    const struct exchange_ends *ends = transaction->exchange->ends;
+    return ends->redirection != NULL ? ends->destination : NULL;
+}
+
 static struct slice server_ip(struct transaction *transaction) {
-    if (transaction->fetch.call == NULL || transaction->fetch.call->address.length == 0)
+    const struct address *address = server_address(transaction);
+    if (address == NULL || address->length == 0)
         return slice_make("", 0);
     char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
-    return slice_make(text, address_format_ip(&transaction->fetch.call->address, text));
+    return slice_make(text, address_format_ip(address, text));
 }
 
 /* Services get the whole URL, in whatever form the client sent it. */

@@ -5,6 +5,7 @@
 #include "http/dot_segments.h"
 #include "net/resolver.h"
 #include "transaction/request_rules.h"
+#include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/transaction.h"
 
@@ -174,8 +175,19 @@ static bool is_for_whole_server(const struct transaction *transaction) {
            slice_equal(url_of(transaction)->path_query, SLICE("/"));
 }
 
+/* In transparent mode the request goes where the client has connected to. */
+static void aim_at_destination(struct transaction *transaction, struct aim *aim) {
+    const struct address *address = destination_of(transaction, url_of(transaction));
+    if (address == NULL)
+        return;
+    char *text = arena_alloc(&transaction->arena, ADDRESS_IP_TEXT);
+    aim->host = slice_make(text, address_format_ip(address, text));
+    aim->port = address_port(address);
+}
+
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, url_of(transaction));
+    aim_at_destination(transaction, aim);
     aim->target = transaction->request.kind == REQUEST_CONNECT ? route_host_of(transaction)
                                                                : url_of(transaction)->path_query;
     if (is_for_whole_server(transaction))

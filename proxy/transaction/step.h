@@ -16,6 +16,7 @@
 enum step {
     STEP_RECEIVE,
     STEP_ADMIT,
+    STEP_DESTINATION,
     STEP_REQMOD,
     STEP_LOOKUP,
     STEP_REQMOD_POSTCACHE,
@@ -38,6 +39,7 @@ const char *step_name(enum step step);
 /* The steps. */
 enum step step_receive(struct transaction *transaction);
 enum step step_admit(struct transaction *transaction);
+enum step step_destination(struct transaction *transaction);
 enum step step_reqmod(struct transaction *transaction);
 enum step step_lookup(struct transaction *transaction);
 enum step step_reqmod_postcache(struct transaction *transaction);

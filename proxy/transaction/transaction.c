@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
@@ -22,6 +23,7 @@ static const struct {
 } steps[] = {
     [STEP_RECEIVE] = {"RECEIVE", step_receive, false},
     [STEP_ADMIT] = {"ADMIT", step_admit, false},
+    [STEP_DESTINATION] = {"DESTINATION", step_destination, false},
     [STEP_REQMOD] = {"REQMOD", step_reqmod, true},
     [STEP_LOOKUP] = {"LOOKUP", step_lookup, false},
     [STEP_REQMOD_POSTCACHE] = {"REQMOD_POSTCACHE", step_reqmod_postcache, true},
@@ -42,6 +44,8 @@ const char *step_name(enum step step) {
 /* Releases what a hit does not have, in the order in which these parts read from one another. */
 static void end_fetch(struct transaction *transaction) {
     lookup_end(transaction);
+    if (transaction->destination != NULL)
+        destination_end(transaction);
     if (transaction->respmod_postcache != NULL)
         respmod_postcache_end(transaction);
     if (transaction->variant != NULL)

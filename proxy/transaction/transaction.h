@@ -1,8 +1,8 @@
 /*
  * A transaction: one request from its head to its line in the access log.
  *
- *     RECEIVE -> ADMIT -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> FETCH -> RESPMOD -> STORE
- *             -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
+ *     RECEIVE -> ADMIT -> DESTINATION -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> FETCH -> RESPMOD
+ *             -> STORE -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
  *
  * The steps stand in one table (transaction.c), each in a file of its own (steps/). A step does
  * what it can and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs
@@ -56,6 +56,7 @@ struct transaction_host {
 };
 
 struct adapted_variant;
+struct destination;
 struct reqmod;
 struct reqmod_postcache;
 struct respmod;
@@ -88,6 +89,8 @@ struct transaction {
     struct caching caching;
     struct lookup lookup;
     struct delivery delivery;
+
+    struct destination *destination; /* NULL: the client named the server itself */
 
     /* NULL where no service is asked. */
     struct reqmod *reqmod;

@@ -2,6 +2,7 @@
 
 #include "transaction/fail.h"
 #include "transaction/hops.h"
+#include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/waiting_page.h"
 
@@ -47,7 +48,7 @@ enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     if (!client_allowed(transaction))
         return fail_denied(transaction, "this client may not use this listener");
-    if (transaction->request.kind == REQUEST_CONNECT &&
+    if (transaction->request.kind == REQUEST_CONNECT && !transaction->exchange->is_connection &&
         !settings_connect_port_allowed(transaction->settings, transaction->request.url.port))
         return fail_denied(transaction, "CONNECT to this port is not allowed");
     if (http_head_has(request, HTTP_VIA) &&
@@ -69,5 +70,7 @@ enum step step_admit(struct transaction *transaction) {
         return waiting_page_collect(transaction);
     if (transaction->exchange->upgrade.length > 0)
         note_upgrade(transaction);
+    if (destination_is_wanted(transaction))
+        return STEP_DESTINATION;
     return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

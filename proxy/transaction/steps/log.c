@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -16,6 +17,15 @@ static struct slice content_type(const struct transaction *transaction) {
     if (transaction_object(transaction) == NULL)
         return transaction->outcome.error != NULL ? SLICE("text/html") : slice_make("", 0);
     return object_type(transaction_shown(transaction));
+}
+
+static void put_destination(struct transaction *transaction, struct access_entry *entry) {
+    const struct exchange_ends *ends = transaction->exchange->ends;
+    if (ends->redirection == NULL)
+        return;
+    char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
+    entry->destination = slice_make(text, address_format(ends->destination, text));
+    entry->unproven = destination_is_unproven(transaction);
 }
 
 static void write_entry(struct transaction *transaction) {
@@ -43,6 +53,7 @@ static void write_entry(struct transaction *transaction) {
         .error = transaction->outcome.error,
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
+    put_destination(transaction, &entry);
     entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel.relay != NULL)
         entry.bytes = entry.body_bytes = transaction->tunnel.relay->bytes[1];

@@ -1,14 +1,22 @@
 #include "transaction/transaction.h"
 
+#include "client/redirection.h"
 #include "origin/scheme.h"
 #include "transaction/fail.h"
+#include "transaction/steps/destination.h"
 
 /* RECEIVE: turns the request head into one absolute URL (RFC 9110 §7.1, RFC 9112 §3.2). */
+
+/* Is the request for the server that the client has connected to, as far as the client knows? */
+static bool is_redirected(const struct transaction *transaction) {
+    return destination_is_wanted(transaction);
+}
 
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
-    if (transaction->exchange->listen->mode != LISTEN_FORWARD)
+    if (!transaction->exchange->is_connection &&
+        (transaction->exchange->listen->mode != LISTEN_FORWARD || is_redirected(transaction)))
         return fail_with(transaction, 405, "CONNECT is supported by forward proxies only");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return fail_with(transaction, 400, "the CONNECT target is not host:port");
@@ -16,11 +24,26 @@ static enum step receive_connect(struct transaction *transaction) {
     return STEP_ADMIT;
 }
 
+/* A server that the client has connected to itself gets one name from it. */
+static bool agrees_with_host(const struct transaction *transaction, const struct url *url) {
+    struct slice host = transaction->exchange->authority;
+    struct url named;
+    if (!slice_equal_nocase(url->scheme, SLICE("http")))
+        return false;
+    return host.length == 0 ||
+           (url_parse_authority(&named, host, url->port) &&
+            slice_equal_nocase(named.host, url->host) && named.port == url->port);
+}
+
 static enum step receive_absolute(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
     if (!url_parse(&url, request->target) || !request_set_url(transaction, &url))
         return fail_with(transaction, 400, "the request target is not a valid URL");
+    if (is_redirected(transaction) && !agrees_with_host(transaction, &url))
+        return fail_with(transaction, 400,
+                         "the request target names another server than the Host header, or another "
+                         "scheme than http");
     if (!origin_can_fetch(transaction->request.url.scheme))
         return fail_with(transaction, 501,
                          "only http:// URLs can be fetched; for https:// "
@@ -30,6 +53,13 @@ static enum step receive_absolute(struct transaction *transaction) {
     return STEP_ADMIT;
 }
 
+/* The port of the scheme, or in transparent mode that of the client's connection, since clients
+ * may leave it out. */
+static uint16_t port_without_host(const struct transaction *transaction) {
+    return is_redirected(transaction) ? address_port(transaction->exchange->ends->destination)
+                                      : transaction->exchange->scheme->port;
+}
+
 static enum step receive_origin_form(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     const struct url_scheme *scheme = transaction->exchange->scheme;
@@ -37,7 +67,7 @@ static enum step receive_origin_form(struct transaction *transaction) {
     struct url url;
     if (host.length == 0)
         return fail_with(transaction, 400, "the request names no host");
-    if (!url_parse_authority(&url, host, scheme->port))
+    if (!url_parse_authority(&url, host, port_without_host(transaction)))
         return fail_with(transaction, 400, "the Host header is not host[:port]");
     if (!url_set_target(&url, scheme, request->target) || !request_set_url(transaction, &url))
         return fail_with(transaction, 400, "the request target is not a valid path");
@@ -50,7 +80,7 @@ static enum step receive_target(struct transaction *transaction) {
     if (request->method_id == HTTP_METHOD_CONNECT)
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
-        if (transaction->exchange->listen->mode == LISTEN_FORWARD)
+        if (transaction->exchange->listen->mode == LISTEN_FORWARD && !is_redirected(transaction))
             return fail_with(transaction, 400,
                              "this is a forward proxy: the request target "
                              "must be an absolute URL");
@@ -61,12 +91,25 @@ static enum step receive_target(struct transaction *transaction) {
     return receive_absolute(transaction);
 }
 
+static enum step refuse_redirection(struct transaction *transaction, enum redirection_kind kind) {
+    if (kind == REDIRECTION_LOOP)
+        return fail_with(transaction, 508,
+                         "this connection was opened by this proxy and has come back to it: the "
+                         "rules that redirect connections must leave those of the proxy alone, by "
+                         "transparent.mark or by its user");
+    return fail_denied(transaction, "this port is for connections that a firewall redirects to it; "
+                                    "clients can not connect to it themselves");
+}
+
 enum step step_receive(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (exchange->error_status != 0)
         return fail_with(transaction, exchange->error_status, exchange->error_text);
     if (exchange->listen == NULL)
         return fail_with(transaction, 503, "this listener has been removed by a reload");
+    const struct redirection *redirection = exchange->ends->redirection;
+    if (redirection != NULL && redirection->kind != REDIRECTION_GOOD)
+        return refuse_redirection(transaction, redirection->kind);
     enum step next = receive_target(transaction);
     if (next == STEP_ADMIT)
         request_show_host(transaction, exchange->authority);

@@ -1,0 +1,22 @@
+/*
+ * The first bytes of a client, which tell TLS from HTTP and both from anything else.
+ *
+ *     switch (first_bytes_judge(bytes)) {
+ *     case FIRST_BYTES_TLS: ...
+ *     case FIRST_BYTES_MORE: ...                 read more and judge again, all bytes together
+ *
+ * TLS begins with the type of a handshake record and the major version 3 (RFC 8446 §5.1). HTTP/1
+ * begins with a method, a blank, and a target (RFC 9112 §3); empty lines may stand before (§2.2).
+ *
+ * Threads: any.
+ */
+#ifndef RETORT_CLIENT_FIRST_BYTES_H
+#define RETORT_CLIENT_FIRST_BYTES_H
+
+#include "base/slice.h"
+
+enum first_bytes { FIRST_BYTES_MORE, FIRST_BYTES_TLS, FIRST_BYTES_HTTP, FIRST_BYTES_OTHER };
+
+enum first_bytes first_bytes_judge(struct slice bytes);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * DESTINATION: in transparent mode a client has connected to an address, and its request of
+ * clear-text HTTP names a host. Only if the address is one of the host's, by DNS, is the response
+ * that of the host. Otherwise any client could put a page of its own into the cache under any name.
+ *
+ *     if (destination_is_wanted(transaction))
+ *         return STEP_DESTINATION;                                  ADMIT
+ *     if (destination_is_unproven(transaction)) ...                 neither looked up nor stored
+ *     const struct address *place = destination_of(transaction, &url);
+ *     if (place != NULL) ...                                        connect there
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_STEPS_DESTINATION_H
+#define RETORT_TRANSACTION_STEPS_DESTINATION_H
+
+#include "http/url.h"
+#include "net/resolver.h"
+
+struct transaction;
+
+/* Written by destination.c. */
+struct destination {
+    struct resolver_query query;
+    struct slice host; /* that the request names, and the port */
+    uint16_t port;
+    bool asked;    /* the addresses of the host */
+    bool resolved; /* query.result has them, or the error */
+    bool proven;   /* the destination is one of them */
+    struct transaction *transaction;
+};
+
+/* Is this a request of clear-text HTTP in transparent mode? */
+bool destination_is_wanted(const struct transaction *transaction);
+/* Does the host of the request not have the address that the client has connected to? False as
+ * well where no service has left that host in the request. */
+bool destination_is_unproven(const struct transaction *transaction);
+/* The address that the client has connected to, if that is where this URL is to be fetched. NULL:
+ * the URL's own host is. */
+const struct address *destination_of(const struct transaction *transaction, const struct url *url);
+/* Ends what is under way. It may be called again. */
+void destination_end(struct transaction *transaction);
+
+#endif
