@@ -27,6 +27,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_disk_volume.c \
 	tests/unit/proxy/test_admission_filter.c \
 	tests/unit/proxy/test_recorded.c \
+	tests/unit/proxy/test_first_bytes.c \
 	tests/unit/proxy/test_freshness.c \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \

@@ -35,6 +35,7 @@ Suite *certificate_set_suite(void);
 Suite *connection_suite(void);
 Suite *control_suite(void);
 Suite *exchange_suite(void);
+Suite *first_bytes_suite(void);
 Suite *freshness_suite(void);
 Suite *http1_ends_suite(void);
 Suite *http1_replies_suite(void);

@@ -108,6 +108,7 @@ int main(void) {
     srunner_add_suite(runner, client_hello_suite());
     srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
+    srunner_add_suite(runner, first_bytes_suite());
     srunner_add_suite(runner, freshness_suite());
     srunner_add_suite(runner, http1_requests_suite());
     srunner_add_suite(runner, http1_replies_suite());
