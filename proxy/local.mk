@@ -225,6 +225,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
 	proxy/settings/options_interception.def proxy/settings/options_origins.def \
 	proxy/settings/options_services.def proxy/settings/options_transparent.def \
+	proxy/settings/load_authority.c proxy/settings/options_authority.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/match/regex.c proxy/match/regex.h \
@@ -233,6 +234,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/match/url_class.c proxy/match/url_class.h \
+	proxy/intercept/leaf.c proxy/intercept/leaf.h \
+	proxy/intercept/leaf_cache.c proxy/intercept/leaf_cache.h \
+	proxy/intercept/leaf_keys.c proxy/intercept/leaf_keys.h \
+	proxy/intercept/shared_table.c proxy/intercept/shared_table.h \
+	proxy/tls/authority.c proxy/tls/authority.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \

@@ -49,6 +49,7 @@ struct interception_settings {
     uint64_t identity_time;    /* how long an origin that was verified is remembered */
     uint64_t failure_time;     /* how long one that failed is */
     unsigned identity_entries; /* of origins that are remembered */
+    unsigned leaf_cache;       /* minted certificates that are kept */
 };
 
 #endif

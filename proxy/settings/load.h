@@ -56,6 +56,7 @@ bool load_adapts(struct load *load);
 bool load_policies(struct load *load);
 bool load_parents(struct load *load);
 bool load_interception(struct load *load);
+bool load_authority(struct load *load);
 void warn_about_maps(const struct load *load);
 void warn_about_secrets(const struct load *load);
 
@@ -74,5 +75,6 @@ void release_adapts(struct settings *settings);
 void release_policies(struct settings *settings);
 void release_parents(struct settings *settings);
 void release_interception(struct settings *settings);
+void release_authority(struct settings *settings);
 
 #endif

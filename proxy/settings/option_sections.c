@@ -187,6 +187,18 @@ const struct option_section option_sections[] = {
                    "intercept all { action = bump }",
     },
     {
+        .name = "authority",
+        .documentation =
+            "Names the certificate authority (CA) that signs the certificates which clients of "
+            "intercepted connections get. \"retortctl ca create\" makes it, and \"retortctl ca "
+            "export\" says how clients install it. Whoever has its key can impersonate every "
+            "server to these clients. A reload applies a change.",
+        .example = "authority {\n"
+                   "    certificate = \"/etc/retort/ca.pem\"\n"
+                   "    key = \"/etc/retort/ca.key\"\n"
+                   "}",
+    },
+    {
         .name = "interception",
         .documentation = "Configures how TLS connections are intercepted (see intercept).",
         .example = "interception { not_tls = refuse  refusals = 0 }",

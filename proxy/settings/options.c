@@ -228,6 +228,7 @@ const struct option options[] = {
          "verdicts and milliseconds; combined_extended has the result of the cache before these.",
      .example = "json"},
 
+#include "settings/options_authority.def"
 #include "settings/options_interception.def"
 #include "settings/options_services.def"
 #include "settings/options_transparent.def"

@@ -102,7 +102,7 @@ static bool apply_document(struct load *load) {
            load_origins_groups(load) && load_maps(load) && load_cache(load) && load_client(load) &&
            load_admin(load) && load_access_logs(load) && load_icap_services(load) &&
            load_url_classes(load) && load_adapts(load) && load_policies(load) &&
-           load_parents(load) && load_interception(load);
+           load_parents(load) && load_interception(load) && load_authority(load);
 }
 
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
@@ -150,9 +150,10 @@ void settings_release(struct settings **settingsp) {
     release_icap_services(settings);
     release_policies(settings);
     release_interception(settings);
+    release_authority(settings);
     release_url_classes(settings);
-    static const char *const sections[] = {"",       "admin",        "cache",      "client",
-                                           "origin", "interception", "transparent"};
+    static const char *const sections[] = {"",       "admin",        "cache",       "client",
+                                           "origin", "interception", "transparent", "authority"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         load_release_values(sections[i], settings);
     free(settings->path);

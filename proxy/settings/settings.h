@@ -28,6 +28,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+struct authority;
+
 enum { SETTINGS_ERROR = 1024 };
 
 enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE, LISTEN_TRANSPARENT };
@@ -190,7 +192,9 @@ struct settings {
     size_t intercept_count;
     struct rules *intercept_rules; /* a rule for each of them */
     struct interception_settings interception;
-    uint16_t *connect_ports; /* ports that CONNECT may reach */
+    char *authority_certificate, *authority_key; /* paths; NULL: none */
+    struct authority *authority;                 /* signs for intercepted connections; NULL: none */
+    uint16_t *connect_ports;                     /* ports that CONNECT may reach */
     size_t connect_port_count;
     struct access_log_settings *access_logs;
     size_t access_log_count;

@@ -8,6 +8,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/show.c \
 	tests/unit/guard.c tests/unit/guard.h \
 	tests/unit/proxy/certificate_lab.c tests/unit/proxy/certificate_lab.h \
+	tests/unit/proxy/authority_lab.c tests/unit/proxy/authority_lab.h \
 	tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h \
 	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
 	tests/unit/proxy/suites.h \
@@ -34,6 +35,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http1_requests.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_intercept_rules.c \
+	tests/unit/proxy/test_leaf.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
 	tests/unit/proxy/test_name.c \

@@ -1,3 +1,4 @@
+#include "authority_lab.h"
 #include "suites.h"
 
 #include "intercept/rules.h"
@@ -15,7 +16,7 @@ static const char sections[] = "listen \":1\" { mode = forward }\n"
 
 static enum intercept_action decide(const char *text, const char *host, const char *name,
                                     uint16_t port, const char *client) {
-    struct settings *settings = settings_from(text);
+    struct settings *settings = settings_from(authority_lab_settings(text));
     struct address address, host_address;
     struct arena arena;
     arena_init(&arena);

@@ -1,0 +1,122 @@
+/* For leaf_keys_make_ecdsa. */
+#define OPENSSL_SUPPRESS_DEPRECATED
+
+#include "intercept/leaf_keys.h"
+
+#include "base/assert.h"
+
+#include <openssl/ec.h>
+#include <openssl/rsa.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+enum { RSA_BITS = 2048 };
+
+struct kept_key {
+    EVP_PKEY *key; /* NULL: not made yet */
+    int64_t made;
+};
+
+struct leaf_keys {
+    unsigned magic;
+#define LEAF_KEYS_MAGIC 0x1eaf6e75u
+    pthread_mutex_t lock;
+    pthread_cond_t made; /* an RSA key is there */
+    pthread_t thread;
+    bool has_thread;   /* it has to be joined */
+    bool making;       /* it makes a key */
+    int64_t making_at; /* for `made` of its key */
+    struct kept_key kept[LEAF_KEY_KINDS];
+};
+
+struct leaf_keys *leaf_keys_new(void) {
+    struct leaf_keys *keys;
+    ALLOC_OBJ(keys, LEAF_KEYS_MAGIC);
+    pthread_mutex_init(&keys->lock, NULL);
+    pthread_cond_init(&keys->made, NULL);
+    return keys;
+}
+
+void leaf_keys_free(struct leaf_keys **keysp) {
+    struct leaf_keys *keys = *keysp;
+    *keysp = NULL;
+    if (keys == NULL)
+        return;
+    CHECK_OBJ(keys, LEAF_KEYS_MAGIC);
+    if (keys->has_thread)
+        pthread_join(keys->thread, NULL);
+    for (unsigned i = 0; i < LEAF_KEY_KINDS; i++)
+        EVP_PKEY_free(keys->kept[i].key);
+    pthread_cond_destroy(&keys->made);
+    pthread_mutex_destroy(&keys->lock);
+    FREE_OBJ(keys);
+}
+
+/* With OpenSSL 3.0, X509_set_pubkey takes 215 microseconds for a key from EVP_PKEY_generate,
+ * because it encodes the key and decodes it again by way of the providers. It takes 5 for a key
+ * that was made with the functions of OpenSSL 1.1. Handshakes take the same time with both. */
+EVP_PKEY *leaf_keys_make_ecdsa(void) {
+    EC_KEY *pair = EC_KEY_new_by_curve_name(NID_X9_62_prime256v1);
+    EVP_PKEY *key = EVP_PKEY_new();
+    ASSERT(pair != NULL && key != NULL);
+    ASSERT(EC_KEY_generate_key(pair) == 1);
+    ASSERT(EVP_PKEY_assign_EC_KEY(key, pair) == 1);
+    return key;
+}
+
+static EVP_PKEY *make_rsa(void) {
+    EVP_PKEY *key = EVP_RSA_gen(RSA_BITS);
+    ASSERT(key != NULL);
+    return key;
+}
+
+static void keep_key(struct kept_key *kept, EVP_PKEY *key, int64_t now) {
+    EVP_PKEY_free(kept->key);
+    kept->key = key;
+    kept->made = now;
+}
+
+static bool is_due(const struct kept_key *kept, int64_t now) {
+    return kept->key == NULL || now - kept->made >= LEAF_KEYS_LIFETIME || now < kept->made;
+}
+
+static void *make_rsa_apart(void *arg) {
+    struct leaf_keys *keys;
+    CAST_OBJ(keys, arg, LEAF_KEYS_MAGIC);
+    EVP_PKEY *key = make_rsa();
+    pthread_mutex_lock(&keys->lock);
+    keep_key(&keys->kept[LEAF_KEY_RSA], key, keys->making_at);
+    keys->making = false;
+    pthread_cond_broadcast(&keys->made);
+    pthread_mutex_unlock(&keys->lock);
+    return NULL;
+}
+
+/* Called under the lock. Where no thread can be started, the caller makes the key itself. */
+static void start_rsa(struct leaf_keys *keys, int64_t now) {
+    struct kept_key *kept = &keys->kept[LEAF_KEY_RSA];
+    if (keys->making || !is_due(kept, now))
+        return;
+    if (keys->has_thread)
+        pthread_join(keys->thread, NULL); /* it has made its key, and has nothing else to do */
+    keys->making_at = now;
+    keys->has_thread = pthread_create(&keys->thread, NULL, make_rsa_apart, keys) == 0;
+    keys->making = keys->has_thread;
+    if (!keys->making && kept->key == NULL)
+        keep_key(kept, make_rsa(), now);
+}
+
+EVP_PKEY *leaf_keys_take(struct leaf_keys *keys, enum leaf_key_kind kind, int64_t now) {
+    CHECK_OBJ(keys, LEAF_KEYS_MAGIC);
+    struct kept_key *kept = &keys->kept[kind];
+    pthread_mutex_lock(&keys->lock);
+    start_rsa(keys, now);
+    if (kind == LEAF_KEY_ECDSA && is_due(kept, now))
+        keep_key(kept, leaf_keys_make_ecdsa(), now);
+    while (kept->key == NULL)
+        pthread_cond_wait(&keys->made, &keys->lock);
+    EVP_PKEY *key = kept->key;
+    EVP_PKEY_up_ref(key);
+    pthread_mutex_unlock(&keys->lock);
+    return key;
+}
