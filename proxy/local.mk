@@ -156,6 +156,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/pem_file.c proxy/tls/pem_file.h \
 	proxy/tls/ticket_keys.c proxy/tls/ticket_keys.h \
 	proxy/tls/stream.c proxy/tls/stream.h \
+	proxy/origin/security.c proxy/origin/security.h \
 	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_digest.c \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \

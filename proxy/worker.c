@@ -11,6 +11,7 @@
 #include "net/reach.h"
 #include "net/resolver.h"
 #include "origin/check.h"
+#include "origin/security.h"
 #include "record/recorder.h"
 #include "transaction/transaction.h"
 
@@ -138,7 +139,8 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
 static void start_checks(struct worker *worker, struct origin_groups *origins) {
     origin_checks_free(&worker->checks);
     if (worker->index == 0 && !worker->draining)
-        worker->checks = origin_checks_new(&worker->net, worker->host.origins, origins);
+        worker->checks = origin_checks_new(&worker->net, worker->host.origins,
+                                           worker->host.origin_securities, origins);
 }
 
 static void start_transactions(struct worker *worker, const struct worker_shared *shared) {
@@ -152,6 +154,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->waiting_downloads = shared->waiting_downloads;
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
+    host->origin_securities = origin_securities_new(&worker->net);
     host->adapt =
         adapt_set_new(&worker->adapters, worker->settings, shared->origins, shared->services);
     host->logs = access_logs_open(&worker->net, worker->settings);
@@ -299,6 +302,7 @@ void worker_join(struct worker **workerp) {
     access_logs_close(&worker->host.logs);
     origin_checks_free(&worker->checks);
     pool_free(&worker->host.origins);
+    origin_securities_free(&worker->host.origin_securities);
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
     http1_host_release(&worker->http1);
@@ -346,6 +350,7 @@ static void on_reload(struct message *message) {
     adapt_set_release(&worker->host.adapt);
     worker->host.adapt = adapt_set_new(&worker->adapters, worker->settings, origins, services);
     start_checks(worker, origins);
+    origin_securities_retire(worker->host.origin_securities, worker->settings);
     origin_groups_release(&origins);
     shared_services_release(&services);
     access_logs_close(&worker->host.logs);

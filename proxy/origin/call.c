@@ -1,6 +1,7 @@
 #include "origin/call.h"
 
 #include "base/assert.h"
+#include "tls/client.h"
 
 /* Milliseconds between two checks of a host that may be lost. */
 enum { LOOK_AGAIN = 250 };
@@ -27,6 +28,19 @@ void origin_call_let_go(struct origin_call *call) {
 static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
     return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
            call->request.repeatable && !call->sender.feed.started;
+}
+
+/* Keeps a copy of the error, because that of TLS lasts until the next failure only. */
+static const char *keep_error(struct origin_call *call, const char *error) {
+    free(call->own_error);
+    call->own_error = xstrdup(error);
+    return call->own_error;
+}
+
+const char *origin_call_error(struct origin_call *call) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    const char *error = connection_error(call->connection);
+    return call->request.security != NULL ? keep_error(call, error) : error;
 }
 
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error) {
@@ -134,15 +148,26 @@ static enum origin_failure dial_failure(const struct dial *dial) {
     return dial->timed_out ? ORIGIN_TIMED_OUT : ORIGIN_UNREACHABLE;
 }
 
+static void count_handshake(struct origin_call *call) {
+    struct counters *counters = &call->net->counters;
+    if (call->dial.state == DIAL_FAILED) {
+        counters->origin_tls_failures += call->dial.reached;
+        return;
+    }
+    counters->origin_tls_handshakes++;
+    counters->origin_tls_resumed += tls_stream_is_resumed(call->dial.connection->tls);
+}
+
 static void origin_call_on_dialled(struct task *task) {
     struct origin_call *call = CONTAINER_OF(task, struct origin_call, dial_task);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    call->address = call->dial.address;
+    if (call->request.security != NULL)
+        count_handshake(call);
     if (call->dial.state == DIAL_FAILED) {
-        call->address = call->dial.address;
-        origin_call_fail(call, dial_failure(&call->dial), call->dial.error);
+        origin_call_fail(call, dial_failure(&call->dial), keep_error(call, call->dial.error));
         return;
     }
-    call->address = call->dial.address;
     call->connection = dial_take(&call->dial, origin_call_on_ready, call);
     call->net->counters.origin_connections++;
     origin_call_begin(call);
@@ -161,6 +186,7 @@ static void connect_fresh(struct origin_call *call) {
         .reach = call->request.reach,
         .timeout = call->request.connect_timeout,
         .from = call->request.from,
+        .tls = call->request.security,
     };
     dial_start(&call->dial, call->net, &target, &call->dial_task);
 }
@@ -179,6 +205,8 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     call->net = net;
     call->pool = pool;
     call->request = *request;
+    if (request->security != NULL)
+        tls_client_take(request->security);
     call->response = response;
     call->waker = waker;
     sender_init(&call->sender, net, request->body, request->chunked);
@@ -255,5 +283,7 @@ void origin_call_close(struct origin_call *call) {
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
     sender_stop(&call->sender);
+    tls_client_release(&call->request.security);
+    free(call->own_error);
     call->magic = 0;
 }

@@ -13,7 +13,8 @@
  *
  * Interim responses (1xx) are passed to on_interim. A pooled connection may die before the first
  * byte of the response. The call then repeats the request once on a new connection, if the request
- * may be repeated and nothing of its body has been read (RFC 9112 §9.3.1). The body of the response
+ * may be repeated and nothing of its body has been read (RFC 9112 §9.3.1). With `security` the
+ * connection speaks TLS, or there is none: no failure leads to clear text. The body of the response
  * may begin while the body of the request is still being sent. After a complete response the
  * connection returns to the pool.
  *
@@ -46,9 +47,10 @@ struct origin_request {
     struct slice host;
     uint16_t port;
     enum reach reach;
-    struct slice pool_key;      /* another one for each reach and each `from` */
-    const struct address *from; /* that the connection comes from; NULL: the system chooses it */
-    struct slice head;          /* complete, with the empty line */
+    struct slice pool_key;       /* another one for each reach, `from` and security */
+    const struct address *from;  /* that the connection comes from; NULL: the system chooses it */
+    struct tls_client *security; /* https (origin/security.h), counted by the call; NULL: http */
+    struct slice head;           /* complete, with the empty line */
     enum http_method method;
     struct source *body;      /* NULL: none */
     bool chunked;             /* how to send the body; else as it is */
@@ -70,7 +72,8 @@ struct origin_call {
 #define ORIGIN_CALL_MAGIC 0x0419ca11u
     enum origin_state state;
     enum origin_failure failure;
-    const char *error;
+    const char *error; /* lives as long as the call */
+    char *own_error;   /* `error`, if it is not static text */
     struct net_context *net;
     struct pool *pool;
     struct origin_request request;
@@ -127,7 +130,10 @@ void origin_call_close(struct origin_call *call);
 /* Inside origin/. */
 /* The connection is not the call's any more, or closed: nothing runs on its account. */
 void origin_call_let_go(struct origin_call *call);
+/* `error` is static text, or that of origin_call_error. */
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error);
+/* Why the last read or write failed. */
+const char *origin_call_error(struct origin_call *call);
 void origin_call_send(struct origin_call *call);
 /* Nothing is to be done before more comes from the origin, which has that many milliseconds. A host
  * that is lost meanwhile ends the call sooner. */

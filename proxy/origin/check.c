@@ -19,7 +19,7 @@ struct origin_check {
     struct task task;
     struct origin_call call;
     struct http_head response;
-    char *head;
+    char *head, *key;
 };
 
 struct origin_checks {
@@ -27,6 +27,7 @@ struct origin_checks {
 #define ORIGIN_CHECKS_MAGIC 0x0419c4e5u
     struct net_context *net;
     struct pool *pool;
+    struct origin_securities *securities;
     struct origin_groups *groups; /* referenced */
     struct origin_check **list;
     size_t count;
@@ -45,10 +46,10 @@ static void check_on_news(struct task *task) {
     if (check->call.state != ORIGIN_FAILED && check->call.state != ORIGIN_ANSWERED)
         return;
     const char *error = check_judge(check);
-    origin_call_close(&check->call);
     net->counters.origin_check_failures += error != NULL;
     net->counters.origin_servers_down +=
         origin_group_checked(check->group, check->member, net->loop->now, net->loop, error);
+    origin_call_close(&check->call);
     loop_timer_after(net->loop, &check->timer, check->settings->check_interval);
 }
 
@@ -57,11 +58,17 @@ static void check_on_timer(struct timer *timer) {
     CHECK_OBJ(check, ORIGIN_CHECK_MAGIC);
     struct origin_checks *checks = check->checks;
     const struct settings *settings = checks->groups->settings;
+    const struct tls_trust_settings *trust =
+        url_is_https(&check->member->url) ? &check->settings->trust : NULL;
+    const struct slice key = slice_from(check->key);
     const struct origin_request request = {
         .host = check->member->url.host,
         .port = check->member->url.port,
         .reach = REACH_ANY,
-        .pool_key = slice_from(check->member->host_port),
+        .security = trust == NULL ? NULL
+                                  : origin_securities_find(checks->securities, key,
+                                                           check->member->url.host, trust),
+        .pool_key = key,
         .head = slice_from(check->head),
         .method = HTTP_METHOD_GET,
         .connect_timeout = check->settings->check_timeout,
@@ -75,6 +82,16 @@ static void check_on_timer(struct timer *timer) {
                       &check->task);
 }
 
+static void check_write_key(struct origin_check *check) {
+    const struct url *url = &check->member->url;
+    struct slice place = slice_from(check->member->host_port);
+    check->key = xcalloc(1, place.length + url->host.length + ORIGIN_KEY_MORE);
+    if (url_is_https(url))
+        origin_security_key(check->key, place, url->host, &check->settings->trust);
+    else
+        memcpy(check->key, place.base, place.length);
+}
+
 static void check_start(struct origin_checks *checks, struct origin_group *group,
                         const struct origins_settings *settings, struct origin_member *member) {
     struct origin_check *check;
@@ -85,6 +102,7 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
     check->settings = settings;
     timer_init(&check->timer, check_on_timer);
     task_init(&check->task, check_on_news);
+    check_write_key(check);
     int length = asprintf(&check->head,
                           "GET %s HTTP/1.1\r\n"
                           "Host: %s\r\n"
@@ -98,11 +116,13 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
 }
 
 struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
+                                        struct origin_securities *securities,
                                         struct origin_groups *groups) {
     struct origin_checks *checks;
     ALLOC_OBJ(checks, ORIGIN_CHECKS_MAGIC);
     checks->net = net;
     checks->pool = pool;
+    checks->securities = securities;
     checks->groups = origin_groups_reference(groups);
     for (size_t i = 0; i < groups->count; i++) {
         const struct origins_settings *settings = &groups->settings->origins_groups[i];
@@ -129,6 +149,7 @@ void origin_checks_free(struct origin_checks **checksp) {
         timer_cancel(&checks->net->loop->timers, &check->timer);
         origin_group_drop_member(check->group, &check->member);
         free(check->head);
+        free(check->key);
         FREE_OBJ(check);
     }
     free(checks->list);

@@ -2,7 +2,7 @@
  * Health checks. Each server of a group with a health_check is asked for that path every
  * check_interval, and the group is told the outcome.
  *
- *     struct origin_checks *checks = origin_checks_new(net, pool, groups);
+ *     struct origin_checks *checks = origin_checks_new(net, pool, securities, groups);
  *     ...
  *     origin_checks_free(&checks);
  *
@@ -14,10 +14,12 @@
 
 #include "net/pool.h"
 #include "origin/group.h"
+#include "origin/security.h"
 
 struct origin_checks;
 
 struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
+                                        struct origin_securities *securities,
                                         struct origin_groups *groups);
 void origin_checks_free(struct origin_checks **checksp);
 

@@ -37,6 +37,7 @@ void origin_member_release(struct origin_member *member) {
     ASSERT(member->active == 0);
     free(member->text);
     free(member->host_port);
+    free(member->error);
     FREE_OBJ(member);
 }
 
@@ -78,7 +79,8 @@ bool origin_member_failed(struct origin_group *group, struct origin_member *memb
                           bool probe, const char *error) {
     member->failed_at = now;
     member->failures++;
-    member->error = error;
+    free(member->error);
+    member->error = xstrdup(error);
     if (member->state == ORIGIN_MEMBER_DOWN) {
         if (!probe)
             return false;
@@ -264,7 +266,7 @@ static void report_member(const struct origin_member *member, uint64_t now,
         .state = !down             ? "up"
                  : member->probing ? "trying"
                                    : "down",
-        .error = member->error,
+        .error = member->error != NULL ? xstrdup(member->error) : NULL,
         .weight = member->weight,
         .backup = member->backup,
         .active = member->active,
@@ -291,8 +293,10 @@ void origin_group_report(struct origin_group *group, uint64_t now,
 }
 
 void origin_group_report_release(struct origin_group_report *report) {
-    for (size_t i = 0; i < report->count; i++)
+    for (size_t i = 0; i < report->count; i++) {
         free(report->members[i].url);
+        free(report->members[i].error);
+    }
     free(report->members);
     report->members = NULL;
 }

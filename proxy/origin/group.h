@@ -54,7 +54,7 @@ struct origin_member {
     int64_t credit;     /* what it is owed by round robin */
     uint64_t turn;      /* when it was chosen last, in requests of the group */
     uint64_t requests, failed, downs;
-    const char *error; /* why it failed last; static text */
+    char *error; /* why it failed last; NULL: it never has */
 };
 
 struct origin_group {
@@ -91,7 +91,7 @@ void origin_groups_release(struct origin_groups **groupsp);
 struct origin_member_report {
     char *url;
     const char *state; /* "up", "down", "trying" */
-    const char *error; /* of the last failure; NULL: none yet */
+    char *error;       /* of the last failure; NULL: none yet */
     unsigned weight, active, failures;
     bool backup;
     uint64_t requests, failed, downs;

@@ -4,8 +4,6 @@
 #include "http/head_parser.h"
 #include "http/trailer.h"
 
-#include <errno.h>
-
 /* Receives a response: the head into the buffer, the body directly to its reader. */
 
 /* HEADROOM: free bytes in the buffer. A body that came with its head is sent from there, and the
@@ -91,7 +89,7 @@ void origin_call_receive(struct origin_call *call) {
         case IO_END:
             origin_call_fail(call, ORIGIN_BROKE_OFF, "it closed the connection without answering");
             return;
-        case IO_FAILED: origin_call_fail(call, ORIGIN_BROKE_OFF, strerrordesc_np(errno)); return;
+        case IO_FAILED: origin_call_fail(call, ORIGIN_BROKE_OFF, origin_call_error(call)); return;
         }
     }
 }
@@ -164,7 +162,7 @@ static enum source_status origin_receive_from_socket(struct origin_call *call,
                 return origin_receive_ended(call);
             return origin_receive_broke_off(
                 call, "it closed the connection in the middle of the response");
-        case IO_FAILED: return origin_receive_broke_off(call, strerrordesc_np(errno));
+        case IO_FAILED: return origin_receive_broke_off(call, origin_call_error(call));
         case IO_WAIT: break;
         }
     }

@@ -2,6 +2,7 @@
 
 static const enum url_scheme_id fetched[] = {
     URL_HTTP,
+    URL_HTTPS,
 };
 
 bool origin_can_fetch(struct slice scheme) {

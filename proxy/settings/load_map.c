@@ -99,11 +99,11 @@ static bool map_origin(struct load *load, const struct document_section *section
     if (!url_parse(&map->origin, slice_from(map->origin_text)))
         return load_fail(load, line, "origin: \"%s\" is not a URL; write \"http://HOST:PORT/PATH\"",
                          map->origin_text);
-    if (!is_http(&map->origin))
-        return load_fail(
-            load, line,
-            "origin: \"%s\" is not an http URL; Retort can not use other schemes to origins yet",
-            map->origin_text);
+    if (!url_is_web(&map->origin))
+        return load_fail(load, line,
+                         "origin: \"%s\" is not an http or https URL; write "
+                         "\"http://HOST:PORT/PATH\" or \"https://HOST:PORT/PATH\"",
+                         map->origin_text);
     if (strpbrk(map->origin_text, "?#") != NULL)
         return load_fail(load, line,
                          "origin: \"%s\" has a query or fragment; only a path may follow",

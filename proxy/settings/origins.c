@@ -44,8 +44,7 @@ static bool parse_word(struct origin_server_settings *server, struct slice word,
 }
 
 static bool is_place(const struct url *url) {
-    return slice_equal_nocase(url->scheme, SLICE("http")) && url->host.length <= 255 &&
-           url->port != 0 &&
+    return url_is_web(url) && url->host.length <= 255 && url->port != 0 &&
            (url->path_query.length == 0 || slice_equal(url->path_query, SLICE("/")));
 }
 
@@ -56,8 +55,9 @@ bool origins_parse_server(struct origin_server_settings *server, const char *tex
     if (!url_parse(&server->url, slice_from(server->text)) || !is_place(&server->url) ||
         strchr(server->text, '#') != NULL)
         return origins_complain(error, error_size,
-                                "is not a server: write \"http://HOST:PORT\" without a path, "
-                                "optionally followed by weight=N or backup");
+                                "is not a server: write \"http://HOST:PORT\" or "
+                                "\"https://HOST:PORT\" without a path, optionally followed by "
+                                "weight=N or backup");
     while ((word = origins_next_word(&rest)).length > 0)
         if (!parse_word(server, word, error, error_size))
             return false;
@@ -92,10 +92,8 @@ bool origins_check_path(const char *text, char *error, size_t error_size) {
 
 bool origins_check_alias(const char *text, char *error, size_t error_size) {
     struct url url;
-    bool http =
-        url_parse(&url, slice_from(text)) && (slice_equal_nocase(url.scheme, SLICE("http")) ||
-                                              slice_equal_nocase(url.scheme, SLICE("https")));
-    if (strcmp(text, "none") == 0 || (http && strpbrk(text, "?#") == NULL))
+    bool web = url_parse(&url, slice_from(text)) && url_is_web(&url);
+    if (strcmp(text, "none") == 0 || (web && strpbrk(text, "?#") == NULL))
         return true;
     return origins_complain(
         error, error_size,

@@ -262,6 +262,7 @@ struct settings {
         bool dns_ipv6;            /* ask for AAAA */
         uint64_t dns_timeout;
         uint64_t dns_ttl_max;
+        unsigned tls_hosts;              /* https origins whose TLS sessions a worker keeps */
         struct tls_trust_settings trust; /* of servers that no group names */
     } origin;
 

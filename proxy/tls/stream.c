@@ -311,6 +311,10 @@ enum io_status tls_stream_finish(struct tls_stream *stream) {
     return flush_kept(stream);
 }
 
+bool tls_stream_is_resumed(const struct tls_stream *stream) {
+    return SSL_session_reused(stream->ssl) == 1;
+}
+
 bool tls_stream_has_more(const struct tls_stream *stream) {
     return !stream->bio.drained || SSL_has_pending(stream->ssl) == 1;
 }

@@ -75,6 +75,8 @@ enum io_status tls_stream_finish(struct tls_stream *stream);
 /* Sends what a write, a read (its answers, such as a key update) or the finish left. */
 enum io_status tls_stream_flush(struct tls_stream *stream);
 
+/* Did the handshake resume an earlier session? */
+bool tls_stream_is_resumed(const struct tls_stream *stream);
 /* May a read find bytes although the socket reports none? */
 bool tls_stream_has_more(const struct tls_stream *stream);
 /* Does the last read wait until the socket is writable, or the last write until it is readable?

@@ -153,16 +153,21 @@ bool route_stays_below_map(const struct transaction *transaction) {
     return route->map == NULL || !dot_segments_may_be_seen(url_path(&target));
 }
 
-static void aim_at(struct aim *aim, const struct url *url) {
-    aim->host = url->host;
+/* `origins`: the group that the server belongs to; NULL: none. */
+static void aim_at(const struct transaction *transaction, struct aim *aim, const struct url *url,
+                   const struct origins_settings *origins) {
+    const struct tls_trust_settings *trust =
+        origins != NULL ? &origins->trust : &transaction->settings->origin.trust;
+    aim->host = aim->name = url->host;
     aim->port = url->port;
+    aim->trust = url_is_https(url) ? trust : NULL;
 }
 
 static void aim_by_map(struct transaction *transaction, struct aim *aim) {
     const struct map_settings *map = transaction->fetch.route->map;
     const struct url *origin =
         map->origins != NULL ? &transaction->fetch.slot->member->url : &map->origin;
-    aim_at(aim, origin);
+    aim_at(transaction, aim, origin, map->origins);
     aim->target = transaction->fetch.route->target;
     aim->host_header =
         map->preserve_host ? route_host_of(transaction) : authority_of(transaction, origin);
@@ -186,7 +191,7 @@ static void aim_at_destination(struct transaction *transaction, struct aim *aim)
 }
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
-    aim_at(aim, url_of(transaction));
+    aim_at(transaction, aim, url_of(transaction), NULL);
     aim_at_destination(transaction, aim);
     aim->target = transaction->request.kind == REQUEST_CONNECT ? route_host_of(transaction)
                                                                : url_of(transaction)->path_query;
@@ -207,7 +212,8 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
         aim->target = arena_concat(arena, scheme, SLICE("://"), authority, aim->target);
         aim->host_header = authority;
     }
-    aim_at(aim, &transaction->fetch.slot->member->url);
+    aim_at(transaction, aim, &transaction->fetch.slot->member->url,
+           transaction->fetch.route->origins);
 }
 
 void route_aim(struct transaction *transaction, struct aim *aim) {

@@ -29,8 +29,10 @@ struct route {
 
 /* The server that a request is sent to, and the target and Host that it is sent with. */
 struct aim {
-    struct slice host;
+    struct slice host; /* a name or an address */
     uint16_t port;
+    struct slice name;                      /* of the server, for https */
+    const struct tls_trust_settings *trust; /* https; NULL: http */
     struct slice target;
     struct slice host_header;
 };

@@ -46,6 +46,7 @@ struct transaction_host {
     struct timer waiting_downloads_timer; /* when the next one expires */
     struct adapt_set *adapt;              /* the current one */
     struct pool *origins;
+    struct origin_securities *origin_securities;
     struct access_logs *logs;
     struct list_link active;
     struct transaction *free_list;

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http/credentials.h"
 #include "http/date.h"
+#include "origin/security.h"
 #include "transaction/fail.h"
 #include "transaction/hops.h"
 #include "transaction/internal.h"
@@ -167,13 +168,18 @@ static void show_credentials(struct transaction *transaction, struct http_head *
 
 /* A pooled connection is used only for clients that might have opened it themselves, and one that
  * comes from a client's address only for that client. */
-static struct slice pool_key(struct transaction *transaction, enum reach reach,
-                             struct slice place) {
+static struct slice pool_key(struct transaction *transaction, enum reach reach, struct slice place,
+                             const struct aim *aim) {
+    struct slice key = place;
+    if (aim->trust != NULL)
+        key = origin_security_key(
+            arena_alloc(&transaction->arena, place.length + aim->name.length + ORIGIN_KEY_MORE),
+            place, aim->name, aim->trust);
     if (reach == REACH_ANY)
-        return place; /* as health checks name it too */
+        return key; /* as health checks name it too */
     bool spoofs = route_source(transaction) != NULL;
     return arena_concat(
-        &transaction->arena, place, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
+        &transaction->arena, key, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
         spoofs ? SLICE(" from ") : SLICE(""), spoofs ? request_client_ip(transaction) : SLICE(""));
 }
 
@@ -195,13 +201,17 @@ static void fetch_start_call(struct transaction *transaction) {
     bool chunked = frame_body(transaction, head);
     struct slice place = request_write_authority(transaction, to->host, to->port);
     enum reach reach = route_reach(transaction);
+    struct slice key = pool_key(transaction, reach, place, to);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .host = to->host,
         .port = to->port,
         .reach = reach,
         .from = route_source(transaction),
-        .pool_key = pool_key(transaction, reach, place),
+        .security = to->trust == NULL ? NULL
+                                      : origin_securities_find(transaction->host->origin_securities,
+                                                               key, to->name, to->trust),
+        .pool_key = key,
         .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,
         .body = transaction->request.body,
@@ -402,7 +412,7 @@ static enum step fetch_failed(struct transaction *transaction) {
         return no_request(transaction);
     transaction->net->counters.origin_failures++;
     unsigned status = call->failure == ORIGIN_TIMED_OUT ? 504 : 502;
-    return fail_with(transaction, status, call->error);
+    return fail_with(transaction, status, arena_copy(&transaction->arena, slice_from(call->error)));
 }
 
 /* Drops the answer and asks the origin again, with a new request. */

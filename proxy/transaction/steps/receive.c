@@ -45,9 +45,7 @@ static enum step receive_absolute(struct transaction *transaction) {
                          "the request target names another server than the Host header, or another "
                          "scheme than http");
     if (!origin_can_fetch(transaction->request.url.scheme))
-        return fail_with(transaction, 501,
-                         "only http:// URLs can be fetched; for https:// "
-                         "clients use CONNECT");
+        return fail_with(transaction, 501, "only http:// and https:// URLs can be fetched");
     if (request->method_id == HTTP_METHOD_OPTIONS && url.path_query.length == 0)
         request_set_for_server(transaction);
     return STEP_ADMIT;

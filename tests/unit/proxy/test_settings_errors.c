@@ -99,7 +99,8 @@ static const struct refused {
     {"map \"http://x/?a\" { origin = \"http://h/\" }",
      ":2: map: \"http://x/?a\" has a query or fragment; only"},
     {"map \"/\" {\n origin = \"h:80\" }", ":3: origin: \"h:80\" is not a URL"},
-    {"map \"/\" { origin = \"https://h/\" }", ":2: origin: \"https://h/\" is not an http URL"},
+    {"map \"/\" { origin = \"icap://h/\" }",
+     ":2: origin: \"icap://h/\" is not an http or https URL"},
     {"map \"/\" { origin = \"http://h/?q\" }", ":2: origin: \"http://h/?q\" has a query"},
     {"map \"http://X.org\" { origin = \"http://h/\" }\n"
      "map \"http://x.org:80/\" { origin = \"http://h/\" }",

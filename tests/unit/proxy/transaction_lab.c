@@ -9,6 +9,7 @@
 #include "net/resolver.h"
 #include "origin/group.h"
 #include "origin/host.h"
+#include "origin/security.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -105,6 +106,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
     host->origins = pool_new(net, &net->counters.origin_connections_idle);
+    host->origin_securities = origin_securities_new(net);
     host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
     host->logs = access_logs_open(net, client->settings);
     list_init(&host->active);
@@ -146,6 +148,7 @@ void transaction_lab_close(struct transaction_lab *lab) {
     transaction_lab_break(lab);
     ck_assert_msg(list_empty(&host->active), "a transaction is left over");
     access_logs_close(&host->logs);
+    origin_securities_free(&host->origin_securities);
     pool_free(&host->origins);
     adapt_set_release(&host->adapt);
     transaction_host_release(host);

@@ -1,0 +1,173 @@
+#include "origin/security.h"
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "net/secret_hash.h"
+
+#include <string.h>
+
+enum { TABLE_SIZE = 256 };
+
+/* A trust in use: it is made once for all clients that share it. */
+struct origin_trust {
+    unsigned magic;
+#define ORIGIN_TRUST_MAGIC 0x04197245u
+    struct list_link link;
+    struct tls_trust *trust;
+    char digest[TLS_TRUST_DIGEST];
+};
+
+struct origin_security {
+    unsigned magic;
+#define ORIGIN_SECURITY_MAGIC 0x04195ec5u
+    struct origin_security *next; /* in its chain of the table */
+    struct list_link link;        /* in `recent` */
+    struct tls_client *client;
+    const struct origin_trust *trust;
+    uint64_t hash;
+    struct slice key;
+    char bytes[];
+};
+
+struct origin_securities {
+    unsigned magic;
+#define ORIGIN_SECURITIES_MAGIC 0x04195ec7u
+    struct net_context *net;
+    struct origin_security *table[TABLE_SIZE];
+    struct list_link recent; /* the one used last is first */
+    unsigned count;
+    struct list_link trusts;
+};
+
+struct slice origin_security_key(char *out, struct slice place, struct slice name,
+                                 const struct tls_trust_settings *trust) {
+    char *at = slice_put(out, SLICE("https://"));
+    at = slice_put(at, place);
+    at = slice_put(at, SLICE(" "));
+    at = slice_put(at, name);
+    at = slice_put(at, SLICE(" "));
+    at = slice_put(at, slice_from(trust->digest));
+    return slice_make(out, (size_t)(at - out));
+}
+
+struct origin_securities *origin_securities_new(struct net_context *net) {
+    struct origin_securities *table;
+    ALLOC_OBJ(table, ORIGIN_SECURITIES_MAGIC);
+    table->net = net;
+    list_init(&table->recent);
+    list_init(&table->trusts);
+    return table;
+}
+
+static struct origin_security **security_at(struct origin_securities *table, struct slice key,
+                                            uint64_t hash) {
+    struct origin_security **at = &table->table[hash % TABLE_SIZE];
+    while (*at != NULL && !((*at)->hash == hash && slice_equal((*at)->key, key)))
+        at = &(*at)->next;
+    return at;
+}
+
+static void security_forget(struct origin_securities *table, struct origin_security *security) {
+    struct origin_security **at = security_at(table, security->key, security->hash);
+    ASSERT(*at == security);
+    *at = security->next;
+    list_remove(&security->link);
+    tls_client_release(&security->client);
+    table->count--;
+    FREE_OBJ(security);
+}
+
+static void trust_forget(struct origin_trust *trust) {
+    list_remove(&trust->link);
+    tls_trust_release(&trust->trust);
+    FREE_OBJ(trust);
+}
+
+void origin_securities_free(struct origin_securities **tablep) {
+    struct origin_securities *table = *tablep;
+    *tablep = NULL;
+    if (table == NULL)
+        return;
+    CHECK_OBJ(table, ORIGIN_SECURITIES_MAGIC);
+    LIST_FOR_EACH_SAFE (link, next, &table->recent)
+        security_forget(table, CONTAINER_OF(link, struct origin_security, link));
+    LIST_FOR_EACH_SAFE (link, next, &table->trusts)
+        trust_forget(CONTAINER_OF(link, struct origin_trust, link));
+    FREE_OBJ(table);
+}
+
+static struct origin_trust *trust_of(struct origin_securities *table,
+                                     const struct tls_trust_settings *settings) {
+    struct origin_trust *trust;
+    LIST_FOR_EACH (link, &table->trusts) {
+        trust = CONTAINER_OF(link, struct origin_trust, link);
+        if (strcmp(trust->digest, settings->digest) == 0)
+            return trust;
+    }
+    ALLOC_OBJ(trust, ORIGIN_TRUST_MAGIC);
+    trust->trust = tls_trust_new(settings);
+    memcpy(trust->digest, settings->digest, sizeof trust->digest);
+    list_prepend(&table->trusts, &trust->link);
+    return trust;
+}
+
+static struct origin_security *security_make(struct origin_securities *table, struct slice key,
+                                             struct slice name,
+                                             const struct tls_trust_settings *settings) {
+    struct origin_security *security = xcalloc(1, sizeof *security + key.length);
+    security->magic = ORIGIN_SECURITY_MAGIC;
+    security->trust = trust_of(table, settings);
+    security->client = tls_client_of(security->trust->trust, name, "http/1.1");
+    memcpy(security->bytes, key.base, key.length);
+    security->key = slice_make(security->bytes, key.length);
+    return security;
+}
+
+static void security_forget_oldest(struct origin_securities *table) {
+    unsigned most = table->net->settings->origin.tls_hosts;
+    while (table->count > most) {
+        struct list_link *oldest = table->recent.prev;
+        table->net->counters.origin_tls_forgotten++;
+        security_forget(table, CONTAINER_OF(oldest, struct origin_security, link));
+    }
+}
+
+struct tls_client *origin_securities_find(struct origin_securities *table, struct slice key,
+                                          struct slice name,
+                                          const struct tls_trust_settings *settings) {
+    CHECK_OBJ(table, ORIGIN_SECURITIES_MAGIC);
+    uint64_t hash = secret_hash(key);
+    struct origin_security **at = security_at(table, key, hash), *security = *at;
+    if (security != NULL) {
+        list_remove(&security->link);
+        list_prepend(&table->recent, &security->link);
+        return security->client;
+    }
+    security = *at = security_make(table, key, name, settings);
+    security->hash = hash;
+    list_prepend(&table->recent, &security->link);
+    table->count++;
+    security_forget_oldest(table);
+    return security->client;
+}
+
+static bool settings_have(const struct settings *settings, const struct origin_trust *trust) {
+    bool have = strcmp(settings->origin.trust.digest, trust->digest) == 0;
+    for (size_t i = 0; !have && i < settings->origins_group_count; i++)
+        have = strcmp(settings->origins_groups[i].trust.digest, trust->digest) == 0;
+    return have;
+}
+
+void origin_securities_retire(struct origin_securities *table, const struct settings *settings) {
+    CHECK_OBJ(table, ORIGIN_SECURITIES_MAGIC);
+    LIST_FOR_EACH_SAFE (link, next, &table->recent) {
+        struct origin_security *security = CONTAINER_OF(link, struct origin_security, link);
+        if (!settings_have(settings, security->trust))
+            security_forget(table, security);
+    }
+    LIST_FOR_EACH_SAFE (link, next, &table->trusts) {
+        struct origin_trust *trust = CONTAINER_OF(link, struct origin_trust, link);
+        if (!settings_have(settings, trust))
+            trust_forget(trust);
+    }
+}
