@@ -156,7 +156,7 @@ static long tls_bio_on_control(BIO *of, int command, long number, void *pointer)
     (void)number;
     (void)pointer;
     switch (command) {
-    case BIO_CTRL_FLUSH: return tls_bio_flush(bio) != IO_FAILED;
+    case BIO_CTRL_FLUSH: return bio->lazy || tls_bio_flush(bio) != IO_FAILED;
     case BIO_CTRL_EOF: return bio->ended;
     case BIO_CTRL_PUSH:
     case BIO_CTRL_POP: return 1;

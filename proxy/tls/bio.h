@@ -35,6 +35,7 @@ struct tls_bio {
 #define TLS_BIO_MAGIC 0x7b10b10bu
     int fd;
     bool gather;  /* set by the stream: another write follows at once */
+    bool lazy;    /* set by the stream: a flush of OpenSSL does nothing */
     bool drained; /* the last read took all that the socket had */
     bool ended;   /* the other side has finished */
     bool stopped; /* set by the stream: every read and write fails with EPROTO */
