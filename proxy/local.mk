@@ -235,6 +235,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/match/url_class.c proxy/match/url_class.h \
+	proxy/intercept/identity.c proxy/intercept/identity.h \
 	proxy/intercept/leaf.c proxy/intercept/leaf.h \
 	proxy/intercept/leaf_cache.c proxy/intercept/leaf_cache.h \
 	proxy/intercept/leaf_keys.c proxy/intercept/leaf_keys.h \

@@ -35,6 +35,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http1_requests.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_intercept_rules.c \
+	tests/unit/proxy/test_identity.c \
 	tests/unit/proxy/test_leaf.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \

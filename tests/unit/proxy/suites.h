@@ -42,6 +42,7 @@ Suite *http1_replies_suite(void);
 Suite *http1_requests_suite(void);
 Suite *intercept_rules_suite(void);
 Suite *refusals_suite(void);
+Suite *identity_suite(void);
 Suite *leaf_suite(void);
 Suite *range_suite(void);
 Suite *reach_suite(void);

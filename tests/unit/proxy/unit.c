@@ -113,6 +113,7 @@ int main(void) {
     srunner_add_suite(runner, http1_requests_suite());
     srunner_add_suite(runner, http1_replies_suite());
     srunner_add_suite(runner, http1_ends_suite());
+    srunner_add_suite(runner, identity_suite());
     srunner_add_suite(runner, leaf_suite());
     srunner_add_suite(runner, range_suite());
     srunner_add_suite(runner, intercept_rules_suite());

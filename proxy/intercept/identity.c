@@ -1,0 +1,192 @@
+#include "intercept/identity.h"
+
+#include "base/assert.h"
+#include "intercept/shared_table.h"
+
+#include <stdio.h>
+
+struct known_server {
+    struct shared_entry entry;
+    unsigned magic;
+#define KNOWN_SERVER_MAGIC 0x1de47175u
+    struct identity identity;             /* UNKNOWN: nothing is known */
+    time_t until;                         /* when the identity ends */
+    const struct identity_turn *verifier; /* the turn that verifies it; NULL: none */
+    struct list_link waiting;             /* waiters of the others */
+};
+
+struct identities {
+    unsigned magic;
+#define IDENTITIES_MAGIC 0x1de47170u
+    struct shared_table *table;
+};
+
+/* Whoever waits for it asks again, and verifies the server. */
+static void known_server_on_removal(struct shared_entry *entry) {
+    struct known_server *server = CONTAINER_OF(entry, struct known_server, entry);
+    CHECK_OBJ(server, KNOWN_SERVER_MAGIC);
+    waiters_wake(&server->waiting, NULL);
+    FREE_OBJ(server);
+}
+
+struct identities *identities_new(size_t limit) {
+    struct identities *identities;
+    ALLOC_OBJ(identities, IDENTITIES_MAGIC);
+    identities->table = shared_table_new(limit, known_server_on_removal);
+    return identities;
+}
+
+void identities_free(struct identities **identitiesp) {
+    struct identities *identities = *identitiesp;
+    *identitiesp = NULL;
+    if (identities == NULL)
+        return;
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    shared_table_free(&identities->table);
+    FREE_OBJ(identities);
+}
+
+void identities_set_limit(struct identities *identities, size_t limit) {
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    shared_table_set_limit(identities->table, limit);
+}
+
+size_t identities_clear(struct identities *identities) {
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    return shared_table_remove(identities->table, NULL, NULL);
+}
+
+size_t identities_count(struct identities *identities) {
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    return shared_table_count(identities->table);
+}
+
+/* "TRUST ADDRESS:PORT NAME"; none of the parts before the name contains a space. */
+static struct slice identity_key_text(char room[IDENTITY_KEY_ROOM],
+                                      const struct identity_key *key) {
+    char destination[ADDRESS_IP_TEXT] = "-";
+    if (key->destination != NULL)
+        address_format_ip(key->destination, destination);
+    int length = snprintf(room, IDENTITY_KEY_ROOM, "%.64s %s:%u %.*s", key->trust, destination,
+                          key->port, SLICE_PRINT(key->name));
+    ASSERT(length > 0 && length < IDENTITY_KEY_ROOM);
+    return slice_make(room, (size_t)length);
+}
+
+static struct known_server *find_known_server(struct shared_part *part, struct slice key) {
+    struct shared_entry *entry = shared_part_find(part, key);
+    if (entry == NULL)
+        return NULL;
+    struct known_server *server = CONTAINER_OF(entry, struct known_server, entry);
+    CHECK_OBJ(server, KNOWN_SERVER_MAGIC);
+    return server;
+}
+
+static struct known_server *find_or_add_server(struct shared_part *part, struct slice key) {
+    struct known_server *server = find_known_server(part, key);
+    if (server != NULL)
+        return server;
+    ALLOC_OBJ(server, KNOWN_SERVER_MAGIC);
+    list_init(&server->waiting);
+    shared_part_put(part, &server->entry, key);
+    return server;
+}
+
+static enum identity_state read_known_server(const struct known_server *server, time_t now,
+                                             struct identity *identity) {
+    if (server == NULL || server->identity.state == IDENTITY_UNKNOWN || server->until <= now)
+        return IDENTITY_UNKNOWN;
+    *identity = server->identity;
+    return identity->state;
+}
+
+enum identity_state identity_find(struct identities *identities, const struct identity_key *key,
+                                  time_t now, struct identity *identity) {
+    char room[IDENTITY_KEY_ROOM];
+    struct slice text = identity_key_text(room, key);
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    struct shared_part *part = shared_table_lock(identities->table, text);
+    enum identity_state state = read_known_server(find_known_server(part, text), now, identity);
+    shared_part_unlock(part);
+    return state;
+}
+
+/* Under the lock: the turn verifies the server, or waits for the one that does. */
+static enum identity_state take_identity_turn(struct known_server *server,
+                                              struct identity_turn *turn, struct mailbox *mailbox,
+                                              struct task *task) {
+    if (server->verifier != NULL && !turn->has_waited) {
+        waiter_add(&server->waiting, &turn->waiter, mailbox, task);
+        turn->has_waited = true;
+        return IDENTITY_WAITING;
+    }
+    server->verifier = turn;
+    return IDENTITY_UNKNOWN;
+}
+
+enum identity_state identity_ask(struct identities *identities, const struct identity_key *key,
+                                 time_t now, struct identity *identity, struct identity_turn *turn,
+                                 struct mailbox *mailbox, struct task *task) {
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    identity_turn_end(turn);
+    struct slice text = identity_key_text(turn->key, key);
+    turn->key_length = text.length;
+    struct shared_part *part = shared_table_lock(identities->table, text);
+    struct known_server *server = find_or_add_server(part, text);
+    enum identity_state state = read_known_server(server, now, identity);
+    if (state == IDENTITY_UNKNOWN) {
+        state = take_identity_turn(server, turn, mailbox, task);
+        turn->identities = identities;
+    }
+    shared_part_unlock(part);
+    return state;
+}
+
+/* Under the lock: nobody verifies the server any more. */
+static void end_verification(struct known_server *server) {
+    server->verifier = NULL;
+    waiters_wake(&server->waiting, NULL);
+}
+
+void identity_note(struct identities *identities, const struct identity_key *key,
+                   const struct identity *identity, time_t lifetime, time_t now) {
+    char room[IDENTITY_KEY_ROOM];
+    struct slice text = identity_key_text(room, key);
+    int64_t left = identity->not_after - time(NULL);
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    ASSERT(identity->state == IDENTITY_GOOD || identity->state == IDENTITY_BAD);
+    if (identity->state == IDENTITY_GOOD && identity->not_after > 0 && left < lifetime)
+        lifetime = left;
+    struct shared_part *part = shared_table_lock(identities->table, text);
+    struct known_server *server = find_or_add_server(part, text);
+    server->identity = *identity;
+    server->until = now + lifetime;
+    end_verification(server);
+    shared_part_unlock(part);
+}
+
+void identity_forget(struct identities *identities, const struct identity_key *key) {
+    char room[IDENTITY_KEY_ROOM];
+    struct slice text = identity_key_text(room, key);
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    struct shared_part *part = shared_table_lock(identities->table, text);
+    struct known_server *server = find_known_server(part, text);
+    if (server != NULL)
+        shared_part_remove(part, &server->entry);
+    shared_part_unlock(part);
+}
+
+/* A turn that has been woken, or has noted a result, ends without effect. */
+void identity_turn_end(struct identity_turn *turn) {
+    struct identities *identities = turn->identities;
+    if (identities == NULL)
+        return;
+    turn->identities = NULL;
+    struct slice text = slice_make(turn->key, turn->key_length);
+    struct shared_part *part = shared_table_lock(identities->table, text);
+    struct known_server *server = find_known_server(part, text);
+    if (server != NULL && server->verifier == turn) /* it leaves without a result */
+        shared_part_remove(part, &server->entry);
+    shared_part_unlock(part);
+    waiter_cancel(&turn->waiter, shared_part_mutex(part));
+}
