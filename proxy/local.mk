@@ -135,29 +135,37 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/reach.c proxy/net/reach.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/net/secret_hash.c proxy/net/secret_hash.h \
+	proxy/origin/certificate_fetch.c proxy/origin/certificate_fetch.h \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \
 	proxy/origin/group.c proxy/origin/group.h \
 	proxy/origin/host.c proxy/origin/host.h \
 	proxy/origin/scheme.c proxy/origin/scheme.h \
 	proxy/origin/slot.c proxy/origin/slot.h \
+	proxy/origin/small_fetch.c proxy/origin/small_fetch.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
+	proxy/tls/aia.c proxy/tls/aia.h \
 	proxy/tls/algorithm.c proxy/tls/algorithm.h \
 	proxy/tls/bio.c proxy/tls/bio.h \
 	proxy/tls/certificate.c proxy/tls/certificate.h \
 	proxy/tls/certificate_files.c proxy/tls/certificate_files.h \
+	proxy/tls/certificate_names.c proxy/tls/certificate_names.h \
 	proxy/tls/certificate_set.c proxy/tls/certificate_set.h \
 	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
 	proxy/tls/client.c proxy/tls/client.h \
 	proxy/tls/client_hello.c proxy/tls/client_hello.h \
 	proxy/tls/context.c proxy/tls/context.h \
 	proxy/tls/facts.c proxy/tls/facts.h \
+	proxy/tls/intermediates.c proxy/tls/intermediates.h \
+	proxy/tls/ocsp.c proxy/tls/ocsp.h \
 	proxy/tls/server.c proxy/tls/server.h \
 	proxy/tls/pem_file.c proxy/tls/pem_file.h \
 	proxy/tls/ticket_keys.c proxy/tls/ticket_keys.h \
 	proxy/tls/stream.c proxy/tls/stream.h \
 	proxy/origin/security.c proxy/origin/security.h \
-	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_digest.c \
+	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_files.c proxy/tls/trust_files.h \
+	proxy/tls/verify.c proxy/tls/verify.h \
+	proxy/tls/verify_words.c proxy/tls/verify_words.h \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \

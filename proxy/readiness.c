@@ -1,6 +1,5 @@
 #include "readiness.h"
 
-#include "adapters.h"
 #include "admin/admin.h"
 #include "disk/volume.h"
 #include "net/listener.h"
@@ -19,12 +18,6 @@ static void of_temporary_directory(const struct settings *settings, struct findi
                      settings->temporary_directory, strerror(errno));
 }
 
-static void of_service(const struct icap_service_settings *service, struct findings *findings) {
-    const struct adapter_class *class = adapters_class_of(service);
-    if (class->check != NULL)
-        class->check(service, findings);
-}
-
 void readiness_of_privileges(const struct settings *settings, struct findings *findings) {
     const char *option = settings->transparent.tproxy ? "tproxy" : "mark";
     int error = privileges_missing(settings->transparent.tproxy, settings->transparent.mark);
@@ -39,8 +32,6 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
     for (size_t i = 0; i < settings->access_log_count; i++)
         findings_of_log(findings, "access_log", settings->access_logs[i].path);
     of_temporary_directory(settings, findings);
-    for (size_t i = 0; i < settings->icap_service_count; i++)
-        of_service(&settings->icap_services[i], findings);
 }
 
 void readiness_of_start(const struct settings *settings, struct findings *findings) {

@@ -12,6 +12,7 @@
 #include "readiness.h"
 #include "record/recorder.h"
 #include "settings/start_only.h"
+#include "tls/intermediates.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ static bool start_workers(struct server *server, struct claims *claims,
         .disk = server->disk,
         .shared_fetches = server->shared_fetches,
         .origin_hosts = server->origin_hosts,
+        .intermediates = server->intermediates,
         .own_connections = server->own_connections,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
@@ -197,6 +199,7 @@ static void make_shared(struct server *server) {
     server->memory = memory_shares_new(settings->workers);
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
+    server->intermediates = intermediates_new();
     server->own_connections = own_connections_new();
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
@@ -234,6 +237,7 @@ void server_release(struct server *server) {
         shared_fetches_free(&server->shared_fetches);
     memory_shares_free(&server->memory);
     origin_hosts_free(&server->origin_hosts);
+    intermediates_free(&server->intermediates);
     own_connections_free(&server->own_connections);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);

@@ -32,6 +32,7 @@ struct server {
     struct disk *disk; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
+    struct intermediates *intermediates;
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;

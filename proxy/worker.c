@@ -10,6 +10,7 @@
 #include "net/memory_share.h"
 #include "net/reach.h"
 #include "net/resolver.h"
+#include "origin/certificate_fetch.h"
 #include "origin/check.h"
 #include "origin/security.h"
 #include "record/recorder.h"
@@ -38,6 +39,7 @@ struct worker {
     struct http1_host http1;
     struct adapter_host adapters;
     struct transaction_host host;
+    struct certificate_fetches *fetches;
     struct origin_checks *checks; /* NULL: another worker does them */
     struct listener **listeners;
     size_t listener_count;
@@ -155,6 +157,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->origin_securities = origin_securities_new(&worker->net);
+    worker->fetches = certificate_fetches_new(&worker->net, host->origins);
     host->adapt =
         adapt_set_new(&worker->adapters, worker->settings, shared->origins, shared->services);
     host->logs = access_logs_open(&worker->net, worker->settings);
@@ -208,6 +211,8 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     };
     worker->net.own_connections = shared->own_connections;
     worker->net.settings = worker->settings;
+    worker->net.mailbox = &worker->mailbox;
+    worker->net.intermediates = shared->intermediates;
     worker->net.share = memory_shares_of(shared->memory, worker->index);
     worker->admin_address = shared->admin_address;
     configure_net(worker);
@@ -248,6 +253,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 /* Runs in the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
     origin_checks_free(&worker->checks);
+    certificate_fetches_free(&worker->fetches);
     transaction_abort_all(&worker->host);
     clients_abort(&worker->clients);
 }
@@ -301,6 +307,7 @@ void worker_join(struct worker **workerp) {
     mailbox_release(&worker->mailbox);
     access_logs_close(&worker->host.logs);
     origin_checks_free(&worker->checks);
+    certificate_fetches_free(&worker->fetches);
     pool_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
     adapt_set_release(&worker->host.adapt);

@@ -30,7 +30,6 @@
 struct adapter;
 struct adapter_call;
 struct adapter_request;
-struct findings;
 struct http_head;
 struct recorder;
 struct service_report;
@@ -57,8 +56,6 @@ struct adapter_class {
     void (*unshare)(struct shared_service **sharedp);
     /* Its state, and those of its endpoints. */
     void (*report_shared)(struct shared_service *shared, struct service_report *report);
-    /* Adds what keeps it from being used as configured; may be NULL. */
-    void (*check)(const struct icap_service_settings *settings, struct findings *findings);
 
     struct adapter *(*open)(struct shared_service *shared,
                             const struct icap_service_settings *settings,

@@ -6,6 +6,7 @@
 #include "icap/adapter.h"
 #include "icap/call.h"
 #include "net/resolver.h"
+#include "tls/trust_files.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct replay {
     struct icap_service_settings service_settings;
     char *uri_texts[2];
     struct url uri;
+    struct tls_trust_settings trust;
     enum adapt_point point; /* the service does not know whether it is before or after the cache */
     struct adapter_host host;
     struct icap_quota *quota;
@@ -341,8 +343,7 @@ static void set_up_service(struct replay *replay) {
     replay->service_settings = (struct icap_service_settings){
         .name = name,
         .uri_texts = replay->uri_texts,
-        .ca_file = (char *)options->ca,
-        .verify = true,
+        .trust = replay->trust,
         .endpoints = &replay->uri,
         .endpoint_count = 1,
         .point = replay->point,
@@ -433,6 +434,19 @@ static int icap_replay_tell(const struct replay *replay) {
     return tallies->different > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static bool icap_replay_load_trust(struct replay *replay) {
+    char error[TLS_TRUST_ERROR];
+    replay->trust = (struct tls_trust_settings){
+        .ca_file = (char *)replay->options->ca,
+        .verify = true,
+        .check_staple = TLS_STAPLE_ON,
+    };
+    if (tls_trust_load(&replay->trust, error))
+        return true;
+    fprintf(stderr, "retortctl: %s (here: --ca FILE)\n", error);
+    return false;
+}
+
 static int replay_file(struct icap_choices *options, struct replay *replay) {
     char error[RECORD_FILE_ERROR];
     replay->file = record_file_open(options->words[0], error);
@@ -478,9 +492,10 @@ int icap_replay(struct icap_choices *options) {
     int status = ICAP_EXIT_TROUBLE;
     if (complaint != NULL)
         icap_complain(0, complaint);
-    else if (is_of_one_service(options, &replay->point))
+    else if (icap_replay_load_trust(replay) && is_of_one_service(options, &replay->point))
         status = replay_file(options, replay);
     json_decref(replay->differences);
+    tls_trust_unload(&replay->trust);
     FREE_OBJ(replay);
     return status;
 }

@@ -1,7 +1,6 @@
 #include "icap/adapter.h"
 
 #include "base/assert.h"
-#include "base/findings.h"
 #include "http/head.h"
 #include "icap/call.h"
 #include "icap/client_fields.h"
@@ -54,17 +53,6 @@ static void icap_adapter_report_shared(struct shared_service *shared,
         if (endpoint->state > report->state)
             report->state = endpoint->state;
     }
-}
-
-/* Of each service once: its endpoints have the files in common. */
-static void icap_adapter_check(const struct icap_service_settings *settings,
-                               struct findings *findings) {
-    struct tls_client *client = NULL;
-    for (unsigned i = 0; client == NULL && i < settings->endpoint_count; i++)
-        client = icap_endpoint_make_tls(settings, &settings->endpoints[i]);
-    if (client != NULL && tls_client_error(client)[0] != '\0')
-        findings_add(findings, "icap_service %s: %s", settings->name, tls_client_error(client));
-    tls_client_release(&client);
 }
 
 /* The service, of one worker. */
@@ -147,7 +135,6 @@ const struct adapter_class icap_adapter_class = {
     .share = icap_adapter_share,
     .unshare = icap_adapter_unshare,
     .report_shared = icap_adapter_report_shared,
-    .check = icap_adapter_check,
     .open = icap_adapter_open,
     .retire = icap_adapter_retire,
     .close = icap_adapter_close,

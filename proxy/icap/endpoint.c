@@ -42,15 +42,11 @@ static char *endpoint_write_head(const struct icap_endpoint *endpoint) {
     return head;
 }
 
-struct tls_client *icap_endpoint_make_tls(const struct icap_service_settings *settings,
-                                          const struct url *uri) {
-    const struct tls_trust_settings tls = {
-        .ca_file = settings->ca_file,
-        .certificate = settings->certificate,
-        .certificate_key = settings->certificate_key,
-        .verify = settings->verify,
-    };
-    return slice_equal_nocase(uri->scheme, SLICE("icaps")) ? tls_client_new(&tls, uri->host) : NULL;
+/* NULL: its uri is icap. */
+static struct tls_client *endpoint_make_tls(struct icap_service *service, const struct url *uri) {
+    if (!slice_equal_nocase(uri->scheme, SLICE("icaps")))
+        return NULL;
+    return tls_client_new(&service->base.settings->trust, uri->host);
 }
 
 struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned index) {
@@ -61,7 +57,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->uri_text = service->base.settings->uri_texts[index];
     endpoint->uri = &service->base.settings->endpoints[index];
     endpoint->head = endpoint_write_head(endpoint);
-    endpoint->tls = icap_endpoint_make_tls(service->base.settings, endpoint->uri);
+    endpoint->tls = endpoint_make_tls(service, endpoint->uri);
     endpoint->health = service->quota->health[index];
     endpoint->shifts = icap_health_shifts(endpoint->health);
     timer_init(&endpoint->retry, on_retry);

@@ -59,10 +59,6 @@ struct icap_endpoint {
 };
 
 struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned index);
-/* What connections to this address of the service need; NULL: its uri is icap. Where a file can't
- * be used, tls_client_error says which. */
-struct tls_client *icap_endpoint_make_tls(const struct icap_service_settings *settings,
-                                          const struct url *uri);
 void icap_endpoint_free(struct icap_endpoint **endpointp);
 /* The service serves no new transactions: others are to ask it. */
 void icap_endpoint_retire(struct icap_endpoint *endpoint);

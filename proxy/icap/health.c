@@ -18,12 +18,9 @@ static uint64_t health_hash_text(const char *text, uint64_t seed) {
 
 /* A hash of all settings that may decide whether the endpoint answers. */
 static uint64_t identity_of(const struct icap_service_settings *settings, unsigned index) {
-    uint64_t hash =
-        health_hash_text(settings->name, (uint64_t)settings->point * 2 + settings->verify);
+    uint64_t hash = health_hash_text(settings->name, settings->point);
     hash = health_hash_text(settings->uri_texts[index], hash);
-    hash = health_hash_text(settings->ca_file, hash);
-    hash = health_hash_text(settings->certificate, hash);
-    hash = health_hash_text(settings->certificate_key, hash);
+    hash = health_hash_text(settings->trust.digest, hash);
     return health_hash_text(settings->credentials, hash);
 }
 

@@ -18,6 +18,9 @@
 #include "net/address.h"
 #include "net/counters.h"
 
+struct certificate_fetches;
+struct intermediates;
+struct mailbox;
 struct memory_share;
 struct own_connections;
 struct own_networks;
@@ -71,6 +74,11 @@ struct net_context {
     struct net_configuration configured;     /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
+    struct mailbox *mailbox;             /* the worker's; NULL: there is none */
+    struct intermediates *intermediates; /* tls/intermediates.h, of all workers; NULL: none */
+    /* Fetches certificates for a handshake that waits (origin/certificate_fetch.h). */
+    void (*fetch_intermediate)(struct net_context *net, const char *url);
+    struct certificate_fetches *fetches;
     size_t buffer_bytes;        /* of all buffers in use */
     struct memory_share *share; /* net/memory_share.h; NULL: the memory has no limit */
     enum net_pressure pressure;

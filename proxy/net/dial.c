@@ -4,12 +4,14 @@
 #include "net/own_connections.h"
 #include "net/privileges.h"
 #include "tls/client.h"
+#include "tls/intermediates.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
 
 static void try_next(struct dial *dial);
+static void dial_stop_fetching(struct dial *dial);
 
 static void dial_finish(struct dial *dial, enum dial_state state) {
     dial->state = state;
@@ -20,8 +22,40 @@ static void dial_finish(struct dial *dial, enum dial_state state) {
 static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
     dial->error = error;
     dial->timed_out = timed_out;
+    dial_stop_fetching(dial);
     connection_close(&dial->connection);
     try_next(dial);
+}
+
+/* Waits for the certificates of a URL; somebody else may be fetching them. NULL: none are needed. */
+static void dial_fetch(struct dial *dial, const char *url) {
+    struct net_context *net = dial->net;
+    struct intermediates *list = net->intermediates;
+    if (url == NULL)
+        return;
+    if (dial->fetch_until == 0)
+        dial->fetch_until = net->loop->now + DIAL_FETCH_TIME;
+    dial->state = DIAL_FETCHING;
+    timer_set(&net->loop->timers, &dial->timer, dial->fetch_until);
+    if (intermediates_await(list, url, &dial->fetched, net->mailbox, &dial->fetched_task))
+        net->fetch_intermediate(net, url);
+}
+
+static void shake_hands(struct dial *dial);
+
+static void dial_on_fetched(struct task *task) {
+    struct dial *dial = CONTAINER_OF(task, struct dial, fetched_task);
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    if (dial->state != DIAL_FETCHING)
+        return;
+    loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
+    shake_hands(dial);
+}
+
+static void dial_stop_fetching(struct dial *dial) {
+    if (dial->fetched != NULL)
+        intermediates_forget(dial->net->intermediates, &dial->fetched);
+    task_cancel(&dial->fetched_task);
 }
 
 static void shake_hands(struct dial *dial) {
@@ -31,7 +65,7 @@ static void shake_hands(struct dial *dial) {
         loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
     switch (connection_secure(dial->connection, dial->tls)) {
     case IO_DONE: dial_finish(dial, DIAL_DONE); return;
-    case IO_WAIT: return;
+    case IO_WAIT: dial_fetch(dial, tls_stream_wanted(dial->connection->tls)); return;
     default: attempt_failed(dial, tls_client_error(dial->tls), false);
     }
 }
@@ -65,6 +99,11 @@ static void dial_on_timeout(struct timer *timer) {
         attempt_failed(dial, strerrordesc_np(ETIMEDOUT), true);
     else if (dial->state == DIAL_HANDSHAKE)
         attempt_failed(dial, "it did not finish the TLS handshake in time; is its port for TLS?",
+                       true);
+    else if (dial->state == DIAL_FETCHING)
+        attempt_failed(dial,
+                       "it did not send an intermediate certificate, which could not be fetched in "
+                       "time: install the intermediate certificates on that host",
                        true);
 }
 
@@ -183,6 +222,7 @@ void dial_start(struct dial *dial, struct net_context *net, const struct dial_ta
     dial->error = "no address";
     dial->state = DIAL_RESOLVING;
     timer_init(&dial->timer, dial_on_timeout);
+    task_init(&dial->fetched_task, dial_on_fetched);
     resolver_query_init(&dial->query);
     if (resolver_lookup(net->resolver, target->host, &dial->query, on_resolved))
         resolved(dial);
@@ -210,6 +250,7 @@ struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void
 void dial_cancel(struct dial *dial) {
     if (dial->magic != DIAL_MAGIC)
         return;
+    dial_stop_fetching(dial);
     resolver_cancel(&dial->query);
     timer_cancel(&dial->net->loop->timers, &dial->timer);
     connection_close(&dial->connection);

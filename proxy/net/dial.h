@@ -11,7 +11,9 @@
  *     dial_cancel(&dial);            any time; closes what was not taken
  *
  * Addresses that net/reach.h does not allow are skipped; dial.denied says that there were no
- * others. The timeout is for each address, and includes the TLS handshake.
+ * others. The timeout is for each address, and includes the TLS handshake. When a server does not
+ * send an intermediate certificate that is to be fetched, the handshake may take DIAL_FETCH_TIME
+ * longer.
  *
  * Threads: the loop's thread only.
  */
@@ -27,9 +29,12 @@ enum dial_state {
     DIAL_RESOLVING,
     DIAL_CONNECTING,
     DIAL_HANDSHAKE,
+    DIAL_FETCHING, /* the handshake waits for the certificate of an issuer */
     DIAL_DONE,
     DIAL_FAILED,
 };
+
+enum { DIAL_FETCH_TIME = 10000 }; /* milliseconds, for all certificates of a handshake */
 
 /* Where a connection is to go. Slices and pointers are read at the start only. */
 struct dial_target {
@@ -56,6 +61,9 @@ struct dial {
     uint64_t timeout;
     uint64_t patience; /* milliseconds for the TCP connection alone; at most `timeout` */
     struct timer timer;
+    uint64_t fetch_until;   /* when the fetches of certificates must be done; 0: none was needed */
+    struct waiter *fetched; /* in DIAL_FETCHING */
+    struct task fetched_task;
     unsigned next; /* index of the next address to try */
     bool tried;    /* a connect was tried for at least one address */
     struct connection *connection;

@@ -133,6 +133,18 @@ static const struct network local_networks[] = {
     V6(0xff, 0, 8),
 };
 
+/* Private and shared address space (RFC 1918, RFC 6598, RFC 4193), and what IPv6 had for it before
+ * (RFC 3879). */
+static const struct network private_networks[] = {
+    V4(10, 0, 8),    V4(172, 16, 12), V4(192, 168, 16),
+    V4(100, 64, 10), V6(0xfc, 0, 7),  V6(0xfe, 0xc0, 10),
+};
+
+static bool reach_is_private(const struct address *address) {
+    return contains_any(private_networks, sizeof private_networks / sizeof *private_networks,
+                        address);
+}
+
 static bool is_local(struct net_context *net, const struct address *address) {
     return contains_any(local_networks, sizeof local_networks / sizeof *local_networks, address) ||
            is_own(net, address);
@@ -198,7 +210,9 @@ static bool is_listened_on(struct net_context *net, const struct address *addres
 }
 
 static bool is_within(struct net_context *net, enum reach reach, const struct address *address) {
-    return reach == REACH_REMOTE ? !is_local(net, address) : !is_listened_on(net, address);
+    if (reach == REACH_OTHERS)
+        return !is_listened_on(net, address);
+    return !is_local(net, address) && (reach == REACH_REMOTE || !reach_is_private(address));
 }
 
 bool reach_allows(struct net_context *net, enum reach reach, const struct address *address) {
@@ -218,6 +232,8 @@ bool reach_allows_from(const struct net_context *net, enum reach reach,
 }
 
 const char *reach_error(enum reach reach) {
+    if (reach == REACH_PUBLIC)
+        return "it leads to a private network or to the proxy's own machine";
     return reach == REACH_REMOTE
                ? "clients of this listener may not reach loopback and link-local addresses and the "
                  "proxy's own machine (listen.local_destinations)"

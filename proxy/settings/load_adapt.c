@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "settings/options.h"
+#include "tls/trust_files.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,14 +49,6 @@ static bool check_icap_credentials(struct load *load, const struct document_sect
     return true;
 }
 
-static bool check_readable(struct load *load, const struct document_section *section,
-                           const char *option, const char *path) {
-    if (path == NULL || access(path, R_OK) == 0)
-        return true;
-    return load_fail(load, load_line_of(section, option), "%s: \"%s\" can't be read: %s", option,
-                     path, strerror(errno));
-}
-
 static bool uses_tls(const struct icap_service_settings *service) {
     for (unsigned i = 0; i < service->endpoint_count; i++)
         if (slice_equal_nocase(service->endpoints[i].scheme, SLICE("icaps")))
@@ -64,19 +57,15 @@ static bool uses_tls(const struct icap_service_settings *service) {
 }
 
 static bool check_icap_tls(struct load *load, const struct document_section *section,
-                           const struct icap_service_settings *service) {
-    if ((service->certificate == NULL) != (service->certificate_key == NULL))
-        return load_fail(load, section->line,
-                         "icap_service: certificate and certificate_key need each other; set both");
+                           struct icap_service_settings *service) {
+    service->trust.check_staple = TLS_STAPLE_ON;
     if (!uses_tls(service))
         return true;
-    if (!service->verify)
+    if (!service->trust.verify)
         log_warn("%s:%d: icap_service %s: verify is false, so anybody on the path to the server "
                  "can read and change what is sent; set ca_file instead",
                  load->document->path, section->line, service->name);
-    return check_readable(load, section, "ca_file", service->ca_file) &&
-           check_readable(load, section, "certificate", service->certificate) &&
-           check_readable(load, section, "certificate_key", service->certificate_key);
+    return load_trust(load, section, &service->trust);
 }
 
 static bool check_icap_include(struct load *load, const struct document_section *section,
@@ -202,6 +191,7 @@ bool load_adapts(struct load *load) {
 
 void release_icap_services(struct settings *settings) {
     for (size_t i = 0; i < settings->icap_service_count; i++) {
+        tls_trust_unload(&settings->icap_services[i].trust);
         load_release_values("icap_service", &settings->icap_services[i]);
         free(settings->icap_services[i].name);
         free(settings->icap_services[i].endpoints);

@@ -2,6 +2,7 @@
 #include "settings/load.h"
 
 #include "base/assert.h"
+#include "tls/trust_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,7 @@ bool load_parents(struct load *load) {
 }
 
 static void release_origins_group(struct origins_settings *origins) {
+    tls_trust_unload(&origins->trust);
     load_release_values("origins", origins);
     for (size_t i = 0; i < origins->server_count; i++)
         origins_release_server(&origins->servers[i]);

@@ -2,7 +2,9 @@
 #include "settings/load.h"
 
 #include "base/assert.h"
+#include "tls/trust_files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +29,13 @@ bool load_trust(struct load *load, const struct document_section *section,
         return load_fail(load, section->line,
                          "%s: certificate and certificate_key need each other; set both",
                          section->kind->name);
-    tls_trust_note_digest(trust);
-    return true;
+    char error[TLS_TRUST_ERROR];
+    if (tls_trust_load(trust, error))
+        return true;
+    size_t option = strcspn(error, ":");
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)option, error);
+    return load_fail(load, load_line_of(section, name), "%s", error);
 }
 
 static void inherit_file(const struct document_section *section, const char *option, char **path,

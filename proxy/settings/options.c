@@ -44,6 +44,8 @@ static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
 static const char *const intercept_action_words[] = {"splice", "bump", "block", NULL};
 static const char *const not_tls_words[] = {"tunnel", "refuse", NULL};
+/* enum tls_staple_check. */
+static const char *const staple_words[] = {"off", "on", "strict", NULL};
 static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 

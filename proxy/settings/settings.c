@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "match/map_table.h"
 #include "settings/load.h"
+#include "tls/trust_files.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -152,6 +153,7 @@ void settings_release(struct settings **settingsp) {
     release_interception(settings);
     release_authority(settings);
     release_url_classes(settings);
+    tls_trust_unload(&settings->origin.trust);
     static const char *const sections[] = {"",       "admin",        "cache",       "client",
                                            "origin", "interception", "transparent", "authority"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)

@@ -146,11 +146,9 @@ struct icap_service_settings {
     unsigned failures_down;      /* failures in a row that take an endpoint down */
     uint64_t down_min, down_max; /* shortest and longest pause before a failed service is tried */
     char *credentials;           /* "user:password" for the ICAP server; NULL: none */
-    bool verify;                 /* whether the certificate of an icaps server is verified */
-    char *ca_file;               /* authorities trusted for `verify`; NULL: the system's */
-    char *certificate, *certificate_key; /* the certificate that the proxy shows; NULL: none */
-    bool routing;                        /* its answers may name the next services */
-    bool proxy_credentials;              /* the service sees clients' credentials for this proxy */
+    struct tls_trust_settings trust; /* of icaps servers */
+    bool routing;                    /* its answers may name the next services */
+    bool proxy_credentials;          /* the service sees clients' credentials for this proxy */
     char **include; /* fields about the client that the service always gets; NULL: none */
 };
 

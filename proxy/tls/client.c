@@ -2,14 +2,16 @@
 
 #include "base/assert.h"
 #include "base/clocks.h"
+#include "tls/certificate_text.h"
+#include "tls/verify.h"
 
-#include <errno.h>
+#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 /* SESSIONS: those kept for connections that begin at the same time. SESSION_MOST, in milliseconds:
  * a session does not prove for longer that the server has the key of a good certificate. */
@@ -22,7 +24,8 @@ struct tls_client {
     struct tls_trust *trust;
     SSL_SESSION *sessions[SESSIONS]; /* the newest is the last */
     unsigned session_count;
-    uint64_t verified_at;                  /* of the last whole handshake */
+    uint64_t verified_at; /* of the last whole handshake */
+    int64_t expires; /* when the certificate of that handshake expires, in seconds since 1970 */
     unsigned char protocol[PROTOCOL_MOST]; /* its length, and the name (RFC 7301 §3.1) */
     char *host;
     char error[TLS_ERROR_MAX];
@@ -67,12 +70,18 @@ static bool is_for_one_use(SSL_SESSION *session) {
     return SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION;
 }
 
+static int64_t expiry_of(const X509 *certificate) {
+    return certificate != NULL ? certificate_text_expiry(certificate) : 0;
+}
+
 /* A session of TLS 1.2 resumes any number of connections, so one is enough. */
 static int on_session(SSL *ssl, SSL_SESSION *session) {
     struct tls_client *client;
     CAST_OBJ(client, SSL_get_ex_data(ssl, client_index), TLS_CLIENT_MAGIC);
-    if (SSL_session_reused(ssl) != 1)
+    if (SSL_session_reused(ssl) != 1) {
         client->verified_at = clocks_milliseconds(CLOCK_MONOTONIC);
+        client->expires = expiry_of(SSL_get0_peer_certificate(ssl));
+    }
     if (!is_for_one_use(session))
         forget_sessions(client);
     if (client->session_count == SESSIONS)
@@ -84,7 +93,8 @@ static int on_session(SSL *ssl, SSL_SESSION *session) {
 /* A ticket of TLS 1.3 is used once, so that nobody on the way can see that two connections come
  * from the same client (RFC 8446 Appendix C.4). */
 static void tls_client_resume(struct tls_client *client, SSL *ssl) {
-    if (clocks_milliseconds(CLOCK_MONOTONIC) - client->verified_at > SESSION_MOST)
+    if (clocks_milliseconds(CLOCK_MONOTONIC) - client->verified_at > SESSION_MOST ||
+        time(NULL) >= client->expires)
         forget_sessions(client);
     if (client->session_count == 0)
         return;
@@ -100,6 +110,13 @@ void tls_client_prepare(SSL_CTX *context) {
     SSL_CTX_sess_set_new_cb(context, on_session);
 }
 
+/* Without the dots at its end, which only mark it as complete. */
+static char *copy_host(struct slice host) {
+    while (host.length > 0 && host.base[host.length - 1] == '.')
+        host.length--;
+    return slice_dup(host);
+}
+
 struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocol) {
     struct tls_client *client;
     size_t length = protocol != NULL ? strlen(protocol) : 0;
@@ -108,7 +125,7 @@ struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, con
     ALLOC_OBJ(client, TLS_CLIENT_MAGIC);
     client->references = 1;
     client->trust = tls_trust_take(trust);
-    client->host = slice_dup(host);
+    client->host = copy_host(host);
     client->protocol[0] = (unsigned char)length;
     memcpy(client->protocol + 1, protocol != NULL ? protocol : "", length);
     tls_client_note_error(client, tls_trust_error(trust));
@@ -116,7 +133,7 @@ struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, con
 }
 
 struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host) {
-    struct tls_trust *trust = tls_trust_new(settings);
+    struct tls_trust *trust = tls_trust_new(settings, NULL);
     struct tls_client *client = tls_client_of(trust, host, NULL);
     tls_trust_release(&trust);
     return client;
@@ -146,13 +163,13 @@ const char *tls_client_error(const struct tls_client *client) {
     return client->error;
 }
 
-/* Sets the host that the server's certificate must be for. An IP address is not sent as a server
- * name (RFC 6066 §3). */
-static bool name_host(SSL *ssl, const char *host) {
-    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
+/* An IP address is not sent as a server name (RFC 6066 §3). */
+static bool name_host(const struct tls_client *client, SSL *ssl) {
+    unsigned char address[sizeof(struct in6_addr)];
+    if (inet_pton(AF_INET, client->host, address) == 1 ||
+        inet_pton(AF_INET6, client->host, address) == 1)
         return true;
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+    return SSL_set_tlsext_host_name(ssl, client->host) == 1;
 }
 
 /* A server that speaks several protocols then knows which one comes (RFC 9325 §3.7). */
@@ -167,8 +184,9 @@ SSL *tls_client_open(struct tls_client *client) {
     SSL *ssl = context != NULL ? SSL_new(context) : NULL;
     if (context == NULL)
         return NULL;
-    if (ssl == NULL || SSL_set_ex_data(ssl, client_index, client) != 1 ||
-        !name_host(ssl, client->host) || !name_protocol(client, ssl)) {
+    if (ssl == NULL || SSL_set_ex_data(ssl, client_index, client) != 1 || !name_host(client, ssl) ||
+        !name_protocol(client, ssl) ||
+        (tls_trust_verifies(client->trust) && !tls_verify_begin(ssl, client->host))) {
         SSL_free(ssl);
         tls_client_note_error(client, "TLS can't be started: out of memory");
         return NULL;
@@ -181,30 +199,6 @@ SSL *tls_client_open(struct tls_client *client) {
 void tls_client_note_error(struct tls_client *client, const char *text) {
     CHECK_OBJ(client, TLS_CLIENT_MAGIC);
     snprintf(client->error, sizeof client->error, "%s", text);
-}
-
-/* Says what is wrong with the server's certificate, and what to do. */
-static void tell_of_certificate(const struct tls_client *client, long result,
-                                char text[TLS_ERROR_MAX]) {
-    switch (result) {
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        words(text, "its certificate is not for %s: use the name from the certificate in uri",
-              client->host);
-        return;
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-        words(text, "the certificate of %s has expired: renew it on that host", client->host);
-        return;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-        words(text, "the certificate of %s is not valid yet: check the clocks of both hosts",
-              client->host);
-        return;
-    default:
-        words(text,
-              "the certificate of %s is not trusted (%s): set ca_file to the certificate of its "
-              "issuer",
-              client->host, X509_verify_cert_error_string(result));
-    }
 }
 
 /* Says what the server's alert means for our certificate (RFC 8446 §6.2). With TLS 1.3 the alert
@@ -235,22 +229,45 @@ static bool tell_of_ours(const struct tls_client *client, int code, char text[TL
     }
 }
 
+/* What the server offers is too weak, or too old. */
+static bool tell_of_weakness(int code, char text[TLS_ERROR_MAX]) {
+    switch (code) {
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+    case SSL_R_NO_PROTOCOLS_AVAILABLE:
+        words(text, "it does not speak TLS in a version that min_version allows: switch on TLS 1.2 "
+                    "and TLS 1.3 on that host");
+        return true;
+    case SSL_R_DH_KEY_TOO_SMALL:
+        words(text, "its key exchange is too weak (DH needs 2048 bits): switch on ECDHE on that "
+                    "host");
+        return true;
+    case SSL_R_EE_KEY_TOO_SMALL:
+        words(text, "the key of its certificate is too weak (RSA needs 2048 bits): get a new "
+                    "certificate for that host");
+        return true;
+    case SSL_R_CA_MD_TOO_WEAK:
+        words(text, "its certificate is signed with a digest that is too weak: get a new "
+                    "certificate for that host");
+        return true;
+    default: return false;
+    }
+}
+
 bool tls_client_explain(const struct tls_client *client, SSL *ssl, char text[TLS_ERROR_MAX]) {
     CHECK_OBJ(client, TLS_CLIENT_MAGIC);
     unsigned long code = ERR_peek_last_error();
-    long result = SSL_get_verify_result(ssl);
+    const char *error = tls_verify_error(ssl);
+    if (error[0] != '\0' && !SSL_is_init_finished(ssl)) {
+        words(text, "%s", error);
+        return true;
+    }
     if (ERR_GET_LIB(code) != ERR_LIB_SSL)
         return false;
-    switch (ERR_GET_REASON(code)) {
-    case SSL_R_CERTIFICATE_VERIFY_FAILED:
-        if (result != X509_V_OK)
-            tell_of_certificate(client, result, text);
-        return result != X509_V_OK;
-    case SSL_R_WRONG_VERSION_NUMBER:
-        if (SSL_is_init_finished(ssl))
-            return false;
+    if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER && !SSL_is_init_finished(ssl)) {
         words(text, "it does not speak TLS at this port: use its port for TLS, or write icap://");
         return true;
-    default: return tell_of_ours(client, ERR_GET_REASON(code), text);
     }
+    return tell_of_weakness(ERR_GET_REASON(code), text) ||
+           tell_of_ours(client, ERR_GET_REASON(code), text);
 }

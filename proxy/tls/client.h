@@ -8,9 +8,10 @@
  *
  * A client holds the name of the server, its trust (tls/trust.h), which it may share with other
  * clients, and the sessions that the next handshakes resume. A client that shows a certificate
- * resumes no session, and no session is resumed later than an hour after a whole handshake. The
- * server's certificate must be for the host's name, which is also sent to the server (SNI), or for
- * its address. A client is always made; an error in its trust makes the handshakes fail.
+ * resumes no session. No session is resumed later than an hour after a whole handshake, or after
+ * the certificate of that handshake has expired. The server's certificate must be for the host's
+ * name, which is also sent to the server (SNI), or for its address; tls/verify.h has the rules. A
+ * client is always made; an error in its trust makes the handshakes fail.
  *
  * Threads: a client and its streams belong to one thread.
  */
@@ -23,13 +24,13 @@
 #include <openssl/types.h>
 #include <stdbool.h>
 
-enum { TLS_ERROR_MAX = 400 };
+enum { TLS_ERROR_MAX = 600 };
 
 struct tls_client;
 
 /* `protocol` is what is to be spoken (RFC 7301); NULL: the server is not told. */
 struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocol);
-/* With a trust of its own. */
+/* With a trust of its own, which fetches no intermediate certificates. */
 struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host);
 struct tls_client *tls_client_take(struct tls_client *client);
 void tls_client_release(struct tls_client **clientp);

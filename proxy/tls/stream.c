@@ -4,6 +4,7 @@
 #include "tls/bio.h"
 #include "tls/client.h"
 #include "tls/server.h"
+#include "tls/verify.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -200,7 +201,11 @@ enum io_status tls_stream_handshake(struct tls_stream *stream) {
     tls_begin(stream);
     if (flush_kept(stream) == IO_FAILED)
         return IO_FAILED;
-    int result = SSL_do_handshake(stream->ssl);
+    int result;
+    do
+        result = SSL_do_handshake(stream->ssl);
+    while (result != 1 && SSL_want(stream->ssl) == SSL_RETRY_VERIFY &&
+           tls_verify_wanted(stream->ssl) == NULL);
     if (result != 1)
         return outcome(stream, result, SSL_ERROR_NONE);
     stream->established = true;
@@ -209,6 +214,11 @@ enum io_status tls_stream_handshake(struct tls_stream *stream) {
         return IO_FAILED;
     stream->bio.lazy = false;
     return IO_DONE;
+}
+
+const char *tls_stream_wanted(const struct tls_stream *stream) {
+    CHECK_OBJ(stream, TLS_STREAM_MAGIC);
+    return tls_verify_wanted(stream->ssl);
 }
 
 enum io_status tls_stream_read(struct tls_stream *stream, char *buffer, size_t capacity,

@@ -14,7 +14,7 @@ from harness import ports
 from harness.checks import Skip, between, contains, equal, one_of, true
 from harness.lab import SOURCE
 from harness.retort import run_check
-from harness.tls import self_signed
+from harness.certificates import self_signed
 
 WORDS = r"(?:workers|name|error_log|log_level|temporary_directory|drain_timeout|connect_ports|\w+_(?:space|keep)) *="
 SECTIONS = r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin)\b[^={}\n]*\{"

@@ -5,14 +5,15 @@ import ssl
 import time
 
 from harness import ports
+from harness.certificates import CLIENT, Authority, self_signed
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.cicap import Cicap, Module
 from harness.icap import IcapServer, append, echo, unchanged
 from harness.origin import Origin
-from harness.retort import Retort, Service
+from harness.retort import Retort, Service, run_check
 from harness.server import Server
 from harness.suite import memcheck
-from harness.tls import Authority, TlsIcapServer, end_of_tls, self_signed
+from harness.tls import HOSTS, TlsIcapServer, end_of_tls
 from harness.wire import Silence, Truncated, chunked
 
 SIZES = (0, 1, 1000, 1024, 1025, 16384, 100_000, 3_000_000)
@@ -41,7 +42,7 @@ def listens(port):
 @memcheck
 def test_bodies_of_all_sizes(lab):
     ca = Authority(lab)
-    server = TlsIcapServer(lab, append(b"!"), ca.certificate("good"))
+    server = TlsIcapServer(lab, append(b"!"), ca.leaf(*HOSTS))
     origin, proxy = start(lab, server.uri(), ca_file=ca.file)
     for size in SIZES:
         same_bytes(fetch(proxy, origin, size).body, origin.body(size) + b"!", f"{size} bytes, adapted")
@@ -54,7 +55,7 @@ def test_bodies_of_all_sizes(lab):
 
 def test_with_cicap(lab):
     ca = Authority(lab)
-    good, port = ca.certificate("good"), ports.take()
+    good, port = ca.leaf(*HOSTS), ports.take()
     cicap = Cicap(lab, [Module("echo", "srv_echo.so")], extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key}")
     origin, proxy = start(lab, f"icaps://localhost:{port}/echo", ca_file=ca.file)
     for size in SIZES:
@@ -65,12 +66,12 @@ def test_with_cicap(lab):
 
 def test_certificates(lab):
     ca, other = Authority(lab), Authority(lab, "other")
-    alone = self_signed(lab, "alone")
+    alone = self_signed(lab, *HOSTS)
     cases = [
-        (ca.certificate("name", hosts="DNS:icap.example.com"), {"ca_file": ca.file}, "is not for 127.0.0.1: use the name"),
-        (ca.certificate("expired", days=-1), {"ca_file": ca.file}, "the certificate of 127.0.0.1 has expired: renew it"),
-        (other.certificate("foreign"), {"ca_file": ca.file}, "is not trusted (unable to get local issuer certificate): set ca_file"),
-        (alone, {}, "is not trusted (self-signed certificate): set ca_file"),
+        (ca.leaf("icap.example.com"), {"ca_file": ca.file}, "is not for 127.0.0.1: use a name that the certificate is for (icap.example.com)"),
+        (ca.leaf(*HOSTS, days=-1), {"ca_file": ca.file}, "its certificate expired on "),
+        (other.leaf(*HOSTS), {"ca_file": ca.file}, "the issuer of its certificate (CN=other) is neither sent nor trusted"),
+        (alone, {}, "its certificate is self-signed and not trusted: if it is the right one, set ca_file"),
         (alone, {"ca_file": alone.file}, None),
         (alone, {"verify": False}, None),
     ]
@@ -91,16 +92,17 @@ def test_certificates(lab):
 def test_files_that_are_none(lab):
     bad = lab.write("bad.pem", "nothing\n")
     ca = Authority(lab)
-    good = ca.certificate("good")
-    for options, error in (({"ca_file": bad}, "bad.pem can't be used"),
-                           ({"ca_file": ca.file, "certificate": bad, "certificate_key": good.key}, "bad.pem can't be used"),
-                           ({"ca_file": ca.file, "certificate": good.file, "certificate_key": ca.key}, "ca.key can't be used")):
-        server = TlsIcapServer(lab, echo, good)
-        origin, proxy = start(lab, server.uri(), **options)
-        equal(fetch(proxy, origin).status, 502, f"{options}: status")
-        says(proxy, error)
-        contains(proxy.ctl("services"), error, "retortctl services")
-        proxy.stop()
+    good = ca.leaf(*HOSTS)
+    for options, error in (({"ca_file": bad}, f"ca_file: {bad}: it must contain certificates in PEM, and has none"),
+                           ({"crl_file": good.file}, f"crl_file: {good.file}: it must contain revocation lists in PEM"),
+                           ({"certificate": bad, "certificate_key": good.key}, f"certificate: {bad}: it must contain certificates"),
+                           ({"certificate": good.file, "certificate_key": bad}, f"certificate_key: {bad}: it must contain a private key"),
+                           ({"certificate": good.file, "certificate_key": ca.key}, f"certificate_key: {ca.key}: it is not the key")):
+        lines = "".join(f'  {name} = "{value}"\n' for name, value in options.items())
+        status, text = run_check(lab, lab.write("bad.conf", 'listen "127.0.0.1:1" { mode = forward }\nicap_service s {\n'
+                                          f'  uri = "icaps://127.0.0.1:1/s"\n  point = respmod_precache\n{lines}}}\n'))
+        equal(status, 1, f"{options}: status")
+        contains(text, error, "the error")
 
 
 def test_name_and_resumption(lab):
@@ -111,7 +113,7 @@ def test_name_and_resumption(lab):
             transaction.send_204(b"Connection: close\r\n")
             return True
         ca = Authority(lab, f"ca{newest}")
-        server = TlsIcapServer(lab, behave, ca.certificate(f"good{newest}"), newest=newest)
+        server = TlsIcapServer(lab, behave, ca.leaf(*HOSTS), newest=newest)
         origin, proxy = start(lab, server.uri().replace("127.0.0.1", "localhost"), ca_file=ca.file)
         for size in (100, 3000, 100):
             same_bytes(fetch(proxy, origin, size).body, origin.body(size), "body")
@@ -122,7 +124,7 @@ def test_name_and_resumption(lab):
 
 def test_client_certificate(lab):
     ca = Authority(lab)
-    good, ours = ca.certificate("good"), ca.certificate("proxy")
+    good, ours = ca.leaf(*HOSTS), ca.leaf("proxy", usage=CLIENT)
     for newest in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         server = TlsIcapServer(lab, echo, good, clients=ca.file, newest=newest)
         origin, proxy = start(lab, server.uri(), ca_file=ca.file)
@@ -137,7 +139,7 @@ def test_client_certificate(lab):
 def test_client_certificates_with_cicap(lab):
     """c-icap lets in only those who have one, takes it on each connection, and who lacks it is told so."""
     ca, other, port = Authority(lab), Authority(lab, "other"), ports.take()
-    good, ours, foreign = ca.certificate("good"), ca.certificate("proxy"), other.certificate("foreign")
+    good, ours, foreign = ca.leaf(*HOSTS), ca.leaf("proxy", usage=CLIENT), other.leaf("foreign", usage=CLIENT)
     # client_ca names whom clients are asked for, cafile whom they are believed to be of.
     Cicap(lab, [Module("echo", "srv_echo.so")],
           extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key} client_ca={ca.file} cafile={ca.file}")
@@ -175,7 +177,7 @@ def test_handshakes_that_fail(lab):
         says(proxy, error)
         proxy.stop()
     ca = Authority(lab)
-    server = TlsIcapServer(lab, echo, ca.certificate("good"), newest=ssl.TLSVersion.TLSv1_2)
+    server = TlsIcapServer(lab, echo, ca.leaf(*HOSTS), newest=ssl.TLSVersion.TLSv1_2)
     server.context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
     origin, proxy = start(lab, f"icap://{server.authority}/s", connect_timeout="300ms", timeout="500ms")
     equal(fetch(proxy, origin).status, 502, "a server that speaks nothing but TLS")
@@ -194,7 +196,7 @@ def test_bodies_that_break_off(lab):
             return True
         return behave
     ca = Authority(lab)
-    good = ca.certificate("good")
+    good = ca.leaf(*HOSTS)
     for orderly in (False, True):
         server = TlsIcapServer(lab, cut(orderly), good)
         origin, proxy = start(lab, server.uri(), ca_file=ca.file)
@@ -215,7 +217,7 @@ def test_retries_on_a_fresh_connection(lab):
         transaction.send_204()
         return True  # and closes, without having said so
     ca = Authority(lab)
-    server = TlsIcapServer(lab, behave, ca.certificate("good"))
+    server = TlsIcapServer(lab, behave, ca.leaf(*HOSTS))
     origin, proxy = start(lab, server.uri(), ca_file=ca.file)
     for size in (100, 3000, 200_000, 3000):
         same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"{size} bytes")
@@ -236,7 +238,7 @@ def test_second_answer_behind_the_first(lab):
         transaction.send(evil)
         corked.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
     ca = Authority(lab)
-    good = ca.certificate("good")
+    good = ca.leaf(*HOSTS)
     for newest in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         server = TlsIcapServer(lab, behave, good, newest=newest)
         origin, proxy = start(lab, server.uri(), ca_file=ca.file, max_connections=1)
@@ -248,7 +250,7 @@ def test_second_answer_behind_the_first(lab):
 def test_idle_connections_stay(lab):
     """Tickets that come behind an answer are no answer."""
     ca = Authority(lab)
-    server = TlsIcapServer(lab, unchanged, ca.certificate("good"))
+    server = TlsIcapServer(lab, unchanged, ca.leaf(*HOSTS))
     origin, proxy = start(lab, server.uri(), ca_file=ca.file)
     for _ in range(20):
         same_bytes(fetch(proxy, origin).body, origin.body(2000), "body")

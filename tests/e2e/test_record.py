@@ -10,6 +10,7 @@ import subprocess
 import threading
 
 from harness import ports
+from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.cicap import Cicap, Module
 from harness.icap import IcapServer, append, unchanged
@@ -17,7 +18,7 @@ from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck
-from harness.tls import Authority, TlsIcapServer
+from harness.tls import HOSTS, TlsIcapServer
 
 HEAD = 32  # of a record
 FILE_HEAD = 16
@@ -165,7 +166,7 @@ def test_real_echo_services(lab):
 def test_replay_by_tls(lab):
     """To c-icap's own TLS port, and to none whose certificate is not believed."""
     ca, other, port = Authority(lab), Authority(lab, "other"), ports.take()
-    good = ca.certificate("good")
+    good = ca.leaf(*HOSTS)
     cicap = Cicap(lab, [Module("ex206", "srv_ex206.so")], extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key}")
     origin, proxy = Origin(lab), Retort(lab, services=[Service("ex206", cicap.uri("ex206"))])
 
@@ -175,8 +176,8 @@ def test_replay_by_tls(lab):
     path = recorded(lab, proxy, requests, "--exchanges", "4", "--body", "4MB")
     done = replay(lab, path, f"icaps://localhost:{port}/ex206", "--ca", ca.file)
     equal([done["exchanges"], done["equal"]], [4, 4], "replay")
-    for uri, arguments, word in ((f"icaps://localhost:{port}/ex206", (), "is not trusted"),
-                                 (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to the certificate of its issuer (here: --ca FILE)"),
+    for uri, arguments, word in ((f"icaps://localhost:{port}/ex206", (), "is neither sent nor trusted"),
+                                 (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to the certificate of the issuer (here: --ca FILE)"),
                                  (f"icaps://localhost:{port}/ex206", ("--ca", good.key), "must hold certificates in PEM (here: --ca FILE)"),
                                  (cicap.uri("ex206"), ("--ca", ca.file), "--ca works only with icaps://")):
         status, out, errors = ctl(lab, "replay", path, "--service", uri, *arguments)
@@ -197,7 +198,7 @@ def test_replay_by_tls_to_a_server_that_leaves(lab):
     origin, icap, proxy = start(lab)
     path = recorded(lab, proxy, lambda proxy: [proxy.get(origin.url("/bytes", n=10, i=i)) for i in range(count)],
                     "--exchanges", str(count))
-    leaving = TlsIcapServer(lab, behave, ca.certificate("good"))
+    leaving = TlsIcapServer(lab, behave, ca.leaf(*HOSTS))
     status, out, errors = ctl(lab, "replay", path, "--service", leaving.uri(), "--ca", ca.file, "--json")
     true(status >= 0, f"{out} {errors}; ended by signal {-status}")  # some answers may be lost with their connection
     equal(json.loads(out)["exchanges"], count, "exchanges")

@@ -124,7 +124,7 @@ static const struct refused {
     {"icap_service a { uri = \"icaps://h/a\" point = reqmod_precache certificate = /c.pem }",
      ":2: icap_service: certificate and certificate_key need each other"},
     {"icap_service a { uri = \"icaps://h/a\" point = reqmod_precache\n ca_file = /none.pem }",
-     ":3: ca_file: \"/none.pem\" can't be read: No such file"},
+     ":3: ca_file: /none.pem: No such file"},
     {"icap_service \"a b\" { uri = \"icap://h/a\" point = reqmod_precache }",
      ":2: icap_service: \"a b\" is not a name"},
     {"icap_service a { uri = \"icap://h/a\" point = reqmod_precache\n keep = 1KB }",

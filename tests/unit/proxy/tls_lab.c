@@ -1,5 +1,7 @@
 #include "tls_lab.h"
 
+#include "tls/trust_files.h"
+
 #include "base/assert.h"
 
 #include <check.h>
@@ -27,8 +29,11 @@ static void open_server(struct tls_lab *lab) {
 }
 
 static void open_client(struct tls_lab *lab) {
-    const struct tls_trust_settings settings = {.verify = false};
+    struct tls_trust_settings settings = {.verify = false};
+    char error[TLS_TRUST_ERROR];
+    ck_assert_msg(tls_trust_load(&settings, error), "%s", error);
     lab->client = tls_client_new(&settings, SLICE("example.com"));
+    tls_trust_unload(&settings);
     lab->stream = tls_stream_connect(lab->client, lab->fd);
     ck_assert_int_eq(SSL_use_cert_and_key(lab->peer, lab->certificate, lab->key, NULL, 1), 1);
     SSL_set_accept_state(lab->peer);

@@ -1,0 +1,57 @@
+/*
+ * Intermediate certificates that servers did not send: those that were fetched, and the failures.
+ *
+ * Verification asks for the certificates of a URL (tls/aia.h). When they are not known, the
+ * handshake is suspended, and net/dial.h has them fetched:
+ *
+ *     switch (intermediates_find(list, url, &found)) {
+ *     case INTERMEDIATES_KNOWN: ...            found.certificates; the caller frees the stack
+ *     case INTERMEDIATES_FAILED: ...           found.error says why
+ *     case INTERMEDIATES_UNKNOWN: ...          suspend the handshake
+ *
+ *     if (intermediates_await(list, url, &waiter, mailbox, task)) ...     the caller must fetch
+ *     intermediates_put(list, url, certificates, hops, NULL, loop);       wakes all that wait
+ *
+ * Each URL is fetched once at a time, for all workers together. Certificates are remembered for a
+ * day and failures for a minute; at most INTERMEDIATES_KEPT URLs are remembered. What is remembered
+ * is trusted no more than what a server sends.
+ *
+ * Threads: any.
+ */
+#ifndef RETORT_TLS_INTERMEDIATES_H
+#define RETORT_TLS_INTERMEDIATES_H
+
+#include "event/waiter.h"
+
+#include <openssl/x509.h>
+
+enum { INTERMEDIATES_KEPT = 512, INTERMEDIATES_ERROR = 200 };
+
+struct intermediates;
+
+enum intermediates_state { INTERMEDIATES_UNKNOWN, INTERMEDIATES_KNOWN, INTERMEDIATES_FAILED };
+
+struct intermediates_found {
+    STACK_OF(X509) * certificates;
+    unsigned hops; /* requests that the fetch took: one, and one for each redirect */
+    char error[INTERMEDIATES_ERROR];
+};
+
+struct intermediates *intermediates_new(void);
+void intermediates_free(struct intermediates **listp);
+
+/* Fills in *found, except for INTERMEDIATES_UNKNOWN. */
+enum intermediates_state intermediates_find(struct intermediates *list, const char *url,
+                                            struct intermediates_found *found);
+/* The task runs when something about the URL is known. True: nobody fetches the URL yet, so the
+ * caller must do so and call intermediates_put in any case. */
+bool intermediates_await(struct intermediates *list, const char *url, struct waiter **waiter,
+                         struct mailbox *mailbox, struct task *task);
+void intermediates_forget(struct intermediates *list, struct waiter **waiter);
+/* Ends a fetch. `certificates` are copied by reference; NULL: the fetch failed, and `error` says
+ * why. `loop` is the caller's own. */
+void intermediates_put(struct intermediates *list, const char *url,
+                       const STACK_OF(X509) * certificates, unsigned hops, const char *error,
+                       const struct loop *loop);
+
+#endif
