@@ -526,6 +526,11 @@ void fetch_name_origin(struct transaction *transaction, struct slice name) {
     transaction->fetch.origin_name = name;
 }
 
+const char *fetch_broken_off(const struct transaction *transaction) {
+    const struct origin_call *call = transaction->fetch.call;
+    return call != NULL && call->state == ORIGIN_ANSWERED && call->body_failed ? call->error : NULL;
+}
+
 void fetch_forget_request(struct transaction *transaction) {
     if (transaction->fetch.call != NULL)
         origin_call_forget_request(transaction->fetch.call);

@@ -32,6 +32,8 @@ struct transaction;
 
 /* Sets the name, for the log, of the server that is asked or that answers in place of an origin. */
 void fetch_name_origin(struct transaction *transaction, struct slice name);
+/* Says why the origin's response broke off in the middle of its body; NULL: it did not. */
+const char *fetch_broken_off(const struct transaction *transaction);
 /* The source of the request's body is about to end. */
 void fetch_forget_request(struct transaction *transaction);
 /* Ends what is under way. It may be called again. */

@@ -50,7 +50,8 @@ static void write_entry(struct transaction *transaction) {
         .body_bytes = exchange_body_bytes(exchange),
         .result = transaction->outcome.result,
         .step = transaction->outcome.step != NULL ? transaction->outcome.step : "DELIVER",
-        .error = transaction->outcome.error,
+        .error = transaction->outcome.error != NULL ? transaction->outcome.error
+                                                    : fetch_broken_off(transaction),
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
     put_destination(transaction, &entry);

@@ -27,7 +27,7 @@ http {{
     }}
     keepalive_requests 100000;
     server {{
-        listen 127.0.0.1:{port} backlog=1024;
+        listen 127.0.0.1:{port} backlog=1024{tls};
         root {root};
         add_header Cache-Control "max-age=3600";
         {extra}
@@ -37,7 +37,7 @@ http {{
 
 
 class Nginx:
-    def __init__(self, lab, root, extra="", name="nginx"):
+    def __init__(self, lab, root, extra="", name="nginx", tls=False):
         self.lab = lab
         self.port = ports.take()
         self.authority = f"127.0.0.1:{self.port}"
@@ -45,7 +45,8 @@ class Nginx:
         os.makedirs(directory)
         self.access_log = os.path.join(directory, "nginx.access.log")
         config = lab.write(f"{os.path.basename(directory)}/nginx.conf",
-                           user_line() + CONFIG.format(directory=directory, port=self.port, root=root, extra=extra))
+                           user_line() + CONFIG.format(directory=directory, port=self.port, root=root, extra=extra,
+                                                         tls=" ssl" if tls else ""))
         self.process = Process(lab, os.path.basename(directory),
                                ["nginx", "-e", os.path.join(directory, "nginx.error.log"), "-c", config])
         lab.opens(self)

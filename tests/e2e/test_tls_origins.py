@@ -1,0 +1,282 @@
+"""Origins over TLS: who is believed, what is kept apart, and that what was cut is never taken for whole."""
+
+from harness.certificates import CLIENT, Authority, self_signed
+from harness.checks import contains, equal, same_bytes, true, until
+from harness.groups import group, named, state
+from harness.icap import IcapServer
+from harness.nginx import Nginx
+from harness.origin import Origin
+from harness.raw_origin import RawOrigin, ok, pattern
+from harness.retort import Retort, Service
+from harness.suite import memcheck
+from harness.tls_origin import TlsOrigin, end_of_tls
+from harness.wire import Truncated
+
+
+def share(lab):
+    root = Authority(lab)
+    return {"root": root, "leaf": root.leaf("127.0.0.1", "localhost"), "ca": {"ca_file": root.file}}
+
+
+@memcheck
+def test_bodies_of_all_sizes(lab, shared):
+    def answer(connection, seen):
+        size = int(seen.target.rpartition("=")[2])
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nCache-Control: max-age=60\r\n\r\n" % size + pattern(size))
+    origin = TlsOrigin(lab, shared["leaf"], answer, protocols=["h2", "http/1.1"])
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    for size in (0, 1, 16383, 16384, 16385, 100_000, 2_000_000):
+        for _ in range(2):
+            same_bytes(proxy.get(f"/x?n={size}").body, pattern(size), f"{size} bytes")
+    equal(len(origin.requests), 7, "requests: the others are hits")
+    equal(origin.accepted, 1, "connections")
+    equal(origin.protocols, ["http/1.1"], "protocol")
+    equal(proxy.counter("origin_tls_handshakes"), 1, "handshakes")
+
+
+def test_large_uploads(lab, shared):
+    body = pattern(3_000_000)
+    origin = TlsOrigin(lab, shared["leaf"])
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    equal(proxy.fetch("POST", "/up", body=body).status, 200, "status")
+    same_bytes(origin.requests[0].body, body, "the body at the origin")
+    equal(proxy.fetch("POST", "/up", {"Expect": "100-continue"}, body=body[:100_000]).status, 200, "status with Expect")
+
+
+def test_absolute_urls(lab, shared):
+    """In forward mode, with keys of their own: http and https of one host are two resources."""
+    def answer(connection, seen):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nCache-Control: max-age=60\r\n\r\nhttps")
+    origin = TlsOrigin(lab, shared["leaf"], answer)
+    proxy = Retort(lab, origin=shared["ca"])
+    for _ in range(2):
+        equal(proxy.get(origin.url("/a")).text(), "https", "answer")
+    equal(proxy.results("/a", 2), ["MISS", "HIT"], "results")
+    equal(origin.requests[0].header("Host"), origin.authority, "Host")
+    equal(origin.requests[0].target, "/a", "target")
+    true(origin.names in ([], [None]), "an address is no server name")
+    named_url = f"https://localhost:{origin.port}/b"
+    equal(proxy.get(named_url).text(), "https", "by name")
+    equal(origin.names[-1], "localhost", "server name")
+    equal(proxy.get(f"http://{origin.authority}/a").status, 502, "clear text to the port of TLS is another URL")
+    plain = Origin(lab)
+    equal(proxy.get(f"https://{plain.authority}/a").status, 502, "TLS to a port of clear text")
+    equal(plain.count("/a"), 0, "requests in clear text")
+
+
+def test_words_for_failures(lab, shared):
+    root, other = shared["root"], Authority(lab, "other")
+    cases = [
+        (root.leaf("www.example.com"), "127.0.0.1"),
+        (root.leaf("127.0.0.1", days=-1), "expired"),
+        (root.leaf("127.0.0.1", days=(2, 30)), "not valid"),
+        (other.leaf("127.0.0.1"), "ca_file"),
+        (self_signed(lab, "127.0.0.1"), "self-signed"),
+    ]
+    for certificate, words in cases:
+        origin = TlsOrigin(lab, certificate)
+        proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+        answer = proxy.get("/x")
+        equal(answer.status, 502, "status")
+        contains(answer.text(), words, "page")
+        contains(answer.text(), "certificate", "page")
+        contains(proxy.last(1)["error"], words, "log")
+        equal(origin.requests, [], "requests")
+        equal(proxy.counter("origin_tls_failures"), 1, "failures")
+
+
+def test_verify_off(lab, shared):
+    origin = TlsOrigin(lab, self_signed(lab, "other.example"))
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin={"verify": False})
+    equal(proxy.get("/x").status, 200, "status")
+    contains(proxy.process.log(), "origin: verify is off", "warning")
+
+
+def cut(framing, notify, version="1.1"):
+    """Sends half of what it announces, or of what it means to send."""
+    def answer(connection, seen):
+        fields = {"length": b"Content-Length: 40000\r\n", "chunked": b"Transfer-Encoding: chunked\r\n", "none": b""}[framing]
+        part = pattern(20000)
+        connection.send(f"HTTP/{version} 200 OK\r\nCache-Control: max-age=3600\r\n".encode() + fields + b"\r\n")
+        connection.send(b"%x\r\n%s\r\n" % (len(part), part) if framing == "chunked" else part)
+        if notify:
+            end_of_tls(connection)
+        return True
+    return answer
+
+
+@memcheck
+def test_what_was_cut_is_not_whole(lab, shared):
+    """Whoever is on the way can close a connection, but can't say in the server's name that this is the end."""
+    for framing, notify, version, whole in (("none", False, "1.1", False), ("none", False, "1.0", False),
+                                            ("none", True, "1.0", True), ("none", True, "1.1", True),
+                                            ("length", False, "1.1", False), ("length", True, "1.1", False),
+                                            ("chunked", False, "1.1", False), ("chunked", True, "1.1", False)):
+        what = f"framing {framing}, HTTP/{version}, close_notify: {notify}"
+        origin = TlsOrigin(lab, shared["leaf"], cut(framing, notify, version))
+        proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+        for count in (1, 2):
+            try:
+                got = len(proxy.get("/x", timeout=10 * lab.patience).body)
+            except (Truncated, ConnectionError):
+                got = None
+            equal(got, 20000 if whole else None, what)
+            equal(len(origin.requests), 1 if whole else count, f"{what}: what is not whole is not stored")
+        equal(proxy.result("/x"), "HIT" if whole else "MISS", what)
+        if not whole and not notify:
+            contains(proxy.last()["error"], "close_notify", f"{what}: the log")
+
+
+def test_idle_connections_that_end(lab, shared):
+    """With a close_notify or without: the next request goes over a new connection."""
+    for notify in (True, False):
+        ends = []
+
+        def answer(connection, seen):
+            ok(connection, seen)
+            if seen.target == "/first":
+                if notify:
+                    end_of_tls(connection)
+                ends.append(1)
+                return True
+            return False
+        origin = TlsOrigin(lab, shared["leaf"], answer)
+        proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+        equal(proxy.get("/first").status, 200, "status")
+        equal(proxy.get("/second").status, 200, "status")
+        equal(origin.accepted, 2, "connections")
+
+
+def test_resumption(lab, shared):
+    """Sessions of TLS 1.3 are used once, those of TLS 1.2 again and again."""
+    for tls12 in (False, True):
+        origin = TlsOrigin(lab, shared["leaf"], lambda connection, seen: ok(connection, seen) or True, tls12=tls12)
+        proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+        for _ in range(4):
+            equal(proxy.get("/x").status, 200, "status")
+        equal(origin.reused, [False, True, True, True], f"resumed, TLS 1.2: {tls12}")
+        equal(proxy.counter("origin_tls_resumed"), 3, "counted")
+
+
+def test_groups_keep_apart(lab, shared):
+    """Two groups with the same server and another trust share neither connections nor sessions."""
+    other = Authority(lab, "other")
+    origin = TlsOrigin(lab, shared["leaf"])
+    extra = (group([origin], "good", ca_file=shared["root"].file) + group([origin], "bad", ca_file=other.file, max_failures=0) +
+             group([origin], "blind", verify=False))
+    proxy = Retort(lab, reverse={"/good": "good", "/bad": "bad", "/blind": "blind"}, extra=extra)
+    for _ in range(2):
+        equal(proxy.get("/blind/x").status, 200, "without verification")
+        equal(proxy.get("/good/x").status, 200, "trusted")
+        equal(proxy.get("/bad/x").status, 502, "not trusted")
+    equal(len(origin.reused), 2, "handshakes that were completed")
+    equal(origin.reused, [False, False], "resumed")
+    contains(state(proxy, "bad")[origin.url("")]["last_error"], "certificate", "last error")
+
+
+def test_group_of_both_schemes(lab, shared):
+    """With health checks: a server whose certificate is not accepted is down."""
+    plain, good = RawOrigin(lab, named(b"plain")), TlsOrigin(lab, shared["leaf"], named(b"good"))
+    bad = TlsOrigin(lab, self_signed(lab, "127.0.0.1"), named(b"bad"))
+    extra = group([plain, good, bad], health_check="/ok", check_interval="50ms", max_failures=1, **shared["ca"])
+    proxy = Retort(lab, reverse={"/": "web"}, extra=extra)
+    until(lambda: state(proxy)[bad.url("")]["state"] == "down", 10 * lab.patience, "the bad one is down")
+    contains(state(proxy)[bad.url("")]["last_error"], "self-signed", "last error")
+    equal({proxy.get("/x").text() for _ in range(8)}, {"plain", "good"}, "who answers")
+    equal(bad.requests, [], "requests at the bad one")
+
+
+@memcheck
+def test_client_certificate(lab, shared):
+    """By nginx: required, and its subject as the server sees it."""
+    root = shared["root"]
+    ours = root.leaf(cn="the proxy", usage=CLIENT)
+    extra = f"""
+        ssl_certificate {shared["leaf"].file};  ssl_certificate_key {shared["leaf"].key};
+        ssl_client_certificate {root.file};  ssl_verify_client on;
+        location / {{ add_header X-Subject "$ssl_client_s_dn" always;  return 200 "in"; }}"""
+    nginx = Nginx(lab, lab.path("."), extra=extra, tls=True)
+    target = f"https://{nginx.authority}/"
+    good = Retort(lab, reverse={"/": target}, origin={**shared["ca"], "certificate": ours.file, "certificate_key": ours.key})
+    answer = good.get("/x")
+    equal((answer.status, answer.text()), (200, "in"), "with a certificate")
+    contains(answer.header("X-Subject"), "CN=the proxy", "whose it is")
+    without = Retort(lab, reverse={"/": target}, origin=shared["ca"])
+    equal(without.get("/x").status, 400, "without one nginx answers")
+    strict = TlsOrigin(lab, shared["leaf"], clients=root.file)
+    refused = Retort(lab, reverse={"/": strict.url()}, origin=shared["ca"])
+    answer = refused.get("/x")
+    equal(answer.status, 502, "without one, status")
+    contains(answer.text(), "set certificate and certificate_key", "page")
+
+
+def test_parent_over_tls(lab, shared):
+    """A proxy behind TLS: for whole URLs, for CONNECT, and with its own trust."""
+    origin = Origin(lab)
+    parent = TlsOrigin(lab, shared["leaf"], named(b"parent"))
+    extra = group([parent], "up", **shared["ca"]) + "parent all { origins = up }\n"
+    proxy = Retort(lab, extra=extra)
+    equal(proxy.get("http://one.example/a").text(), "parent", "answer")
+    equal((parent.requests[0].target, parent.requests[0].header("Host")), ("http://one.example/a", "one.example"), "request")
+
+    def tunnel(connection, seen):
+        connection.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        connection.send(b"from the far end")
+        end_of_tls(connection)
+        return True
+    tunneller = TlsOrigin(lab, shared["leaf"], tunnel)
+    extra = group([tunneller], "up", **shared["ca"]) + "parent all { origins = up }\n" + f"connect_ports = {{ {origin.port} }}\n"
+    proxy = Retort(lab, extra=extra)
+    wire = proxy.wire()
+    wire.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
+    equal(wire.response("CONNECT").status, 200, "CONNECT")
+    equal(wire.read_to_end(), b"from the far end", "tunnel")
+
+
+def test_reqmod_changes_the_scheme(lab, shared):
+    """http becomes https, and the other way round."""
+    secure, plain = TlsOrigin(lab, shared["leaf"], named(b"secure")), RawOrigin(lab, named(b"plain"))
+
+    def behave(_icap, transaction):
+        target = secure.url("/s") if "/up" in transaction.http_request.start else plain.url("/p")
+        transaction.send_head(transaction.request_head(start=f"GET {target} HTTP/1.1"), body=False)
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    proxy = Retort(lab, origin=shared["ca"], services=[Service("s", icap.uri(), point="reqmod_precache", bypass=False)])
+    equal(proxy.get(plain.url("/up")).text(), "secure", "http to https")
+    equal(proxy.get(secure.url("/down")).text(), "plain", "https to http")
+    equal(([seen.target for seen in secure.requests], [seen.target for seen in plain.requests]), (["/s"], ["/p"]), "targets")
+
+
+def test_locations(lab, shared):
+    """reverse_map: the origin's own https URL leads back to the proxy; http at the same host and port is another place."""
+    def answer(connection, seen):
+        scheme = seen.target.rpartition("/")[2]
+        place = f"{scheme}://{origin.authority}/base/to"
+        connection.send(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {place}\r\n\r\n".encode())
+    origin = TlsOrigin(lab, shared["leaf"], answer)
+    proxy = Retort(lab, reverse={"/app/": origin.url("/base/")}, origin=shared["ca"])
+    equal(proxy.get("/app/https").header("Location"), "/app/to", "https")
+    equal(proxy.get("/app/http").header("Location"), f"http://{origin.authority}/base/to", "http")
+
+
+def test_reload_with_another_trust(lab, shared):
+    """What was opened under the old trust is not used under the new one; an unchanged trust keeps its connections."""
+    origin = TlsOrigin(lab, shared["leaf"])
+    trusted = lab.path("trusted.pem")
+
+    def trust(*authorities):
+        with open(trusted, "wb") as out:
+            out.write(b"".join(each.pem() for each in authorities))
+    trust(shared["root"])
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin={"ca_file": trusted})
+    equal(proxy.get("/x").status, 200, "before")
+    equal(proxy.reload().status, 200, "reload")
+    equal(proxy.get("/x").status, 200, "after a reload that changes nothing")
+    equal(origin.accepted, 1, "connections")
+    trust(Authority(lab, "other"))
+    equal(proxy.reload().status, 200, "reload")
+    equal(proxy.get("/x").status, 502, "under the new trust")
+    equal(len(origin.requests), 2, "requests")
+    trust(shared["root"])
+    equal(proxy.reload().status, 200, "reload")
+    equal(proxy.get("/x").status, 200, "the old trust again")
