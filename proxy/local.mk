@@ -249,6 +249,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/intercept/leaf_keys.c proxy/intercept/leaf_keys.h \
 	proxy/intercept/shared_table.c proxy/intercept/shared_table.h \
 	proxy/tls/authority.c proxy/tls/authority.h \
+	proxy/tls/authority_hints.c proxy/tls/authority_hints.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
@@ -277,6 +278,8 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
 	proxy/ctl/answer.c proxy/ctl/answer.h \
 	proxy/ctl/argument.c proxy/ctl/argument.h \
+	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
+	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/preload.c proxy/ctl/preload.h \
 	proxy/ctl/header_line.c proxy/ctl/header_line.h \

@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "ctl/adlist_command.h"
 #include "ctl/answer.h"
+#include "ctl/ca_command.h"
 #include "ctl/cache_command.h"
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
@@ -121,6 +122,7 @@ static void retortctl_usage(FILE *out) {
           "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
           "       retortctl [-s WHERE] [--json] icap COMMAND [ARGUMENTS]\n"
           "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
+          "       retortctl ca create|show|export [OPTIONS]\n"
           "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -128,6 +130,7 @@ static void retortctl_usage(FILE *out) {
     fputs("  services bump NAME  mark all earlier results of a service as outdated\n", out);
     cache_command_help(out);
     icap_command_help(out);
+    ca_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
           "  helpers    pools of helper processes\n"
           "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
@@ -210,6 +213,8 @@ static int retortctl_run(const struct choices *choices, int argc, char **argv) {
         retortctl_usage(stdout);
         return EXIT_SUCCESS;
     }
+    if (argc > 0 && strcmp(argv[0], "ca") == 0)
+        return ca_command(argc, argv);
     if (argc > 0 && strcmp(argv[0], "helpers") == 0)
         return run_helpers(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "cache") == 0)

@@ -234,7 +234,7 @@ static void authority_add_extensions(X509 *certificate) {
     ASN1_BIT_STRING *usage = ASN1_BIT_STRING_new();
     ASN1_OCTET_STRING *identifier = authority_key_identifier(certificate);
     ASSERT(constraints != NULL && usage != NULL);
-    constraints->ca = 1;
+    constraints->ca = 0xff; /* TRUE in DER (X.690 §11.1); OpenSSL writes the byte as it is */
     constraints->pathlen = ASN1_INTEGER_new();
     ASSERT(constraints->pathlen != NULL && ASN1_INTEGER_set(constraints->pathlen, 0) == 1);
     add_own_extension(certificate, NID_basic_constraints, constraints, 1);
