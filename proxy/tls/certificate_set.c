@@ -189,8 +189,10 @@ void certificate_set_release(struct certificate_set **setp) {
 static int compare_name(const void *key, const void *element) {
     const struct slice *name = key;
     const struct served_name *served = element;
-    int order = strncmp(name->base, served->name, name->length);
-    return order != 0 ? order : -(int)(unsigned char)served->name[name->length];
+    /* A client's name may hold a NUL, so that strncmp would stop too early. */
+    size_t length = strlen(served->name);
+    int order = memcmp(name->base, served->name, name->length < length ? name->length : length);
+    return order != 0 ? order : (name->length > length) - (name->length < length);
 }
 
 static const struct certificate_choice *find_exactly(const struct certificate_set *set,

@@ -56,6 +56,10 @@ START_TEST(names_are_those_of_the_san_and_a_wildcard_spans_one_label) {
     };
     for (size_t i = 0; i < COUNT_OF(expected); i++)
         ck_assert_str_eq(file_for(set, expected[i][0], CERTIFICATE_ECDSA), expected[i][1]);
+    /* What a client sends may hold a NUL. */
+    ck_assert_ptr_null(certificate_set_find(set, guard_keep(SLICE("a.test\0.b.test"))));
+    ck_assert_ptr_null(certificate_set_find(set, guard_keep(SLICE("a.test\0"))));
+    ck_assert_ptr_null(certificate_set_find(set, guard_keep(SLICE("\0"))));
     ck_assert_ptr_eq(certificate_set_default(set)->of[CERTIFICATE_ECDSA],
                      certificate_set_at(set, 0));
     certificate_set_release(&set);
