@@ -111,9 +111,9 @@ static void dial_on_timeout(struct timer *timer) {
  * connection goes, so that there are enough ports. */
 static bool bind_to_source(const struct dial *dial, int fd) {
     int on = 1;
-    if (dial->from.length == 0 || dial->from.any.sa_family != dial->address.any.sa_family)
+    if (dial->from == NULL || dial->from->any.sa_family != dial->address.any.sa_family)
         return true;
-    struct address from = dial->from;
+    struct address from = *dial->from;
     address_set_port(&from, 0);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
     return privileges_set_foreign(fd, &from, true) && bind(fd, &from.any, from.length) == 0;
@@ -216,8 +216,7 @@ void dial_start(struct dial *dial, struct net_context *net, const struct dial_ta
     dial->port = target->port;
     dial->reach = target->reach;
     dial->timeout = dial->patience = target->timeout;
-    if (target->from != NULL)
-        dial->from = *target->from;
+    dial->from = target->from;
     dial->waker = waker;
     dial->error = "no address";
     dial->state = DIAL_RESOLVING;

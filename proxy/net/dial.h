@@ -36,7 +36,8 @@ enum dial_state {
 
 enum { DIAL_FETCH_TIME = 10000 }; /* milliseconds, for all certificates of a handshake */
 
-/* Where a connection is to go. Slices and pointers are read at the start only. */
+/* Where a connection is to go. `host` is read at the start only; `tls` and `from` live as long as
+ * the dial. */
 struct dial_target {
     struct slice host; /* a name or an IP address */
     uint16_t port;
@@ -54,8 +55,8 @@ struct dial {
     enum dial_state state;
     struct net_context *net;
     struct resolver_query query;
-    struct tls_client *tls; /* NULL: none */
-    struct address from;    /* length 0: the system chooses it */
+    struct tls_client *tls;     /* NULL: none */
+    const struct address *from; /* NULL: the system chooses it */
     uint16_t port;
     enum reach reach;
     uint64_t timeout;

@@ -114,12 +114,15 @@ enum reach route_reach(const struct transaction *transaction) {
                                                              : client_reach(transaction);
 }
 
-const struct address *route_source(const struct transaction *transaction) {
+const struct address *route_source(struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
-    bool spoofs = transaction->settings->transparent.spoof_client &&
-                  exchange->listen->mode == LISTEN_TRANSPARENT &&
-                  !route_goes_to_parent(transaction->fetch.route);
-    return spoofs ? &exchange->ends->client : NULL;
+    if (!transaction->settings->transparent.spoof_client ||
+        exchange->listen->mode != LISTEN_TRANSPARENT ||
+        route_goes_to_parent(transaction->fetch.route))
+        return NULL;
+    struct address *source = arena_alloc(&transaction->arena, sizeof *source);
+    *source = exchange->ends->client;
+    return source;
 }
 
 const char *route_denial(const struct transaction *transaction) {

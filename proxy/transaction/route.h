@@ -51,8 +51,8 @@ struct route *route_find(struct transaction *transaction);
  * these may have any address. A client may name only what its listener allows. */
 enum reach route_reach(const struct transaction *transaction);
 /* The address that connections to the server come from: the client's, where transparent mode keeps
- * it. NULL: the system chooses it. */
-const struct address *route_source(const struct transaction *transaction);
+ * it. It lives as long as the transaction. NULL: the system chooses it. */
+const struct address *route_source(struct transaction *transaction);
 /* Why a parent is not asked for what a forward client names: the client may not reach that place.
  * NULL: the parent may be asked. The parent itself resolves names, and may refuse them. */
 const char *route_denial(const struct transaction *transaction);

@@ -169,7 +169,7 @@ static void show_credentials(struct transaction *transaction, struct http_head *
 /* A pooled connection is used only for clients that might have opened it themselves, and one that
  * comes from a client's address only for that client. */
 static struct slice pool_key(struct transaction *transaction, enum reach reach, struct slice place,
-                             const struct aim *aim) {
+                             const struct aim *aim, bool spoofs) {
     struct slice key = place;
     if (aim->trust != NULL)
         key = origin_security_key(
@@ -177,7 +177,6 @@ static struct slice pool_key(struct transaction *transaction, enum reach reach, 
             place, aim->name, aim->trust);
     if (reach == REACH_ANY)
         return key; /* as health checks name it too */
-    bool spoofs = route_source(transaction) != NULL;
     return arena_concat(
         &transaction->arena, key, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
         spoofs ? SLICE(" from ") : SLICE(""), spoofs ? request_client_ip(transaction) : SLICE(""));
@@ -201,13 +200,14 @@ static void fetch_start_call(struct transaction *transaction) {
     bool chunked = frame_body(transaction, head);
     struct slice place = request_write_authority(transaction, to->host, to->port);
     enum reach reach = route_reach(transaction);
-    struct slice key = pool_key(transaction, reach, place, to);
+    const struct address *from = route_source(transaction);
+    struct slice key = pool_key(transaction, reach, place, to, from != NULL);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .host = to->host,
         .port = to->port,
         .reach = reach,
-        .from = route_source(transaction),
+        .from = from,
         .security = to->trust == NULL ? NULL
                                       : origin_securities_find(transaction->host->origin_securities,
                                                                key, to->name, to->trust),
