@@ -2,7 +2,7 @@
 # How to run them for longer, and how to add one: docs/TESTING.md.
 fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
-fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
+fuzzers_proxy = tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
 	tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
@@ -41,6 +41,14 @@ tests_fuzz_fuzz_url_SOURCES = tests/fuzz/fuzz_url.c
 tests_fuzz_fuzz_url_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_url_LDADD = common/libcommon.la
 
+tests_fuzz_fuzz_client_hello_SOURCES = tests/fuzz/fuzz_client_hello.c
+tests_fuzz_fuzz_client_hello_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_client_hello_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_client_hello_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_leaf_SOURCES = tests/fuzz/fuzz_leaf.c
+tests_fuzz_fuzz_leaf_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_leaf_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_leaf_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c $(fuzz_lines)
 tests_fuzz_fuzz_control_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_control_LDFLAGS = $(fuzz_ldflags)
