@@ -19,9 +19,21 @@ static void dial_finish(struct dial *dial, enum dial_state state) {
     loop_defer(dial->net->loop, dial->waker);
 }
 
-static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
+/* A failure of TLS at one address says more than that another one can't be reached. */
+static void note_unreachable(struct dial *dial, const char *error, bool timed_out) {
+    if (dial->reached)
+        return;
     dial->error = error;
     dial->timed_out = timed_out;
+}
+
+static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
+    if (dial->state == DIAL_CONNECTING)
+        note_unreachable(dial, error, timed_out);
+    else {
+        dial->error = error;
+        dial->timed_out = timed_out;
+    }
     dial_stop_fetching(dial);
     connection_close(&dial->connection);
     try_next(dial);
@@ -190,8 +202,7 @@ static void try_next(struct dial *dial) {
             loop_timer_after(dial->net->loop, &dial->timer, dial->patience);
             return;
         }
-        dial->error = strerrordesc_np(error);
-        dial->timed_out = false;
+        note_unreachable(dial, strerrordesc_np(error), false);
     }
     dial_finish(dial, DIAL_FAILED);
 }

@@ -78,7 +78,6 @@ struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings,
     trust->policy = (struct tls_verify_policy){
         .fetch_intermediates = settings->fetch_intermediates,
         .staple = settings->check_staple,
-        .has_lists = trust->files->lists != NULL,
         .intermediates = intermediates,
     };
     ERR_clear_error();

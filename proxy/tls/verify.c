@@ -146,14 +146,23 @@ static bool verify_offer(struct tls_verification *verification, X509_STORE_CTX *
     return offered != NULL;
 }
 
-/* OpenSSL calls this for each problem of a chain. Lists of the authorities above the certificate's
- * issuer are not needed. */
+static struct tls_verification *verify_of_context(X509_STORE_CTX *context) {
+    return verify_of(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
+}
+
+/* OpenSSL calls this for each problem of a chain while the revocation list that it is about is at
+ * hand. Lists of the authorities above the certificate's issuer are not needed. */
 static int verify_on_problem(int good, X509_STORE_CTX *context) {
-    if (good || X509_STORE_CTX_get_error(context) != X509_V_ERR_UNABLE_TO_GET_CRL ||
-        X509_STORE_CTX_get_error_depth(context) == 0)
+    if (good)
         return good;
-    X509_STORE_CTX_set_error(context, X509_V_OK);
-    return 1;
+    if (X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL &&
+        X509_STORE_CTX_get_error_depth(context) > 0) {
+        X509_STORE_CTX_set_error(context, X509_V_OK);
+        return 1;
+    }
+    if (!is_unfinished(X509_STORE_CTX_get_error(context)))
+        verify_words_for_chain(verify_of_context(context)->error, context);
+    return 0;
 }
 
 /* OpenSSL calls this instead of X509_verify_cert, and again when a suspended handshake goes on. */
@@ -167,8 +176,7 @@ static int verify_on_certificate(X509_STORE_CTX *context, void *owner) {
         X509_STORE_CTX_set_error(context, X509_V_ERR_OUT_OF_MEM);
         return 0;
     }
-    if (verification->policy->has_lists)
-        X509_STORE_CTX_set_verify_cb(context, verify_on_problem);
+    X509_STORE_CTX_set_verify_cb(context, verify_on_problem);
     if (X509_verify_cert(context) == 1) {
         X509 *leaf = X509_STORE_CTX_get0_cert(context);
         if (certificate_names_include(leaf, verification->host))
@@ -177,11 +185,8 @@ static int verify_on_certificate(X509_STORE_CTX *context, void *owner) {
         X509_STORE_CTX_set_error(context, X509_V_ERR_HOSTNAME_MISMATCH);
         return 0;
     }
-    if (!is_unfinished(X509_STORE_CTX_get_error(context))) {
-        verify_words_for_chain(verification->error, context);
-        return 0;
-    }
-    if (!verify_complete(verification, context))
+    if (!is_unfinished(X509_STORE_CTX_get_error(context)) ||
+        !verify_complete(verification, context))
         return 0;
     ERR_clear_error(); /* otherwise SSL_get_error reports a failure */
     SSL_set_retry_verify(ssl);

@@ -40,7 +40,6 @@ enum { TLS_VERIFY_HOPS = 4, TLS_VERIFY_ERROR = 600 };
 struct tls_verify_policy {
     bool fetch_intermediates;
     enum tls_staple_check staple;
-    bool has_lists;                      /* revocation lists are configured */
     struct intermediates *intermediates; /* NULL: nothing can be fetched */
 };
 

@@ -178,7 +178,7 @@ def test_replay_by_tls(lab):
     equal([done["exchanges"], done["equal"]], [4, 4], "replay")
     for uri, arguments, word in ((f"icaps://localhost:{port}/ex206", (), "is neither sent nor trusted"),
                                  (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to the certificate of the issuer (here: --ca FILE)"),
-                                 (f"icaps://localhost:{port}/ex206", ("--ca", good.key), "must hold certificates in PEM (here: --ca FILE)"),
+                                 (f"icaps://localhost:{port}/ex206", ("--ca", good.key), "it must contain certificates in PEM, and has none (here: --ca FILE)"),
                                  (cicap.uri("ex206"), ("--ca", ca.file), "--ca works only with icaps://")):
         status, out, errors = ctl(lab, "replay", path, "--service", uri, *arguments)
         equal(status, 2, f"{uri} {arguments}: {out} {errors}; exit status")

@@ -57,6 +57,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_transaction.c \
 	tests/unit/proxy/test_url_class.c \
 	tests/unit/proxy/test_vary.c \
+	tests/unit/proxy/test_verify.c \
 	tests/unit/proxy/test_chain.c \
 	tests/unit/proxy/test_verdicts.c \
 	tests/unit/proxy/test_waiting_download.c \

@@ -48,6 +48,7 @@ Suite *range_suite(void);
 Suite *reach_suite(void);
 Suite *ticket_keys_suite(void);
 Suite *vary_suite(void);
+Suite *verify_suite(void);
 Suite *wire_suite(void);
 Suite *service_tag_suite(void);
 Suite *disk_record_suite(void);

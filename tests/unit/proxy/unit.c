@@ -121,6 +121,7 @@ int main(void) {
     srunner_add_suite(runner, reach_suite());
     srunner_add_suite(runner, ticket_keys_suite());
     srunner_add_suite(runner, vary_suite());
+    srunner_add_suite(runner, verify_suite());
     srunner_add_suite(runner, wire_suite());
     srunner_add_suite(runner, exchange_suite());
     srunner_add_suite(runner, service_tag_suite());
