@@ -201,7 +201,9 @@ static void on_body_news(struct task *task) {
 void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
                        const struct origin_request *request, struct http_head *response,
                        struct task *waker) {
-    INIT_OBJ(call, ORIGIN_CALL_MAGIC);
+    memset(call, 0, offsetof(struct origin_call, dial));
+    call->magic = ORIGIN_CALL_MAGIC;
+    call->dial.magic = 0;
     call->net = net;
     call->pool = pool;
     call->request = *request;

@@ -78,7 +78,6 @@ struct origin_call {
     struct pool *pool;
     struct origin_request request;
     struct task *waker;
-    struct dial dial;
     struct task dial_task;
     struct connection *connection;
     struct timer timer, total_timer;
@@ -105,6 +104,8 @@ struct origin_call {
     struct chunked_decoder chunked;
     struct slice trailers;  /* field lines behind the body, those that may pass; at its end */
     struct address address; /* of the origin */
+    /* dial_start sets the rest: a call over a connection from the pool does not touch it. */
+    struct dial dial;
 };
 
 void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,

@@ -13,6 +13,7 @@ from harness.network import Network, run
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, run_check
 from harness.server import Server
+from harness.suite import memcheck
 from harness.wire import Wire, request
 
 PORT = 3130
@@ -126,6 +127,7 @@ def share(lab):
     return Scene(lab)
 
 
+@memcheck
 def test_redirect(lab, scene):
     scene.redirect()
     proxy = scene.proxy(lab)
@@ -272,6 +274,7 @@ def test_the_machine_itself_is_out_of_reach(lab, scene):
             contains(refused_tls(scene, address, port), "access denied", "the alert")
 
 
+@memcheck
 def test_its_own_connections_do_not_come_back(lab, scene):
     """Rules that forget the proxy's own connections make no loop."""
     own = f"""chain output {{ type nat hook output priority -100;
@@ -295,6 +298,7 @@ def test_its_own_connections_do_not_come_back(lab, scene):
     equal((proxy.counter("transparent_connections"), proxy.counter("transparent_loops")), (4, 0), "connections, loops")
 
 
+@memcheck
 def test_clients_that_say_nothing(lab, scene):
     scene.redirect()
     proxy = scene.proxy(lab, 'silent_after = "300ms"')
@@ -333,6 +337,7 @@ def test_hello_in_pieces(lab, scene):
         equal(tls.version()[:4], "TLSv", "version")
 
 
+@memcheck
 def test_reload(lab, scene):
     """TPROXY is switched on for a listener that is open already, and a drained proxy ends."""
     scene.redirect()
