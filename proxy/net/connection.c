@@ -23,6 +23,8 @@ static void end_when_sent(struct connection *connection) {
 }
 
 static void tls_on_event(struct connection *connection) {
+    if (connection->readable)
+        tls_stream_note_event(connection->tls, connection->hangup);
     if (tls_stream_is_crossed(connection->tls))
         connection->readable = connection->writable = true;
     if (connection->writable && connection->ending)
@@ -142,6 +144,8 @@ static enum io_status after_read(struct connection *connection, ssize_t count, s
 static enum io_status handshake(struct connection *connection) {
     if (connection->tls == NULL)
         return IO_FAILED;
+    if (connection->hangup) /* it may have come before there was a stream */
+        tls_stream_note_event(connection->tls, true);
     /* Bytes that came right after the handshake may have been read together with it. */
     connection->readable = connection->writable = true;
     return tls_stream_handshake(connection->tls);

@@ -41,10 +41,14 @@ static int tls_bio_on_read(BIO *from, char *buffer, size_t capacity, size_t *got
         *got = take_replayed(bio, buffer, capacity);
         return 1;
     }
+    if (bio->drained) {
+        BIO_set_retry_read(from);
+        return 0;
+    }
     do
         count = recv(bio->fd, buffer, capacity, 0);
     while (count < 0 && errno == EINTR);
-    bio->drained = count < (ssize_t)capacity;
+    bio->drained = count < (ssize_t)capacity && !bio->hangup;
     if (count > 0) {
         *got = (size_t)count;
         return 1;

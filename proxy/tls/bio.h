@@ -10,6 +10,8 @@
  *
  * Reads give the replayed bytes first: bytes of the connection that somebody has read from the
  * socket before, to see what they are. Then they read the socket, as much as the SSL has room for.
+ * After a read that emptied the socket, the next one only looks at the socket again when
+ * tls_bio_note_event has been called: the loop reports each arrival of bytes.
  *
  * A write never fails because the socket is full: what the socket does not take is kept here until
  * tls_bio_flush. So an SSL that only reads is not stopped by an answer that it has to give, such as
@@ -36,7 +38,8 @@ struct tls_bio {
     int fd;
     bool gather;  /* set by the stream: another write follows at once */
     bool lazy;    /* set by the stream: a flush of OpenSSL does nothing */
-    bool drained; /* the last read took all that the socket had */
+    bool drained; /* the last read took all that the socket had: the next one has to wait */
+    bool hangup;  /* set by the stream: what is left can be read without waiting */
     bool ended;   /* the other side has finished */
     bool stopped; /* set by the stream: every read and write fails with EPROTO */
     char *replay; /* owned; NULL: none left */
@@ -52,6 +55,12 @@ void tls_bio_release(struct tls_bio *bio);
 
 /* Sends what is kept. IO_DONE: nothing is kept any more. IO_FAILED: errno says why. */
 enum io_status tls_bio_flush(struct tls_bio *bio);
+
+/* The socket has become readable, or the other side has finished (hangup). */
+static inline void tls_bio_note_event(struct tls_bio *bio, bool hangup) {
+    bio->drained = false;
+    bio->hangup = bio->hangup || hangup;
+}
 
 static inline size_t tls_bio_kept(const struct tls_bio *bio) {
     return bio->kept_end - bio->kept_at;

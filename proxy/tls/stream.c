@@ -335,6 +335,11 @@ bool tls_stream_is_resumed(const struct tls_stream *stream) {
     return SSL_session_reused(stream->ssl) == 1;
 }
 
+void tls_stream_note_event(struct tls_stream *stream, bool hangup) {
+    CHECK_OBJ(stream, TLS_STREAM_MAGIC);
+    tls_bio_note_event(&stream->bio, hangup);
+}
+
 bool tls_stream_has_more(const struct tls_stream *stream) {
     return !stream->bio.drained || SSL_has_pending(stream->ssl) == 1;
 }

@@ -169,6 +169,7 @@ static enum io_status read_cut_at(size_t cut, int version, enum tls_lab_side sid
     size_t carried = tls_lab_carry(&lab, cut);
     close(lab.other);
     lab.other = -1;
+    tls_lab_note_event(&lab, true);
     enum io_status status = read_on(&sum);
     ck_assert_uint_le(sum, carried);
     ck_assert_mem_eq(received, sent, sum);
@@ -196,8 +197,10 @@ START_TEST(a_cut_handshake_fails) {
     open_lab(TLS_LAB_SERVER, TLS1_3_VERSION);
     SSL_do_handshake(lab.peer);
     tls_lab_carry(&lab, 100);
-    while ((status = tls_stream_handshake(lab.stream)) == IO_WAIT)
+    while ((status = tls_stream_handshake(lab.stream)) == IO_WAIT) {
         shutdown(lab.other, SHUT_WR);
+        tls_lab_note_event(&lab, true);
+    }
     ck_assert_int_eq(status, IO_FAILED);
     ck_assert_str_eq(tls_stream_error(lab.stream), "it closed the connection in the TLS handshake");
     tls_lab_close(&lab);
@@ -303,6 +306,7 @@ START_TEST(garbage_fails_with_words) {
     char byte;
     open_established(TLS_LAB_SERVER, TLS1_3_VERSION);
     ck_assert_int_eq(send(lab.other, "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
+    tls_lab_note_event(&lab, false);
     ck_assert_int_eq(tls_stream_read(lab.stream, &byte, 1, &got), IO_FAILED);
     ck_assert_str_ne(tls_stream_error(lab.stream), "");
     tls_lab_close(&lab);

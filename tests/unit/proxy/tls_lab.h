@@ -39,6 +39,8 @@ void tls_lab_open(struct tls_lab *lab, enum tls_lab_side side, int version);
 void tls_lab_close(struct tls_lab *lab);
 /* Carries at most `most` bytes of the peer to the stream. Returns how many there were. */
 size_t tls_lab_carry(struct tls_lab *lab, size_t most);
+/* Tells the stream that bytes are there, or the end: the loop does that otherwise. */
+void tls_lab_note_event(struct tls_lab *lab, bool hangup);
 /* Carries what the stream has sent to the peer. Returns how many bytes there were. */
 size_t tls_lab_collect(struct tls_lab *lab);
 /* Completes the handshake of both sides, `step` bytes of the peer at a time. */
