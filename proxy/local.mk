@@ -152,6 +152,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/certificate_names.c proxy/tls/certificate_names.h \
 	proxy/tls/certificate_set.c proxy/tls/certificate_set.h \
 	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
+	proxy/tls/client_authority.c proxy/tls/client_authority.h \
 	proxy/tls/client.c proxy/tls/client.h \
 	proxy/tls/client_hello.c proxy/tls/client_hello.h \
 	proxy/tls/context.c proxy/tls/context.h \

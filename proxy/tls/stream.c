@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "tls/bio.h"
 #include "tls/client.h"
-#include "tls/server.h"
 #include "tls/verify.h"
 
 #include <errno.h>
@@ -22,6 +21,7 @@ struct tls_stream {
     char *error;             /* of an accepted stream; NULL: none */
     size_t owed;             /* bytes of data that are encrypted but not reported as written */
     int alert;
+    enum tls_failure failure;
     bool crossed, established, broken;
     struct tls_bio bio;
 };
@@ -128,6 +128,17 @@ static const char *plain_reason(const struct tls_stream *stream, int error, int 
     return NULL;
 }
 
+/* What the metrics count. */
+static enum tls_failure failure_of(const struct tls_stream *stream, int error) {
+    if (stream->established)
+        return TLS_FAILURE_NONE;
+    if (stream->alert >= 0)
+        return TLS_FAILURE_ALERT;
+    if (plain_reason(stream, error, errno) != NULL)
+        return stream->bio.stopped ? TLS_FAILURE_OTHER : TLS_FAILURE_CLOSED;
+    return tls_server_failure();
+}
+
 /* Says what happened. The client knows best what is wrong with a server. */
 static void stream_explain(const struct tls_stream *stream, int error, int number,
                            char text[TLS_ERROR_MAX]) {
@@ -138,7 +149,10 @@ static void stream_explain(const struct tls_stream *stream, int error, int numbe
         snprintf(text, TLS_ERROR_MAX, "%s", reason);
         return;
     }
-    reason = ERR_reason_error_string(ERR_peek_last_error());
+    if (stream->server != NULL)
+        reason = tls_server_explain(stream->ssl);
+    if (reason == NULL)
+        reason = ERR_reason_error_string(ERR_peek_last_error());
     snprintf(text, TLS_ERROR_MAX, "%s: %s",
              stream->established ? "TLS" : "the TLS handshake failed",
              reason != NULL ? reason : "unknown error");
@@ -149,6 +163,7 @@ static void stream_fail(struct tls_stream *stream, int error) {
     stream_explain(stream, error, errno, text);
     stream->broken = true;
     stream->alert = received_alert(error);
+    stream->failure = failure_of(stream, error);
     if (stream->client != NULL) {
         tls_client_note_error(stream->client, text);
     } else {
@@ -356,6 +371,10 @@ const char *tls_stream_error(const struct tls_stream *stream) {
 
 int tls_stream_alert(const struct tls_stream *stream) {
     return stream->alert;
+}
+
+enum tls_failure tls_stream_failure(const struct tls_stream *stream) {
+    return stream->failure;
 }
 
 const struct tls_facts *tls_stream_facts(struct tls_stream *stream) {

@@ -29,6 +29,7 @@
 #include "base/slice.h"
 #include "event/io.h"
 #include "tls/facts.h"
+#include "tls/server.h"
 
 #include <openssl/safestack.h>
 #include <openssl/types.h>
@@ -36,7 +37,6 @@
 
 struct stack_st_X509;
 struct tls_client;
-struct tls_server;
 struct tls_stream;
 
 enum {
@@ -93,6 +93,8 @@ bool tls_stream_is_crossed(const struct tls_stream *stream);
 const char *tls_stream_error(const struct tls_stream *stream);
 /* The number of the alert that the other side sent when the stream failed (RFC 8446 §6); -1: none. */
 int tls_stream_alert(const struct tls_stream *stream);
+/* Why the handshake of an accepted stream failed. */
+enum tls_failure tls_stream_failure(const struct tls_stream *stream);
 /* NULL: the handshake is not complete. */
 const struct tls_facts *tls_stream_facts(struct tls_stream *stream);
 
