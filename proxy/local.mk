@@ -222,7 +222,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/literals.c proxy/match/literals.h \
 	proxy/settings/load.c proxy/settings/load.h \
 	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
-	proxy/settings/load_listen.c proxy/settings/load_map.c proxy/settings/load_origins.c \
+	proxy/settings/load_listen.c proxy/settings/load_listen_tls.c proxy/settings/load_map.c proxy/settings/load_origins.c \
 	proxy/settings/load_transparent.c \
 	proxy/settings/load_trust.c \
 	proxy/settings/manual.c \

@@ -45,6 +45,8 @@ void load_trust_inherit(const struct document_section *section, struct tls_trust
                         const struct tls_trust_settings *from);
 
 bool load_listens(struct load *load);
+bool load_listen_tls(struct load *load, const struct document_section *section,
+                     struct listen_settings *listen);
 bool load_transparent(struct load *load);
 bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);
@@ -66,6 +68,7 @@ const struct origins_settings *load_find_origins(const struct settings *settings
 const struct url_class *load_find_class(const struct settings *settings, const char *name);
 
 void release_listens(struct settings *settings);
+void release_listen_tls(struct listen_settings *listen);
 void release_origins_groups(struct settings *settings);
 void release_maps(struct settings *settings);
 void release_disks(struct settings *settings);

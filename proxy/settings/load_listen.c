@@ -32,7 +32,7 @@ static bool apply_listen(struct load *load, const struct document_section *secti
             return load_fail(load, section->line,
                              "listen: \"%s\" is already used by another listen section",
                              section->title);
-    return true;
+    return load_listen_tls(load, section, listen);
 }
 
 bool load_listens(struct load *load) {
@@ -51,7 +51,9 @@ bool load_listens(struct load *load) {
 }
 
 void release_listens(struct settings *settings) {
-    for (size_t i = 0; i < settings->listen_count; i++)
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        release_listen_tls(&settings->listens[i]);
         load_release_values("listen", &settings->listens[i]);
+    }
     free(settings->listens);
 }

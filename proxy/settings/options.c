@@ -47,6 +47,8 @@ static const char *const not_tls_words[] = {"tunnel", "refuse", NULL};
 /* enum tls_staple_check. */
 static const char *const staple_words[] = {"off", "on", "strict", NULL};
 static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
+static const char *const client_certificate_words[] = {"off", "optional", "required", NULL};
+static const char *const unknown_name_words[] = {"default", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 /* The destination of a value. */
@@ -176,6 +178,7 @@ const struct option options[] = {
          "reach what map sections name.",
      .example = "allow"},
 
+#include "settings/options_listen_tls.def"
 #include "settings/options_cache.def"
 #include "settings/options_origins.def"
 
@@ -185,6 +188,19 @@ const struct option options[] = {
          "byte now and then. After this time the connection is closed, and "
          "retort_client_timeouts_total counts it.",
      .example = "\"10s\""},
+    {ONCE("client", client.handshake_timeout), .name = "handshake_timeout", TIMEOUT,
+     DEFAULT("10s"),
+     DOC "Sets how long a client of a listener with certificates may take for the TLS handshake, "
+         "from the moment when it connects. After this time the connection is closed, and "
+         "retort_tls_handshake_timeouts_total counts it.",
+     .example = "\"5s\""},
+    {ONCE("client", client.max_handshakes), .name = "max_handshakes", COUNT(1, 10e6),
+     DEFAULT("1000"),
+     DOC "Limits the number of TLS handshakes with clients at a time, for all workers together. "
+         "When there are more, the client that has kept its worker waiting longest, and for a "
+         "second at least, is cut off; if there is none, the new connection is closed. "
+         "retort_tls_handshakes_refused_total counts both.",
+     .example = "200"},
     {ONCE("client", client.idle_timeout), .name = "idle_timeout", TIMEOUT, DEFAULT("60s"),
      DOC "Sets how long a connection may stay open while no request is under way on it.",
      .example = "\"15s\""},

@@ -23,6 +23,7 @@
 #include "settings/interception.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
+#include "tls/server.h"
 #include "tls/trust.h"
 
 #include <stdatomic.h>
@@ -35,6 +36,24 @@ enum { SETTINGS_ERROR = 1024 };
 enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE, LISTEN_TRANSPARENT };
 enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 
+enum unknown_name { UNKNOWN_NAME_DEFAULT, UNKNOWN_NAME_REFUSE };
+
+/* TLS of a listener; see tls/server.h. */
+struct listen_tls_settings {
+    char *
+        *certificates; /* files and folders; ends with NULL; NULL: the listener speaks clear text */
+    enum tls_version min_version;
+    char *ciphers, *ciphersuites, *groups; /* NULL: the defaults */
+    enum unknown_name unknown_name;
+    bool session_tickets;
+    enum client_certificate client_certificate;
+    char *client_ca, *client_crl;       /* NULL: none */
+    bool client_certificate_fields;     /* origins are told about the client's certificate */
+    char *hsts;                         /* NULL: the origin's field stays */
+    struct certificate_set *set;        /* `certificates`, loaded; NULL: none */
+    struct client_authority *authority; /* client_ca and client_crl, loaded; NULL: none */
+};
+
 struct listen_settings {
     struct address address;
     enum listen_mode mode;
@@ -42,6 +61,8 @@ struct listen_settings {
                                                    net/reach.h */
     struct network *allow;                      /* clients that may use it; none: all clients */
     size_t allow_count;
+    unsigned redirect_to_https; /* port that requests are redirected to; 0: none are */
+    struct listen_tls_settings tls;
 };
 
 /* transparent { silent, other }: connections without HTTP or TLS. */
@@ -233,10 +254,12 @@ struct settings {
     } cache;
 
     struct {
-        uint64_t header_timeout; /* limit for a whole head from its first byte */
-        uint64_t idle_timeout;   /* limit for the time between two requests */
-        uint64_t body_timeout;   /* limit for a pause of a request body */
-        uint64_t send_timeout;   /* limit for a pause of a client that reads a response */
+        uint64_t header_timeout;    /* limit for a whole head from its first byte */
+        uint64_t idle_timeout;      /* limit for the time between two requests */
+        uint64_t handshake_timeout; /* limit for TLS handshakes, from the accept */
+        unsigned max_handshakes;    /* TLS handshakes at a time, for all workers together */
+        uint64_t body_timeout;      /* limit for a pause of a request body */
+        uint64_t send_timeout;      /* limit for a pause of a client that reads a response */
         size_t max_head;
         unsigned max_connections; /* for all workers together */
         size_t memory;            /* bytes that all connections may hold; a 0 in the file is
@@ -292,6 +315,9 @@ const struct map_settings *settings_find_map(const struct settings *settings, st
 bool settings_take_foreign(const struct settings *settings, size_t listen);
 /* Is some listener transparent? */
 bool settings_are_transparent(const struct settings *settings);
+/* The TLS server of a listener with certificates. `tickets`: see tls/ticket_keys.h. */
+struct tls_server *listen_tls_server(const struct listen_settings *listen,
+                                     struct ticket_keys *tickets);
 bool settings_connect_port_allowed(const struct settings *settings, uint16_t port);
 
 /* The manual, made from the option table. */
