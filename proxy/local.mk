@@ -63,6 +63,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/background.c \
 	proxy/client/clients.c proxy/client/clients.h \
 	proxy/client/exchange.c proxy/client/exchange.h \
+	proxy/client/handshake.c proxy/client/handshake.h \
 	proxy/client/intercepted.c proxy/client/intercepted.h \
 	proxy/client/listen_set.c proxy/client/listen_set.h \
 	proxy/client/first_bytes.c proxy/client/first_bytes.h \
@@ -175,6 +176,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \
 	proxy/transaction/hops.c proxy/transaction/hops.h \
+	proxy/transaction/https.c proxy/transaction/https.h \
 	proxy/transaction/internal.c proxy/transaction/internal.h \
 	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
 	proxy/transaction/join.c proxy/transaction/join.h \

@@ -13,6 +13,7 @@
 #include "record/recorder.h"
 #include "settings/start_only.h"
 #include "tls/intermediates.h"
+#include "tls/ticket_keys.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -197,6 +198,8 @@ static void make_shared(struct server *server) {
     server->cache = cache_new(settings->cache.memory);
     memory_set_giver(cache_give_back, server->cache);
     server->memory = memory_shares_new(settings->workers);
+    server->clients.tickets =
+        ticket_keys_new((int64_t)(clocks_milliseconds(CLOCK_BOOTTIME) / 1000));
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
@@ -236,6 +239,7 @@ void server_release(struct server *server) {
     if (server->shared_fetches != NULL)
         shared_fetches_free(&server->shared_fetches);
     memory_shares_free(&server->memory);
+    ticket_keys_release(&server->clients.tickets);
     origin_hosts_free(&server->origin_hosts);
     intermediates_free(&server->intermediates);
     own_connections_free(&server->own_connections);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/reserve.h"
+#include "client/handshake.h"
 #include "client/http1/http1.h"
 #include "client/transparent.h"
 #include "event/question.h"
@@ -60,10 +61,14 @@ static void on_accept(struct listener *listener, int fd, const struct address *c
         close(fd);
         return;
     }
+    struct clients *clients = &worker->clients;
     const struct address *address = listener_address(listener);
-    const struct listen_settings *listen = listen_set_find(worker->clients.listen_set, address);
+    const struct listen_settings *listen = listen_set_find(clients->listen_set, address);
+    struct tls_server *server = listen_set_server(clients->listen_set, listen);
     if (listen != NULL && listen->mode == LISTEN_TRANSPARENT)
-        transparent_accept(&worker->clients, fd, client, address);
+        transparent_accept(clients, fd, client, address);
+    else if (server != NULL)
+        handshake_accept(clients, fd, client, address, server);
     else
         http1_accept(&worker->http1, fd, client, address);
 }

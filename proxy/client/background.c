@@ -36,6 +36,7 @@ static void background_finish(struct exchange *exchange) {
     struct background_exchange *own = CONTAINER_OF(exchange, struct background_exchange, base);
     exchange_release(exchange);
     intercepted_release(&own->ends.intercepted);
+    tls_facts_release(&own->ends.tls);
     free(own->request_bytes);
     free(own);
 }
@@ -74,7 +75,7 @@ bool exchange_repeat_in_background(const struct exchange *exchange) {
         own->redirection = *own->ends.redirection;
         own->ends.redirection = &own->redirection;
     }
-    own->ends.tls = NULL; /* the connection may end first */
+    own->ends.tls = tls_facts_reference(own->ends.tls);
     if (own->ends.intercepted != NULL)
         intercepted_reference(own->ends.intercepted);
     exchange_init(&own->base, &background_class, clients, &own->ends, listen);

@@ -15,10 +15,11 @@ void clients_init(struct clients *clients, struct net_context *net, struct mailb
         .mailbox = mailbox,
         .on_request = on_request,
         .arg = arg,
-        .listen_set = listen_set_new(net->settings),
+        .listen_set = listen_set_new(net->settings, total->tickets),
         .total = total,
     };
     list_init(&clients->connections);
+    list_init(&clients->handshakes);
 }
 
 void clients_release(struct clients *clients) {
@@ -66,6 +67,7 @@ void clients_note_arrival(struct client_connection *connection,
     }
     if (arrival->redirection != NULL)
         clients_redirected(connection, arrival->redirection);
+    connection->ends.tls = tls_facts_reference(connection_tls_facts(*arrival->connection));
     if (arrival->intercepted != NULL)
         connection->ends.intercepted = intercepted_reference(arrival->intercepted);
 }
@@ -77,6 +79,7 @@ void clients_remove(struct client_connection *connection) {
     atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);
     clients->net->counters.client_connections_open--;
     intercepted_release(&connection->ends.intercepted);
+    tls_facts_release(&connection->ends.tls);
     free(connection->destination);
     connection->destination = NULL;
     free(connection->redirection);
@@ -85,7 +88,7 @@ void clients_remove(struct client_connection *connection) {
 
 void clients_settings_changed(struct clients *clients) {
     listen_set_release(&clients->listen_set);
-    clients->listen_set = listen_set_new(clients->net->settings);
+    clients->listen_set = listen_set_new(clients->net->settings, clients->total->tickets);
     LIST_FOR_EACH (link, &clients->connections) {
         struct client_connection *connection = CONTAINER_OF(link, struct client_connection, link);
         connection->listen = listen_set_find(clients->listen_set, &connection->listener);

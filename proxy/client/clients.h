@@ -32,6 +32,8 @@
  * stands alone in its line of memory: only who accepts and closes connections touches it. */
 struct client_total {
     alignas(64) _Atomic unsigned count;
+    _Atomic unsigned handshakes; /* of TLS, bounded by client.max_handshakes */
+    struct ticket_keys *tickets; /* of all listeners with TLS; NULL: no tickets */
 };
 
 struct client_connection;
@@ -79,6 +81,7 @@ struct clients {
     struct listen_set *listen_set; /* of net->settings */
     bool draining;                 /* no connection takes a further request */
     struct list_link connections;
+    struct list_link handshakes; /* of TLS, which are connections too; see handshake.h */
     unsigned connection_count;
     struct client_total *total; /* connections of all workers */
     uint64_t sheds_again;       /* nanoseconds of the loop's clock */

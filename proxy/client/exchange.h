@@ -82,7 +82,7 @@ struct exchange_ends {
                                           listener's, which may stand for any of the machine's */
     struct redirection *redirection; /* of a connection to a transparent listener; NULL: of another
                                           one, or of the inside of an intercepted one */
-    const struct tls_facts *tls;     /* NULL: the client's connection is clear text */
+    struct tls_facts *tls;           /* counted; NULL: the client's connection is clear text */
     struct intercepted *intercepted; /* the connection is the inside of an intercepted one; NULL:
                                           it is not */
 };

@@ -1,7 +1,7 @@
 /*
  * The listeners of one snapshot of the settings, held by the exchanges that began under it.
  *
- *     struct listen_set *set = listen_set_new(net->settings);
+ *     struct listen_set *set = listen_set_new(net->settings, tickets);
  *     const struct listen_settings *listen = listen_set_find(set, &address);     NULL: removed
  *     exchange->listen_set = listen_set_reference(set);
  *     ...
@@ -23,14 +23,20 @@ struct listen_set {
     unsigned magic;
 #define LISTEN_SET_MAGIC 0x115e5e70u
     unsigned references;
-    struct settings *settings; /* referenced */
+    struct settings *settings;   /* referenced */
+    struct tls_server **servers; /* one a listener; NULL: it speaks clear text */
 };
 
-struct listen_set *listen_set_new(struct settings *settings);
+/* `tickets`: see tls/ticket_keys.h. */
+struct listen_set *listen_set_new(struct settings *settings, struct ticket_keys *tickets);
 void listen_set_free(struct listen_set *set);
 /* The settings of the listener at that address; NULL: the snapshot has none. */
 const struct listen_settings *listen_set_find(const struct listen_set *set,
                                               const struct address *address);
+
+/* The TLS server of a listener of the set; NULL: it speaks clear text, or `listen` is NULL. */
+struct tls_server *listen_set_server(const struct listen_set *set,
+                                     const struct listen_settings *listen);
 
 static inline struct listen_set *listen_set_reference(struct listen_set *set) {
     set->references++;

@@ -207,6 +207,17 @@ enum io_status connection_read(struct connection *connection, char *buffer, size
     return after_read(connection, count, capacity, got);
 }
 
+enum io_status connection_peek(struct connection *connection, char *first) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    ssize_t count;
+    size_t got;
+    ASSERT(connection->tls == NULL);
+    do
+        count = recv(connection->event.fd, first, 1, MSG_PEEK);
+    while (count < 0 && errno == EINTR);
+    return after_read(connection, count, 1, &got);
+}
+
 enum io_status connection_read_pieces(struct connection *connection, const struct iovec *pieces,
                                       int count, size_t *got) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);

@@ -92,6 +92,9 @@ const char *connection_error(const struct connection *connection);
  * without TLS errno does too. */
 enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
                                size_t *got);
+/* Copies the first byte that waits in the socket, and leaves it there. Not for connections with
+ * TLS. */
+enum io_status connection_peek(struct connection *connection, char *first);
 /* Like connection_read, into several buffers, which are filled in their order. */
 enum io_status connection_read_pieces(struct connection *connection, const struct iovec *pieces,
                                       int count, size_t *got);

@@ -17,6 +17,8 @@
 #include "net/context.h"
 
 enum { LISTENER_ERROR = 320 };
+/* A connection without a byte is accepted this many milliseconds late. */
+enum { LISTENER_DEFERS = 1000 };
 
 struct listener;
 

@@ -10,6 +10,7 @@
 /* The texts that belong to the facts are kept in one piece of memory. */
 struct facts_memory {
     struct tls_facts facts;
+    unsigned references;
     char *subject, *issuer, *serial;
     char fingerprint[CERTIFICATE_TEXT_FINGERPRINT];
     char protocol[32];
@@ -69,14 +70,23 @@ struct tls_facts *tls_facts_new(struct ssl_st *ssl) {
         .protocol = memory->protocol,
         .resumed = SSL_session_reused(ssl) == 1,
     };
+    memory->references = 1;
     note_certificate(memory, ssl);
     return &memory->facts;
 }
 
-void tls_facts_free(struct tls_facts **factsp) {
+struct tls_facts *tls_facts_reference(const struct tls_facts *facts) {
+    struct facts_memory *memory = (struct facts_memory *)(uintptr_t)facts;
+    if (memory == NULL)
+        return NULL;
+    memory->references++;
+    return &memory->facts;
+}
+
+void tls_facts_release(struct tls_facts **factsp) {
     struct facts_memory *memory = (struct facts_memory *)*factsp;
     *factsp = NULL;
-    if (memory == NULL)
+    if (memory == NULL || --memory->references > 0)
         return;
     free(memory->subject);
     free(memory->issuer);

@@ -6,9 +6,12 @@
  *     if (facts != NULL && facts->subject[0] != '\0')
  *         show facts->subject, the client's certificate
  *
+ * Facts are counted, because what is logged about a connection may be written when the connection
+ * is gone.
+ *
  * Every text is printable ASCII without line breaks, and "" when there is nothing to say, so it may
  * stand in a header field and in a log line. `version`, `cipher` and `group` live for ever; the
- * other texts live as long as the facts, which live as long as their connection.
+ * other texts live as long as the facts.
  *
  * Threads: the connection's.
  */
@@ -39,6 +42,8 @@ struct tls_facts {
 
 /* For tls/: reads the facts from a connection whose handshake is complete. */
 struct tls_facts *tls_facts_new(struct ssl_st *ssl);
-void tls_facts_free(struct tls_facts **factsp);
+/* NULL stays NULL. */
+struct tls_facts *tls_facts_reference(const struct tls_facts *facts);
+void tls_facts_release(struct tls_facts **factsp);
 
 #endif

@@ -97,7 +97,7 @@ void tls_stream_free(struct tls_stream **streamp) {
     tls_bio_release(&stream->bio);
     tls_server_release(&stream->server);
     tls_client_release(&stream->client);
-    tls_facts_free(&stream->facts);
+    tls_facts_release(&stream->facts);
     free(stream->error);
     FREE_OBJ(stream);
 }
@@ -129,12 +129,12 @@ static const char *plain_reason(const struct tls_stream *stream, int error, int 
 }
 
 /* What the metrics count. */
-static enum tls_failure failure_of(const struct tls_stream *stream, int error) {
+static enum tls_failure failure_of(const struct tls_stream *stream, int error, int number) {
     if (stream->established)
         return TLS_FAILURE_NONE;
     if (stream->alert >= 0)
         return TLS_FAILURE_ALERT;
-    if (plain_reason(stream, error, errno) != NULL)
+    if (plain_reason(stream, error, number) != NULL)
         return stream->bio.stopped ? TLS_FAILURE_OTHER : TLS_FAILURE_CLOSED;
     return tls_server_failure();
 }
@@ -160,10 +160,11 @@ static void stream_explain(const struct tls_stream *stream, int error, int numbe
 
 static void stream_fail(struct tls_stream *stream, int error) {
     char text[TLS_ERROR_MAX];
-    stream_explain(stream, error, errno, text);
+    int number = errno;
+    stream_explain(stream, error, number, text);
     stream->broken = true;
     stream->alert = received_alert(error);
-    stream->failure = failure_of(stream, error);
+    stream->failure = failure_of(stream, error, number);
     if (stream->client != NULL) {
         tls_client_note_error(stream->client, text);
     } else {

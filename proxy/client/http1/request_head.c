@@ -6,6 +6,10 @@
 
 static const char head_too_large[] = "the request head is larger than client.max_head";
 
+static const struct url_scheme *http1_scheme(const struct http1_connection *connection) {
+    return &url_schemes[connection->client.ends.tls != NULL ? URL_HTTPS : URL_HTTP];
+}
+
 /* A request that can't be parsed goes the same way as any other, so that it is answered and
  * logged. */
 static void begin_unreadable(struct http1_connection *connection, unsigned status,
@@ -13,7 +17,7 @@ static void begin_unreadable(struct http1_connection *connection, unsigned statu
     struct http1_exchange *exchange = http1_exchange_new(connection);
     http_head_init(&exchange->base.request);
     exchange->base.version = SLICE("1.1");
-    exchange->base.scheme = &url_schemes[URL_HTTP];
+    exchange->base.scheme = http1_scheme(connection);
     exchange->base.error_status = status;
     exchange->base.error_text = text;
     connection->net->counters.client_bad_requests++;
@@ -64,7 +68,7 @@ static void begin_readable(struct http1_exchange *exchange) {
         framing_keeps_alive(request) && request->method_id != HTTP_METHOD_CONNECT;
     exchange->base.is_head = request->method_id == HTTP_METHOD_HEAD;
     exchange->base.version = request->version < 11 ? SLICE("1.0") : SLICE("1.1");
-    exchange->base.scheme = &url_schemes[URL_HTTP];
+    exchange->base.scheme = http1_scheme(exchange->connection);
     if (!framing_of_request(&exchange->framing, request))
         refuse(exchange, exchange->framing.status, exchange->framing.error);
     else if (!read_host(&exchange->base))

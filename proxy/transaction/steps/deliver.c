@@ -5,6 +5,7 @@
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/cache_status.h"
+#include "transaction/https.h"
 #include "transaction/ranges.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
@@ -162,6 +163,8 @@ enum step step_deliver(struct transaction *transaction) {
     if (!transaction->delivery.replied) {
         transaction->delivery.replied = true;
         deliver_prepare(transaction);
+        if (exchange->ends->tls != NULL)
+            https_secure_reply(transaction);
         if (exchange_reply(exchange, &transaction->delivery.reply))
             return STEP_LOG;
     }

@@ -6,6 +6,7 @@
 #include "origin/security.h"
 #include "transaction/fail.h"
 #include "transaction/hops.h"
+#include "transaction/https.h"
 #include "transaction/internal.h"
 #include "transaction/invalidate.h"
 #include "transaction/refresh.h"
@@ -90,6 +91,7 @@ static void add_forwarding_fields(struct transaction *transaction, struct http_h
     http_head_set(head, HTTP_X_FORWARDED_FOR,
                   arena_concat(arena, chain, chain.length > 0 ? SLICE(", ") : SLICE(""),
                                request_client_ip(transaction)));
+    https_tell_origin(transaction, head);
 }
 
 /* Sets the framing of the body: chunked if its length is not known. */

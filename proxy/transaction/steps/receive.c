@@ -3,6 +3,7 @@
 #include "client/redirection.h"
 #include "origin/scheme.h"
 #include "transaction/fail.h"
+#include "transaction/https.h"
 #include "transaction/steps/destination.h"
 
 /* RECEIVE: turns the request head into one absolute URL (RFC 9110 §7.1, RFC 9112 §3.2). */
@@ -108,6 +109,10 @@ enum step step_receive(struct transaction *transaction) {
     const struct redirection *redirection = exchange->ends->redirection;
     if (redirection != NULL && redirection->kind != REDIRECTION_GOOD)
         return refuse_redirection(transaction, redirection->kind);
+    if (https_is_expected(transaction))
+        return fail_with(transaction, 400,
+                         "this port speaks HTTPS, and the request came in clear text: write "
+                         "https:// in place of http://");
     enum step next = receive_target(transaction);
     if (next == STEP_ADMIT)
         request_show_host(transaction, exchange->authority);
