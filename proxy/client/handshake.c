@@ -191,7 +191,7 @@ static const struct client_connection_class handshake_class = {
 
 /* Of too many handshakes, the one that this worker has waited for longest is broken off. False: no
  * client has had time enough. */
-static bool make_room(struct clients *clients) {
+static bool handshake_make_room(struct clients *clients) {
     if (list_empty(&clients->handshakes))
         return false;
     struct handshake *oldest = CONTAINER_OF(clients->handshakes.next, struct handshake, link);
@@ -208,7 +208,7 @@ static bool take_place(struct clients *clients) {
     if (atomic_fetch_add_explicit(&clients->total->handshakes, 1, memory_order_relaxed) < most)
         return true;
     clients->net->counters.tls_handshakes_refused++;
-    if (make_room(clients))
+    if (handshake_make_room(clients))
         return true;
     atomic_fetch_sub_explicit(&clients->total->handshakes, 1, memory_order_relaxed);
     return false;

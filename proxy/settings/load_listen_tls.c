@@ -59,8 +59,8 @@ static bool check_hsts(struct load *load, const struct document_section *section
                      "hsts: \"%s\" has no max-age; write: hsts = \"max-age=31536000\"", hsts);
 }
 
-static bool load_authority(struct load *load, const struct document_section *section,
-                           struct listen_tls_settings *tls) {
+static bool load_client_authority(struct load *load, const struct document_section *section,
+                                  struct listen_tls_settings *tls) {
     char error[PEM_FILE_ERROR];
     if (tls->client_certificate == CLIENT_CERTIFICATE_OFF) {
         const char *name = tls->client_ca != NULL ? "client_ca" : "client_crl";
@@ -106,7 +106,7 @@ bool load_listen_tls(struct load *load, const struct document_section *section,
     if (tls->set == NULL)
         return load_fail(load, load_line_of(section, "certificates"), "certificates: %s", error);
     if (!check_reverse_only(load, section, listen) || !check_hsts(load, section, tls->hsts) ||
-        !load_authority(load, section, tls) || !check_server(load, section, listen))
+        !load_client_authority(load, section, tls) || !check_server(load, section, listen))
         return false;
     certificate_set_warn(tls->set);
     return true;

@@ -178,8 +178,8 @@ const struct option options[] = {
          "reach what map sections name.",
      .example = "allow"},
 
-#include "settings/options_listen_tls.def"
 #include "settings/options_cache.def"
+#include "settings/options_listen_tls.def"
 #include "settings/options_origins.def"
 
     {ONCE("client", client.header_timeout), .name = "header_timeout", TIMEOUT, DEFAULT("30s"),
@@ -188,8 +188,7 @@ const struct option options[] = {
          "byte now and then. After this time the connection is closed, and "
          "retort_client_timeouts_total counts it.",
      .example = "\"10s\""},
-    {ONCE("client", client.handshake_timeout), .name = "handshake_timeout", TIMEOUT,
-     DEFAULT("10s"),
+    {ONCE("client", client.handshake_timeout), .name = "handshake_timeout", TIMEOUT, DEFAULT("10s"),
      DOC "Sets how long a client of a listener with certificates may take for the TLS handshake, "
          "from the moment when it connects. After this time the connection is closed, and "
          "retort_tls_handshake_timeouts_total counts it.",

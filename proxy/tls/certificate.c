@@ -186,9 +186,10 @@ static void load_names(struct certificate *certificate) {
                  certificate->file);
 }
 
+/* Certificates of public authorities tell where their issuer's is, and all have an intermediate. */
 static void check_chain(const struct certificate *certificate) {
-    if (sk_X509_num(certificate->chain) == 0 &&
-        X509_check_issued(certificate->leaf, certificate->leaf) != X509_V_OK)
+    bool names_issuer = X509_get_ext_by_NID(certificate->leaf, NID_info_access, -1) >= 0;
+    if (sk_X509_num(certificate->chain) == 0 && names_issuer)
         log_warn("%s holds no certificate of its issuer: clients that do not know the issuer "
                  "refuse it; use the file with the whole chain (fullchain.pem)",
                  certificate->file);

@@ -21,8 +21,8 @@ static void make_certificate(struct tls_lab *lab) {
 }
 
 static void open_server(struct tls_lab *lab) {
-    const struct tls_server_settings settings = {.certificate = NULL};
-    lab->server = tls_server_new(&settings);
+    lab->tickets = ticket_keys_new(0);
+    lab->server = tls_server_new(&(struct tls_server_settings){.tickets = lab->tickets});
     lab->stream = tls_stream_accept(lab->server, lab->fd, SLICE(""));
     ck_assert(tls_stream_show(lab->stream, lab->certificate, NULL, lab->key));
     SSL_set_connect_state(lab->peer);
@@ -65,6 +65,7 @@ void tls_lab_open(struct tls_lab *lab, enum tls_lab_side side, int version) {
 void tls_lab_close(struct tls_lab *lab) {
     tls_stream_free(&lab->stream);
     tls_server_release(&lab->server);
+    ticket_keys_release(&lab->tickets);
     tls_client_release(&lab->client);
     SSL_free(lab->peer);
     SSL_CTX_free(lab->peer_context);
