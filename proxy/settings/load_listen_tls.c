@@ -1,30 +1,34 @@
 /* Listeners: what listen sections say about TLS. */
 #include "settings/load.h"
 
+#include "settings/value.h"
+
 #include <string.h>
 
-/* The options that mean nothing without certificates. */
-static const char *const needs_certificates[] = {"min_version",
-                                                 "ciphers",
-                                                 "ciphersuites",
-                                                 "groups",
-                                                 "unknown_name",
-                                                 "session_tickets",
-                                                 "client_ca",
-                                                 "client_crl",
-                                                 "client_certificate",
-                                                 "client_certificate_fields",
-                                                 "hsts",
-                                                 NULL};
+/* The first option that means nothing without certificates; NULL: there is none. Defaults do no
+ * harm: "retortctl settings" writes them too. */
+static const char *useless_option(const struct listen_tls_settings *tls) {
+    return tls->client_certificate != CLIENT_CERTIFICATE_OFF ? "client_certificate"
+           : tls->client_ca != NULL                          ? "client_ca"
+           : tls->client_crl != NULL                         ? "client_crl"
+           : tls->client_certificate_fields                  ? "client_certificate_fields"
+           : tls->hsts != NULL                               ? "hsts"
+           : tls->ciphers != NULL                            ? "ciphers"
+           : tls->ciphersuites != NULL                       ? "ciphersuites"
+           : tls->groups != NULL                             ? "groups"
+           : tls->min_version != TLS_VERSION_1_2             ? "min_version"
+           : tls->unknown_name != UNKNOWN_NAME_DEFAULT       ? "unknown_name"
+                                                             : NULL;
+}
 
 static bool check_clear_text(struct load *load, const struct document_section *section,
                              const struct listen_settings *listen) {
-    for (const char *const *name = needs_certificates; *name != NULL; name++)
-        if (document_value(section, *name) != NULL)
-            return load_fail(load, load_line_of(section, *name),
-                             "%s: the listener has no certificates, so it does not speak TLS; "
-                             "write: certificates = { \"/etc/retort/www.pem\" }",
-                             *name);
+    const char *useless = useless_option(&listen->tls);
+    if (useless != NULL)
+        return load_fail(load, load_line_of(section, useless),
+                         "%s: the listener has no certificates, so it does not speak TLS; "
+                         "write: certificates = { \"/etc/retort/www.pem\" }",
+                         useless);
     if (listen->redirect_to_https != 0 && listen->mode != LISTEN_REVERSE)
         return load_fail(load, load_line_of(section, "redirect_to_https"),
                          "redirect_to_https: only reverse listeners redirect");
@@ -92,6 +96,8 @@ bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen) {
     struct listen_tls_settings *tls = &listen->tls;
     char error[PEM_FILE_ERROR];
+    if (tls->certificates != NULL && strcmp(tls->certificates[0], "none") == 0)
+        value_release(options_find("listen", "certificates"), listen);
     if (tls->certificates == NULL)
         return check_clear_text(load, section, listen);
     if (listen->mode == LISTEN_TRANSPARENT)
