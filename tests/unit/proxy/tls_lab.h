@@ -26,8 +26,8 @@ struct tls_lab {
     struct tls_server *server; /* one of these is NULL */
     struct tls_client *client;
     struct ticket_keys *tickets; /* of the server; NULL: none */
-    int fd;    /* of the stream */
-    int other; /* of the peer */
+    int fd;                      /* of the stream */
+    int other;                   /* of the peer */
     SSL_CTX *peer_context;
     SSL *peer;
     BIO *to_peer, *from_peer; /* in memory */
