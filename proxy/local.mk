@@ -79,6 +79,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
+	proxy/intercept/interception.c proxy/intercept/interception.h \
 	proxy/intercept/refusals.c proxy/intercept/refusals.h \
 	proxy/intercept/rules.c proxy/intercept/rules.h \
 	proxy/disk/disk.c proxy/disk/disk.h \
@@ -172,7 +173,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
 	proxy/transaction/cache_status.c proxy/transaction/cache_status.h \
-	proxy/transaction/ca_page.c proxy/transaction/ca_page.h \
 	proxy/transaction/caching.c proxy/transaction/caching.h \
 	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \
@@ -206,6 +206,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/reqmod_postcache.c proxy/transaction/steps/reqmod_postcache.h \
 	proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
 	proxy/transaction/steps/destination.c proxy/transaction/steps/destination.h \
+	proxy/transaction/inside.c proxy/transaction/inside.h \
+	proxy/transaction/steps/bump.c proxy/transaction/steps/bump.h \
+	proxy/transaction/steps/intercept.c proxy/transaction/steps/intercept.h \
 	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h \
 	proxy/transaction/steps/respmod.c proxy/transaction/steps/respmod.h \
 	proxy/transaction/steps/store.c proxy/transaction/steps/store.h \

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cache/memory.h"
 #include "disk/disk.h"
+#include "intercept/interception.h"
 #include "net/memory_share.h"
 #include "net/own_connections.h"
 #include "readiness.h"
@@ -31,6 +32,7 @@ static bool start_workers(struct server *server, struct claims *claims,
         .shared_fetches = server->shared_fetches,
         .origin_hosts = server->origin_hosts,
         .intermediates = server->intermediates,
+        .interception = server->interception,
         .own_connections = server->own_connections,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
@@ -115,6 +117,7 @@ static void apply_settings(struct server *server, struct settings *settings,
     apply_log(settings);
     cache_set_limit(server->cache, settings->cache.memory);
     verdicts_set_limit(server->verdicts, settings->verdict_space);
+    interception_configure(server->interception, settings);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
     struct shared_services *services = services_for(server, settings);
     for (unsigned i = 0; i < server->worker_count; i++)
@@ -203,6 +206,7 @@ static void make_shared(struct server *server) {
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
+    server->interception = interception_new(settings);
     server->own_connections = own_connections_new();
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
@@ -242,6 +246,7 @@ void server_release(struct server *server) {
     ticket_keys_release(&server->clients.tickets);
     origin_hosts_free(&server->origin_hosts);
     intermediates_free(&server->intermediates);
+    interception_free(&server->interception);
     own_connections_free(&server->own_connections);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);

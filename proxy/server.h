@@ -33,6 +33,7 @@ struct server {
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct intermediates *intermediates;
+    struct interception *interception;
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;

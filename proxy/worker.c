@@ -15,6 +15,7 @@
 #include "origin/check.h"
 #include "origin/security.h"
 #include "record/recorder.h"
+#include "tls/server.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -159,6 +160,9 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->shared_fetches = shared->shared_fetches;
     host->origin_hosts = shared->origin_hosts;
     host->waiting_downloads = shared->waiting_downloads;
+    host->interception = shared->interception;
+    host->client_total = shared->clients;
+    host->inside = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->origin_securities = origin_securities_new(&worker->net);
@@ -317,6 +321,7 @@ void worker_join(struct worker **workerp) {
     origin_securities_free(&worker->host.origin_securities);
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
+    tls_server_release(&worker->host.inside);
     http1_host_release(&worker->http1);
     clients_release(&worker->clients);
     resolver_free(&worker->net.resolver);

@@ -23,6 +23,7 @@
 #include "origin/host.h"
 #include "settings/settings.h"
 
+struct interception;
 struct worker;
 
 /* The objects that all workers share. */
@@ -36,6 +37,7 @@ struct worker_shared {
     struct intermediates *intermediates;
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
+    struct interception *interception;
     struct verdicts *verdicts;
     struct origin_groups *origins;    /* of the settings; a worker takes its own reference */
     struct shared_services *services; /* of the settings; a worker takes its own reference */

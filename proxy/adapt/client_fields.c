@@ -1,30 +1,76 @@
 #include "adapt/client_fields.h"
 
-struct field {
-    enum client_field field;
-    struct slice name, value;
+#include "http/credentials.h"
+
+#define NAME(text)                                                                                 \
+    { text, sizeof(text) - 1 }
+
+const struct client_field_name client_field_names[CLIENT_FIELD_NAMES] = {
+    {CLIENT_FIELD_IP, NAME("X-Client-IP")},
+    {CLIENT_FIELD_PORT, NAME("X-Client-Port")},
+    {CLIENT_FIELD_SERVER_IP, NAME("X-Server-IP")},
+    {CLIENT_FIELD_USERNAME, NAME("X-Client-Username")},
+    {CLIENT_FIELD_TLS_SNI, NAME("X-TLS-SNI")},
+    {CLIENT_FIELD_TLS_VERSION, NAME("X-TLS-Version")},
+    {CLIENT_FIELD_TLS_CIPHER, NAME("X-TLS-Cipher")},
+    {CLIENT_FIELD_TLS_ISSUER, NAME("X-TLS-Issuer")},
+    {CLIENT_FIELD_TLS_VERIFICATION, NAME("X-TLS-Verification")},
 };
+
+/* Lines being written; `length` counts also what has no room. */
+struct lines {
+    char *out;
+    size_t capacity, length;
+};
+
+static void client_fields_put(struct lines *lines, struct slice name, struct slice value) {
+    size_t line = name.length + value.length + sizeof ": \r\n" - 1;
+    if (value.length == 0)
+        return;
+    if (lines->length + line <= lines->capacity) {
+        char *at = slice_put(lines->out + lines->length, name);
+        slice_put(slice_put(slice_put(at, SLICE(": ")), value), SLICE("\r\n"));
+    }
+    lines->length += line;
+}
+
+static void client_fields_put_client(struct lines *lines, unsigned fields,
+                                     const struct adapt_client *client) {
+    char port[SLICE_DIGITS], user[HTTP_CREDENTIALS_USER];
+    if (fields & CLIENT_FIELD_IP)
+        client_fields_put(lines, SLICE("X-Client-IP"), client->ip);
+    if ((fields & CLIENT_FIELD_PORT) && client->port > 0)
+        client_fields_put(lines, SLICE("X-Client-Port"), slice_of_number(port, client->port));
+    if (fields & CLIENT_FIELD_SERVER_IP)
+        client_fields_put(lines, SLICE("X-Server-IP"), client->server_ip);
+    if (fields & CLIENT_FIELD_USERNAME)
+        client_fields_put(lines, SLICE("X-Client-Username"),
+                          http_credentials_user(client->proxy_authorization, user));
+    if (fields & CLIENT_FIELD_CREDENTIALS) {
+        client_fields_put(lines, SLICE("Proxy-Authorization"), client->proxy_authorization);
+        client_fields_put(lines, SLICE("Proxy-Authenticate"), client->proxy_authenticate);
+    }
+}
+
+static void client_fields_put_tls(struct lines *lines, unsigned fields,
+                                  const struct adapt_client_tls *tls) {
+    if (fields & CLIENT_FIELD_TLS_SNI)
+        client_fields_put(lines, SLICE("X-TLS-SNI"), tls->sni);
+    if (fields & CLIENT_FIELD_TLS_VERSION)
+        client_fields_put(lines, SLICE("X-TLS-Version"), tls->version);
+    if (fields & CLIENT_FIELD_TLS_CIPHER)
+        client_fields_put(lines, SLICE("X-TLS-Cipher"), tls->cipher);
+    if (fields & CLIENT_FIELD_TLS_ISSUER)
+        client_fields_put(lines, SLICE("X-TLS-Issuer"), tls->issuer);
+    if (fields & CLIENT_FIELD_TLS_VERIFICATION)
+        client_fields_put(lines, SLICE("X-TLS-Verification"), tls->verification);
+}
 
 size_t client_fields_write(unsigned fields, const struct adapt_client *client, char *out,
                            size_t capacity) {
-    char port[SLICE_DIGITS];
-    const struct field all[] = {
-        {CLIENT_FIELD_IP, SLICE("X-Client-IP: "), client->ip},
-        {CLIENT_FIELD_PORT, SLICE("X-Client-Port: "),
-         client->port > 0 ? slice_of_number(port, client->port) : SLICE("")},
-        {CLIENT_FIELD_SERVER_IP, SLICE("X-Server-IP: "), client->server_ip},
-        {CLIENT_FIELD_CREDENTIALS, SLICE("Proxy-Authorization: "), client->proxy_authorization},
-        {CLIENT_FIELD_CREDENTIALS, SLICE("Proxy-Authenticate: "), client->proxy_authenticate},
-    };
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const struct field *field = &all[i];
-        if (!(fields & field->field) || field->value.length == 0)
-            continue;
-        size_t line = field->name.length + field->value.length + 2;
-        if (length + line <= capacity)
-            slice_put(slice_put(slice_put(out + length, field->name), field->value), SLICE("\r\n"));
-        length += line;
-    }
-    return length;
+    struct lines lines = {out, capacity, 0};
+    client_fields_put_client(&lines, fields, client);
+    if (client->tls != NULL)
+        client_fields_put_tls(&lines, fields, client->tls);
+    return lines.length;
 }

@@ -6,6 +6,10 @@
  *     unsigned fields = CLIENT_FIELD_IP | CLIENT_FIELD_PORT;
  *     size_t length = client_fields_write(fields, &client, out, capacity);   "X-Client-IP: ...\r\n"
  *
+ *     for (size_t i = 0; i < CLIENT_FIELD_NAMES; i++)
+ *         if (http_head_has_token(head, HTTP_X_INCLUDE, client_field_names[i].name))
+ *             fields |= client_field_names[i].field;
+ *
  * Threads: values; the slices are the transaction's.
  */
 #ifndef RETORT_ADAPT_CLIENT_FIELDS_H
@@ -15,13 +19,23 @@
 
 #include <stdint.h>
 
+/* The TLS connection of the client, as far as it is known. */
+struct adapt_client_tls {
+    struct slice sni;             /* the server name that it asked for */
+    struct slice version, cipher; /* empty: there was no handshake with it */
+    /* Of an intercepted connection: the issuer of the origin's certificate, and "ok" or why it is
+     * not trusted. */
+    struct slice issuer, verification;
+};
+
 /* What is empty, or 0, is not known. */
 struct adapt_client {
     struct slice ip;
     struct slice server_ip; /* of the origin that is asked for it */
     uint16_t port;
-    struct slice proxy_authorization; /* credentials of the request, taken out of its head */
-    struct slice proxy_authenticate;  /* challenge of the response, likewise */
+    struct slice proxy_authorization;   /* credentials of the request, taken out of its head */
+    struct slice proxy_authenticate;    /* challenge of the response, likewise */
+    const struct adapt_client_tls *tls; /* NULL: clear text */
 };
 
 enum client_field {
@@ -29,11 +43,25 @@ enum client_field {
     CLIENT_FIELD_PORT = 2,
     CLIENT_FIELD_SERVER_IP = 4,
     CLIENT_FIELD_CREDENTIALS = 8,
+    CLIENT_FIELD_USERNAME = 16, /* the name in the credentials, without the password */
+    CLIENT_FIELD_TLS_SNI = 32,
+    CLIENT_FIELD_TLS_VERSION = 64,
+    CLIENT_FIELD_TLS_CIPHER = 128,
+    CLIENT_FIELD_TLS_ISSUER = 256,
+    CLIENT_FIELD_TLS_VERIFICATION = 512,
 };
 
 /* Fields that are not known are left out. Returns the length of the text; with more than `capacity`
  * nothing useful was written. */
 size_t client_fields_write(unsigned fields, const struct adapt_client *client, char *out,
                            size_t capacity);
+
+/* The fields that a service may ask for by their names: all but the credentials. */
+enum { CLIENT_FIELD_NAMES = 9 };
+struct client_field_name {
+    enum client_field field;
+    struct slice name;
+};
+extern const struct client_field_name client_field_names[CLIENT_FIELD_NAMES];
 
 #endif

@@ -12,17 +12,16 @@ static bool is_included(const struct icap_service_settings *settings, const char
     return false;
 }
 
-unsigned icap_client_fields_at(const struct icap_endpoint *endpoint) {
-    const struct icap_service_settings *settings = endpoint->service->base.settings;
-    const struct icap_options *options = &endpoint->known.options;
+unsigned icap_client_fields_configured(const struct icap_service_settings *settings) {
     unsigned fields = settings->proxy_credentials ? CLIENT_FIELD_CREDENTIALS : 0;
-    if (options->client_ip || is_included(settings, "X-Client-IP"))
-        fields |= CLIENT_FIELD_IP;
-    if (options->client_port || is_included(settings, "X-Client-Port"))
-        fields |= CLIENT_FIELD_PORT;
-    if (options->server_ip || is_included(settings, "X-Server-IP"))
-        fields |= CLIENT_FIELD_SERVER_IP;
+    for (size_t i = 0; i < CLIENT_FIELD_NAMES; i++)
+        if (is_included(settings, client_field_names[i].name.base))
+            fields |= client_field_names[i].field;
     return fields;
+}
+
+unsigned icap_client_fields_at(const struct icap_endpoint *endpoint) {
+    return endpoint->service->client_fields | endpoint->known.options.client_fields;
 }
 
 unsigned icap_client_fields_of(const struct icap_service *service) {

@@ -1,5 +1,7 @@
 #include "icap/options.h"
 
+#include "adapt/client_fields.h"
+
 static void options_copy(char *to, size_t capacity, struct slice text) {
     size_t length = text.length < capacity - 1 ? text.length : capacity - 1;
     if (length > 0)
@@ -81,9 +83,9 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     copy_field(options->istag, sizeof options->istag, head, HTTP_ISTAG);
     copy_field(options->service, sizeof options->service, head, HTTP_SERVICE_ID);
     copy_field(options->product, sizeof options->product, head, HTTP_SERVICE);
-    options->client_ip = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Client-IP"));
-    options->client_port = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Client-Port"));
-    options->server_ip = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Server-IP"));
+    for (size_t i = 0; i < CLIENT_FIELD_NAMES; i++)
+        if (http_head_has_token(head, HTTP_X_INCLUDE, client_field_names[i].name))
+            options->client_fields |= client_field_names[i].field;
     take_lists(options, head);
     const struct http_field *within = http_head_find_text(head, SLICE("X-Answers-Within"));
     if (within != NULL && slice_to_uint64(within->value, &number))

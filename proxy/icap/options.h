@@ -29,10 +29,10 @@ struct icap_options {
     bool preview_given;
     size_t preview;
     bool allow_204, allow_206;
-    unsigned max_connections;               /* 0: not stated */
-    uint64_t answers_within;                /* milliseconds; 0: not stated */
-    int64_t ttl;                            /* seconds; -1: for ever */
-    bool client_ip, client_port, server_ip; /* X-Include asks for them */
+    unsigned max_connections; /* 0: not stated */
+    uint64_t answers_within;  /* milliseconds; 0: not stated */
+    int64_t ttl;              /* seconds; -1: for ever */
+    unsigned client_fields;   /* enum client_field: X-Include asks for them */
     char istag[SERVICE_TEXT];
     char service[SERVICE_TEXT]; /* the name it has: Service-ID */
     char product[SERVICE_TEXT]; /* what it is: Service */

@@ -1,6 +1,7 @@
 #include "icap/service.h"
 
 #include "base/assert.h"
+#include "icap/client_fields.h"
 
 static void on_places(struct task *task);
 static void service_on_release(struct task *task);
@@ -13,6 +14,7 @@ struct icap_service *icap_service_new(struct icap_quota *quota,
     adapter_init(&service->base, &quota->shared, settings, host);
     service->net = host->net;
     service->quota = quota;
+    service->client_fields = icap_client_fields_configured(settings);
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
     task_init(&service->release_task, service_on_release);

@@ -39,7 +39,8 @@ struct icap_service {
     struct icap_endpoint *endpoints[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_count;
     bool retired;
-    unsigned first; /* endpoint that is asked first among equals */
+    unsigned client_fields; /* enum client_field: those that it is configured to get */
+    unsigned first;         /* endpoint that is asked first among equals */
     struct list_link waiting;
     unsigned waiting_count;
     struct waiter *waiter; /* in the quota, while somebody here waits */

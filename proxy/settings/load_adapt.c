@@ -70,7 +70,9 @@ static bool check_icap_tls(struct load *load, const struct document_section *sec
 
 static bool check_icap_include(struct load *load, const struct document_section *section,
                                const struct icap_service_settings *service) {
-    static const char *const known[] = {"X-Client-IP", "X-Client-Port", "X-Server-IP", "none"};
+    static const char *const known[] = {
+        "X-Client-IP",   "X-Client-Port", "X-Server-IP",  "X-Client-Username",  "X-TLS-SNI",
+        "X-TLS-Version", "X-TLS-Cipher",  "X-TLS-Issuer", "X-TLS-Verification", "none"};
     for (char **name = service->include; name != NULL && *name != NULL; name++) {
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -78,7 +80,8 @@ static bool check_icap_include(struct load *load, const struct document_section 
         if (!found)
             return load_fail(load, load_line_of(section, "include"),
                              "include: \"%s\" is not known; write X-Client-IP, X-Client-Port, "
-                             "X-Server-IP or none",
+                             "X-Server-IP, X-Client-Username, X-TLS-SNI, X-TLS-Version, "
+                             "X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification or none",
                              *name);
     }
     return true;

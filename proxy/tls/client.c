@@ -27,6 +27,7 @@ struct tls_client {
     uint64_t verified_at; /* of the last whole handshake */
     int64_t expires; /* when the certificate of that handshake expires, in seconds since 1970 */
     unsigned char protocol[PROTOCOL_MOST]; /* its length, and the name (RFC 7301 §3.1) */
+    bool asked;                            /* see tls_client_was_asked */
     char *host;
     char error[TLS_ERROR_MAX];
 };
@@ -159,6 +160,11 @@ void tls_client_release(struct tls_client **clientp) {
     FREE_OBJ(client);
 }
 
+bool tls_client_was_asked(const struct tls_client *client) {
+    CHECK_OBJ(client, TLS_CLIENT_MAGIC);
+    return client->asked;
+}
+
 const char *tls_client_error(const struct tls_client *client) {
     return client->error;
 }
@@ -178,6 +184,15 @@ static bool name_protocol(const struct tls_client *client, SSL *ssl) {
            SSL_set_alpn_protos(ssl, client->protocol, client->protocol[0] + 1u) == 0;
 }
 
+/* The server wants a certificate. It gets the one of the trust, if there is one. */
+static int on_certificate_request(SSL *ssl, void *arg) {
+    struct tls_client *client;
+    (void)ssl;
+    CAST_OBJ(client, arg, TLS_CLIENT_MAGIC);
+    client->asked = !tls_trust_shows(client->trust);
+    return 1;
+}
+
 SSL *tls_client_open(struct tls_client *client) {
     CHECK_OBJ(client, TLS_CLIENT_MAGIC);
     SSL_CTX *context = tls_trust_context(client->trust);
@@ -191,6 +206,8 @@ SSL *tls_client_open(struct tls_client *client) {
         tls_client_note_error(client, "TLS can't be started: out of memory");
         return NULL;
     }
+    client->asked = false;
+    SSL_set_cert_cb(ssl, on_certificate_request, client);
     SSL_set_connect_state(ssl);
     tls_client_resume(client, ssl);
     return ssl;

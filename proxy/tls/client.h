@@ -38,6 +38,10 @@ void tls_client_release(struct tls_client **clientp);
  * client. */
 const char *tls_client_error(const struct tls_client *client);
 
+/* Has the server asked for a certificate of ours in the last handshake, and did we have none to
+ * show? */
+bool tls_client_was_asked(const struct tls_client *client);
+
 /* For trusts: makes the SSLs of the context give their sessions to their clients. */
 void tls_client_prepare(SSL_CTX *context);
 /* For streams: a new SSL to the server. NULL: see tls_client_error. */

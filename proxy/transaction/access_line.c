@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "http/bytes.h"
+#include "tls/facts.h"
 
 #include <string.h>
 
@@ -342,6 +343,24 @@ static void put_member(struct line *line, struct slice before, struct slice valu
     put_json(line, value);
 }
 
+static void put_known(struct line *line, struct slice before, struct slice value) {
+    if (value.length > 0)
+        put_member(line, before, value);
+}
+
+static void access_line_put_tls(struct line *line, const struct access_entry *entry) {
+    put_known(line, SLICE(",\"user\":"), entry->user);
+    if (entry->tls != NULL) {
+        put_member(line, SLICE(",\"tls_version\":"), slice_from(entry->tls->version));
+        put_member(line, SLICE(",\"tls_cipher\":"), slice_from(entry->tls->cipher));
+    }
+    put_known(line, SLICE(",\"intercept\":"), slice_from(entry->intercept));
+    put_known(line, SLICE(",\"connect\":"), entry->connect);
+    put_known(line, SLICE(",\"sni\":"), entry->sni);
+    put_known(line, SLICE(",\"tls_issuer\":"), entry->issuer);
+    put_known(line, SLICE(",\"tls_verification\":"), entry->verification);
+}
+
 static void write_json(struct line *line, struct access_line_time *time_text,
                        const struct access_entry *entry) {
     access_line_put(line, SLICE("{\"time\":"));
@@ -368,6 +387,7 @@ static void write_json(struct line *line, struct access_line_time *time_text,
                     entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));
     if (entry->error != NULL)
         put_member(line, SLICE(",\"error\":"), slice_from(entry->error));
+    access_line_put_tls(line, entry);
     put_member(line, SLICE(",\"content_type\":"), entry->content_type);
     put_member(line, SLICE(",\"user_agent\":"), access_line_value_of(entry, HTTP_USER_AGENT));
     put_member(line, SLICE(",\"referer\":"), access_line_value_of(entry, HTTP_REFERER));

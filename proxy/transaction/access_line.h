@@ -36,6 +36,12 @@ struct access_entry {
     const char *step;
     const char *error; /* NULL: none */
     bool aborted;      /* the client did not get all of it */
+    /* What follows is empty or NULL where it is not known; the JSON format shows it. */
+    struct slice user;           /* in the Proxy-Authorization of the request or its CONNECT */
+    const struct tls_facts *tls; /* of the client's connection */
+    const char *intercept;       /* of a CONNECT: "splice", "bump", "block" */
+    struct slice sni, connect;   /* of the connection around the request, or of the CONNECT */
+    struct slice issuer, verification; /* of the origin's certificate */
     unsigned chain_count;
     const struct adapt_chain *chains[ACCESS_CHAINS];
 };

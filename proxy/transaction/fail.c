@@ -1,6 +1,7 @@
 #include "transaction/fail.h"
 
 #include "base/assert.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
 /* Error pages. A page is short, names the reason, and says which host or service gave it. */
@@ -8,7 +9,7 @@
 static const char page[] = "<!DOCTYPE html>\n"
                            "<html><head><title>%u %s</title></head>\n"
                            "<body><h1>%u %s</h1>\n"
-                           "<p>%s%.*s%s%s.</p>\n"
+                           "<p>%.*s.</p>\n"
                            "<p><small>%s, transaction %s</small></p>\n"
                            "</body></html>\n";
 
@@ -28,8 +29,9 @@ static bool blames_origin(const struct transaction *transaction, unsigned status
             transaction->fetch.call->failure != ORIGIN_NO_REQUEST);
 }
 
-static struct slice write_page(struct transaction *transaction, unsigned status,
-                               const char *reason) {
+/* The reason, with the name of what failed. */
+static struct slice write_sentence(struct transaction *transaction, unsigned status,
+                                   const char *reason) {
     const char *service = fail_service(transaction);
     struct slice where = slice_make("", 0);
     const char *before = "";
@@ -40,14 +42,22 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
         before = "The origin ";
         where = transaction->fetch.origin_name;
     }
+    return arena_concat(&transaction->arena, slice_from(before), where,
+                        where.length > 0 ? SLICE(" failed: ") : SLICE(""), slice_from(reason));
+}
+
+static struct slice write_page(struct transaction *transaction, unsigned status,
+                               struct slice sentence) {
     return arena_printf(&transaction->arena, page, status, http_reason(status), status,
-                        http_reason(status), before, SLICE_PRINT(where),
-                        where.length > 0 ? " failed: " : "", reason, transaction->settings->name,
+                        http_reason(status), SLICE_PRINT(sentence), transaction->settings->name,
                         transaction_id(transaction));
 }
 
 enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
-    struct slice text = write_page(transaction, status, reason);
+    struct slice sentence = write_sentence(transaction, status, reason);
+    if (transaction->intercept != NULL)
+        return intercept_fail(transaction, status, reason, sentence);
+    struct slice text = write_page(transaction, status, sentence);
     request_own(transaction);
     /* An object that is being stored is good, and others may use it. */
     if (transaction->storing.object == NULL) {

@@ -1,5 +1,8 @@
 #include "transaction/message.h"
 
+#include "tls/facts.h"
+#include "transaction/inside.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
 /* The message that services get, the same at each point: heads without hop-by-hop fields (RFC
@@ -21,6 +24,30 @@ static struct slice server_ip(struct transaction *transaction) {
     return slice_make(text, address_format_ip(address, text));
 }
 
+/* The connection of the client, and what is known of the origin behind an intercepted one. What
+ * ends with the client is copied. */
+static const struct adapt_client_tls *client_tls(struct transaction *transaction) {
+    const struct tls_facts *facts = transaction->exchange->ends->tls;
+    const struct intercepted_facts *inside = inside_facts(transaction);
+    struct slice sni = intercept_sni(transaction);
+    struct arena *arena = &transaction->arena;
+    if (facts == NULL && inside == NULL && sni.length == 0)
+        return NULL;
+    struct adapt_client_tls *tls = arena_zalloc(arena, sizeof *tls);
+    tls->sni = sni;
+    if (facts != NULL) {
+        tls->sni = arena_slice(arena, slice_from(facts->server_name));
+        tls->version = slice_from(facts->version);
+        tls->cipher = slice_from(facts->cipher);
+    }
+    if (inside != NULL) {
+        tls->sni = arena_slice(arena, inside->sni);
+        tls->issuer = arena_slice(arena, inside->issuer);
+        tls->verification = arena_slice(arena, inside->verification);
+    }
+    return tls;
+}
+
 /* Services get the whole URL, in whatever form the client sent it. */
 static void prepare_request(struct transaction *transaction, struct http_head *request) {
     request_keep_credentials(transaction, request);
@@ -40,6 +67,7 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .client.port = address_port(&transaction->exchange->ends->client),
         .client.server_ip = server_ip(transaction),
         .client.proxy_authorization = transaction->request.credentials,
+        .client.tls = client_tls(transaction),
         .transaction_id = slice_from(transaction_id(transaction)),
     };
     if (response == NULL)

@@ -21,6 +21,7 @@ enum cache_result {
     RESULT_REFRESHED,   /* stale, and the origin sent something new */
     RESULT_PASS,        /* not a matter for the cache */
     RESULT_TUNNEL,
+    RESULT_BUMP,    /* the requests inside the TLS connection have lines of their own */
     RESULT_SERVICE, /* an adaptation service answered */
     RESULT_DENIED,
     RESULT_ERROR,

@@ -89,12 +89,13 @@ static void relay_on_timeout(struct timer *timer) {
 }
 
 struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
-                        uint64_t idle_timeout, struct task *waker) {
+                        struct net_buffer *ahead, uint64_t idle_timeout, struct task *waker) {
     struct relay *relay;
     ALLOC_OBJ(relay, RELAY_MAGIC);
     relay->net = net;
     relay->idle_timeout = idle_timeout;
     relay->waker = waker;
+    relay->ways[0].buffer = ahead;
     task_init(&relay->task, relay_on_task);
     timer_init(&relay->timer, relay_on_timeout);
     loop_timer_after(net->loop, &relay->timer, idle_timeout);

@@ -2,7 +2,7 @@
  * A relay: bytes both ways between a client and an origin, until both have finished (RFC 9110
  * §9.3.6).
  *
- *     struct relay *relay = relay_new(net, sides, idle, &task);   client, then origin
+ *     struct relay *relay = relay_new(net, sides, NULL, idle, &task);   client, then origin
  *     ... the task runs when relay->over ...
  *     relay_free(&relay);
  *
@@ -33,9 +33,9 @@ struct relay {
     struct task *waker;
 };
 
-/* Takes both sides. */
+/* Takes both sides, and the bytes that were read from the client before (NULL: none). */
 struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
-                        uint64_t idle_timeout, struct task *waker);
+                        struct net_buffer *ahead, uint64_t idle_timeout, struct task *waker);
 void relay_free(struct relay **relayp);
 
 #endif

@@ -1,5 +1,6 @@
 #include "transaction/request.h"
 
+#include "transaction/inside.h"
 #include "transaction/transaction.h"
 
 void request_begin(struct transaction *transaction) {
@@ -45,7 +46,10 @@ void request_shorten_url(struct transaction *transaction, struct slice shorter) 
 }
 
 void request_keep_credentials(struct transaction *transaction, const struct http_head *head) {
+    const struct intercepted_facts *inside = inside_facts(transaction);
     struct slice credentials = http_head_value(head, HTTP_PROXY_AUTHORIZATION);
+    if (inside != NULL)
+        credentials = arena_slice(&transaction->arena, inside->credentials);
     if (credentials.length > 0)
         transaction->request.credentials = credentials;
 }

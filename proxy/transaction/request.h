@@ -55,7 +55,8 @@ void request_log_url(struct transaction *transaction);
 void request_changed(struct transaction *transaction);
 /* Replaces the URL by `shorter`: the same URL with less in its query. */
 void request_shorten_url(struct transaction *transaction, struct slice shorter);
-/* Notes the Proxy-Authorization of a head from which it is about to be removed. */
+/* Notes the Proxy-Authorization of a head from which it is about to be removed. Inside an
+ * intercepted connection that of the CONNECT counts. */
 void request_keep_credentials(struct transaction *transaction, const struct http_head *head);
 /* The body, for a chain of services; NULL: none. request_put_body brings back what came out. */
 struct source *request_give_body(struct transaction *transaction);

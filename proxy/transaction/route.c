@@ -4,6 +4,8 @@
 #include "cache/key.h"
 #include "http/dot_segments.h"
 #include "net/resolver.h"
+#include "origin/security.h"
+#include "transaction/inside.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod_postcache.h"
@@ -103,7 +105,7 @@ struct route *route_find(struct transaction *transaction) {
     return route;
 }
 
-static enum reach client_reach(const struct transaction *transaction) {
+enum reach route_client_reach(const struct transaction *transaction) {
     return transaction->exchange->listen->local_destinations == LOCAL_ALLOW ? REACH_OTHERS
                                                                             : REACH_REMOTE;
 }
@@ -111,7 +113,7 @@ static enum reach client_reach(const struct transaction *transaction) {
 enum reach route_reach(const struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
     return route->map != NULL || route_goes_to_parent(route) ? REACH_ANY
-                                                             : client_reach(transaction);
+                                                             : route_client_reach(transaction);
 }
 
 const struct address *route_source(struct transaction *transaction) {
@@ -127,7 +129,7 @@ const struct address *route_source(struct transaction *transaction) {
 
 const char *route_denial(const struct transaction *transaction) {
     const struct url *url = url_of(transaction);
-    enum reach reach = client_reach(transaction);
+    enum reach reach = route_client_reach(transaction);
     struct resolution named;
     if (transaction->fetch.route->map != NULL || !transaction->fetch.route->by_parent ||
         !resolver_knows(transaction->net->resolver, url->host, &named))
@@ -196,6 +198,9 @@ static void aim_at_destination(struct transaction *transaction, struct aim *aim)
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim_at(transaction, aim, url_of(transaction), NULL);
     aim_at_destination(transaction, aim);
+    /* Inside an intercepted connection the server is where the client has connected to. */
+    if (inside_is_for(transaction, url_of(transaction)))
+        aim->host = inside_facts(transaction)->place;
     aim->target = transaction->request.kind == REQUEST_CONNECT ? route_host_of(transaction)
                                                                : url_of(transaction)->path_query;
     if (is_for_whole_server(transaction))
@@ -226,6 +231,20 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
         aim_by_url(transaction, aim);
     if (route_goes_to_parent(transaction->fetch.route))
         turn_to_parent(transaction, aim);
+}
+
+struct slice route_pool_key(struct transaction *transaction, enum reach reach, struct slice place,
+                            const struct aim *aim, bool spoofs) {
+    struct slice key = place;
+    if (aim->trust != NULL)
+        key = origin_security_key(
+            arena_alloc(&transaction->arena, place.length + aim->name.length + ORIGIN_KEY_MORE),
+            place, aim->name, aim->trust);
+    if (reach == REACH_ANY)
+        return key; /* as health checks name it too */
+    return arena_concat(
+        &transaction->arena, key, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
+        spoofs ? SLICE(" from ") : SLICE(""), spoofs ? request_client_ip(transaction) : SLICE(""));
 }
 
 /* All proxies with the same servers choose alike, so the hash has no secret. A client that

@@ -50,6 +50,8 @@ struct route *route_find(struct transaction *transaction);
 /* The addresses that may be connected to for the request. The operator names maps and parents, so
  * these may have any address. A client may name only what its listener allows. */
 enum reach route_reach(const struct transaction *transaction);
+/* The addresses that the client may name, without a map and without a parent. */
+enum reach route_client_reach(const struct transaction *transaction);
 /* The address that connections to the server come from: the client's, where transparent mode keeps
  * it. It lives as long as the transaction. NULL: the system chooses it. */
 const struct address *route_source(struct transaction *transaction);
@@ -59,6 +61,11 @@ const char *route_denial(const struct transaction *transaction);
 /* With a map: does the target stay below what the map shows, however the server reads it? */
 bool route_stays_below_map(const struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
+/* The key of the pool for connections to that server. A pooled connection is used only for clients
+ * that might have opened it themselves, and one that comes from a client's address only for that
+ * client (`spoofs`). `place` is the aim's host and port. */
+struct slice route_pool_key(struct transaction *transaction, enum reach reach, struct slice place,
+                            const struct aim *aim, bool spoofs);
 /* The number that a consistent hash uses for this request; 0: none. */
 uint64_t route_hash(struct transaction *transaction);
 

@@ -17,9 +17,11 @@ enum step {
     STEP_RECEIVE,
     STEP_ADMIT,
     STEP_DESTINATION,
+    STEP_INTERCEPT,
     STEP_REQMOD,
     STEP_LOOKUP,
     STEP_REQMOD_POSTCACHE,
+    STEP_BUMP,
     STEP_FETCH,
     STEP_RESPMOD,
     STEP_STORE,
@@ -40,9 +42,11 @@ const char *step_name(enum step step);
 enum step step_receive(struct transaction *transaction);
 enum step step_admit(struct transaction *transaction);
 enum step step_destination(struct transaction *transaction);
+enum step step_intercept(struct transaction *transaction);
 enum step step_reqmod(struct transaction *transaction);
 enum step step_lookup(struct transaction *transaction);
 enum step step_reqmod_postcache(struct transaction *transaction);
+enum step step_bump(struct transaction *transaction);
 enum step step_fetch(struct transaction *transaction);
 enum step step_respmod(struct transaction *transaction);
 enum step step_store(struct transaction *transaction);

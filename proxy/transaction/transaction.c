@@ -3,7 +3,9 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
@@ -24,9 +26,11 @@ static const struct {
     [STEP_RECEIVE] = {"RECEIVE", step_receive, false},
     [STEP_ADMIT] = {"ADMIT", step_admit, false},
     [STEP_DESTINATION] = {"DESTINATION", step_destination, false},
+    [STEP_INTERCEPT] = {"INTERCEPT", step_intercept, true},
     [STEP_REQMOD] = {"REQMOD", step_reqmod, true},
     [STEP_LOOKUP] = {"LOOKUP", step_lookup, false},
     [STEP_REQMOD_POSTCACHE] = {"REQMOD_POSTCACHE", step_reqmod_postcache, true},
+    [STEP_BUMP] = {"BUMP", step_bump, true},
     [STEP_FETCH] = {"FETCH", step_fetch, true},
     [STEP_RESPMOD] = {"RESPMOD", step_respmod, true},
     [STEP_STORE] = {"STORE", step_store, true},
@@ -53,6 +57,10 @@ static void end_fetch(struct transaction *transaction) {
     storing_end(transaction);
     if (transaction->tunnel.relay != NULL || transaction->tunnel.dial != NULL)
         tunnel_end(transaction);
+    if (transaction->bump != NULL)
+        bump_end(transaction);
+    if (transaction->intercept != NULL)
+        intercept_end(transaction);
     response_close_body(&transaction->response);
     if (transaction->waiting_page != NULL)
         waiting_page_end(transaction);

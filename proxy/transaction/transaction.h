@@ -1,8 +1,9 @@
 /*
  * A transaction: one request from its head to its line in the access log.
  *
- *     RECEIVE -> ADMIT -> DESTINATION -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> FETCH -> RESPMOD
- *             -> STORE -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
+ *     RECEIVE -> ADMIT -> DESTINATION -> INTERCEPT -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> BUMP
+ *             -> FETCH -> RESPMOD -> STORE -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER
+ *             -> LOG
  *
  * The steps stand in one table (transaction.c), each in a file of its own (steps/). A step does
  * what it can and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs
@@ -43,6 +44,9 @@ struct transaction_host {
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
+    struct interception *interception;
+    struct client_total *client_total;
+    struct tls_server *inside;            /* toward clients of intercepted connections */
     struct timer waiting_downloads_timer; /* when the next one expires */
     struct adapt_set *adapt;              /* the current one */
     struct pool *origins;
@@ -58,6 +62,11 @@ struct transaction_host {
 
 struct adapted_variant;
 struct destination;
+struct bump;
+struct client_total;
+struct intercept;
+struct interception;
+struct tls_server;
 struct reqmod;
 struct reqmod_postcache;
 struct respmod;
@@ -92,6 +101,9 @@ struct transaction {
     struct delivery delivery;
 
     struct destination *destination; /* NULL: the client named the server itself */
+    /* NULL for all but a CONNECT that may be intercepted. */
+    struct intercept *intercept;
+    struct bump *bump;
 
     /* NULL where no service is asked. */
     struct reqmod *reqmod;

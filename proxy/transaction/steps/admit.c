@@ -4,6 +4,7 @@
 #include "transaction/hops.h"
 #include "transaction/https.h"
 #include "transaction/steps/destination.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/waiting_page.h"
 
@@ -75,5 +76,7 @@ enum step step_admit(struct transaction *transaction) {
         note_upgrade(transaction);
     if (destination_is_wanted(transaction))
         return STEP_DESTINATION;
+    if (intercept_is_wanted(transaction))
+        return STEP_INTERCEPT;
     return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

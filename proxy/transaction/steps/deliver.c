@@ -20,6 +20,18 @@ void delivery_set_head(struct transaction *transaction, const struct http_head *
     transaction->delivery.reply.arena = &transaction->arena;
 }
 
+void delivery_set_page(struct transaction *transaction, enum cache_result result,
+                       const struct http_head *head, struct slice content) {
+    body_release(&transaction->delivery.page);
+    transaction->delivery.page = body_of_bytes(content);
+    outcome_set_page(&transaction->outcome, result, step_name(transaction->step));
+    transaction->delivery.reply = (struct reply){
+        .body = transaction->delivery.page,
+        .length = (int64_t)content.length,
+    };
+    delivery_set_head(transaction, head);
+}
+
 struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
                                      unsigned status, struct slice text) {
     struct arena *arena = &transaction->arena;
@@ -31,14 +43,7 @@ struct http_head *delivery_make_page(struct transaction *transaction, enum cache
     http_head_add(head, SLICE("Cache-Control"), SLICE("no-store"));
     http_head_add(head, SLICE("Via"),
                   arena_concat(arena, SLICE("1.1 "), slice_from(transaction->settings->name)));
-    body_release(&transaction->delivery.page);
-    transaction->delivery.page = body_of_bytes(text);
-    outcome_set_page(&transaction->outcome, result, step_name(transaction->step));
-    transaction->delivery.reply = (struct reply){
-        .body = transaction->delivery.page,
-        .length = (int64_t)text.length,
-    };
-    delivery_set_head(transaction, head);
+    delivery_set_page(transaction, result, head, text);
     return head;
 }
 

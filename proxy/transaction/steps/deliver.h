@@ -28,6 +28,9 @@ void delivery_set_head(struct transaction *transaction, const struct http_head *
 /* Makes an HTML page of ours the reply. Returns its head, for more fields. */
 struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
                                      unsigned status, struct slice text);
+/* Makes a response with that head and content the reply. The content is copied. */
+void delivery_set_page(struct transaction *transaction, enum cache_result result,
+                       const struct http_head *head, struct slice content);
 /* No further request of the client may be read. */
 void delivery_close_connection(struct transaction *transaction);
 /* Releases the page. */

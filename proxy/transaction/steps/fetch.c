@@ -7,6 +7,7 @@
 #include "transaction/fail.h"
 #include "transaction/hops.h"
 #include "transaction/https.h"
+#include "transaction/inside.h"
 #include "transaction/internal.h"
 #include "transaction/invalidate.h"
 #include "transaction/refresh.h"
@@ -168,22 +169,6 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
-/* A pooled connection is used only for clients that might have opened it themselves, and one that
- * comes from a client's address only for that client. */
-static struct slice pool_key(struct transaction *transaction, enum reach reach, struct slice place,
-                             const struct aim *aim, bool spoofs) {
-    struct slice key = place;
-    if (aim->trust != NULL)
-        key = origin_security_key(
-            arena_alloc(&transaction->arena, place.length + aim->name.length + ORIGIN_KEY_MORE),
-            place, aim->name, aim->trust);
-    if (reach == REACH_ANY)
-        return key; /* as health checks name it too */
-    return arena_concat(
-        &transaction->arena, key, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
-        spoofs ? SLICE(" from ") : SLICE(""), spoofs ? request_client_ip(transaction) : SLICE(""));
-}
-
 static void fetch_start_call(struct transaction *transaction) {
     struct aim aim, *to = &aim;
     struct arena *arena = &transaction->arena;
@@ -203,7 +188,7 @@ static void fetch_start_call(struct transaction *transaction) {
     struct slice place = request_write_authority(transaction, to->host, to->port);
     enum reach reach = route_reach(transaction);
     const struct address *from = route_source(transaction);
-    struct slice key = pool_key(transaction, reach, place, to, from != NULL);
+    struct slice key = route_pool_key(transaction, reach, place, to, from != NULL);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .host = to->host,
@@ -413,6 +398,8 @@ static enum step fetch_failed(struct transaction *transaction) {
     if (call->failure == ORIGIN_NO_REQUEST)
         return no_request(transaction);
     transaction->net->counters.origin_failures++;
+    if (call->dial.reached)
+        inside_forget_identity(transaction);
     unsigned status = call->failure == ORIGIN_TIMED_OUT ? 504 : 502;
     return fail_with(transaction, status, arena_copy(&transaction->arena, slice_from(call->error)));
 }
@@ -475,6 +462,15 @@ static void note_times(struct transaction *transaction) {
     response_set_times(&transaction->response, loop->wall - passed, loop->wall);
 }
 
+/* Alt-Svc would lead the client past the proxy (RFC 7838), by HTTP/3. What is stored may be for
+ * intercepted connections, whoever has asked for it first. */
+static void remove_alt_svc(const struct transaction *transaction, struct http_head *response) {
+    const struct settings *settings = transaction->settings;
+    if (settings->intercept_count > 0 && settings->interception.remove_alt_svc &&
+        transaction->exchange->listen->mode != LISTEN_REVERSE)
+        http_head_remove(response, HTTP_ALT_SVC);
+}
+
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->fetch.call;
     if (call == NULL)
@@ -495,6 +491,8 @@ enum step step_fetch(struct transaction *transaction) {
         return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
+    if (http_head_has(response, HTTP_ALT_SVC))
+        remove_alt_svc(transaction, response);
     if (!transaction->fetch.trailers)
         http_head_remove(response, HTTP_TRAILER);
     note_times(transaction);

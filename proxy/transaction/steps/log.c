@@ -1,8 +1,13 @@
 #include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "http/credentials.h"
+#include "tls/facts.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/inside.h"
+#include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -28,8 +33,34 @@ static void put_destination(struct transaction *transaction, struct access_entry
     entry->unproven = destination_is_unproven(transaction);
 }
 
+/* What is known of TLS on the client's side and of the connection around the request. */
+static void note_tls(const struct transaction *transaction, struct access_entry *entry,
+                     char user[HTTP_CREDENTIALS_USER]) {
+    const struct intercepted_facts *facts = inside_facts(transaction);
+    struct slice credentials = transaction->request.credentials;
+    entry->tls = transaction->exchange->ends->tls;
+    if (transaction->intercept != NULL) {
+        static const char *const actions[] = {"splice", "bump", "block"};
+        entry->intercept = actions[transaction->intercept->action];
+        entry->sni = intercept_sni(transaction);
+        facts = transaction->bump != NULL ? &transaction->bump->facts : NULL;
+    }
+    if (facts != NULL) {
+        credentials = facts->credentials;
+        entry->sni = facts->sni;
+        entry->connect = facts->connect;
+        entry->issuer = facts->issuer;
+        entry->verification = facts->verification;
+    }
+    if (credentials.length == 0 && facts == NULL)
+        credentials = http_head_value(transaction->request.head, HTTP_PROXY_AUTHORIZATION);
+    if (credentials.length > 0)
+        entry->user = http_credentials_user(credentials, user);
+}
+
 static void write_entry(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
+    char user[HTTP_CREDENTIALS_USER];
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -55,6 +86,7 @@ static void write_entry(struct transaction *transaction) {
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
     put_destination(transaction, &entry);
+    note_tls(transaction, &entry, user);
     entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel.relay != NULL)
         entry.bytes = entry.body_bytes = transaction->tunnel.relay->bytes[1];

@@ -4,6 +4,7 @@
 #include "origin/scheme.h"
 #include "transaction/fail.h"
 #include "transaction/https.h"
+#include "transaction/inside.h"
 #include "transaction/steps/destination.h"
 
 /* RECEIVE: turns the request head into one absolute URL (RFC 9110 §7.1, RFC 9112 §3.2). */
@@ -16,8 +17,9 @@ static bool is_redirected(const struct transaction *transaction) {
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
-    if (!transaction->exchange->is_connection &&
-        (transaction->exchange->listen->mode != LISTEN_FORWARD || is_redirected(transaction)))
+    if (inside_facts(transaction) != NULL ||
+        (!transaction->exchange->is_connection &&
+         (transaction->exchange->listen->mode != LISTEN_FORWARD || is_redirected(transaction))))
         return fail_with(transaction, 405, "CONNECT is supported by forward proxies only");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return fail_with(transaction, 400, "the CONNECT target is not host:port");
@@ -61,7 +63,8 @@ static uint16_t port_without_host(const struct transaction *transaction) {
 
 static enum step receive_origin_form(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
-    const struct url_scheme *scheme = transaction->exchange->scheme;
+    const struct url_scheme *scheme =
+        inside_facts(transaction) != NULL ? &url_schemes[URL_HTTPS] : transaction->exchange->scheme;
     struct slice host = transaction->exchange->authority;
     struct url url;
     if (host.length == 0)
@@ -79,7 +82,8 @@ static enum step receive_target(struct transaction *transaction) {
     if (request->method_id == HTTP_METHOD_CONNECT)
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
-        if (transaction->exchange->listen->mode == LISTEN_FORWARD && !is_redirected(transaction))
+        if (transaction->exchange->listen->mode == LISTEN_FORWARD && !is_redirected(transaction) &&
+            inside_facts(transaction) == NULL)
             return fail_with(transaction, 400,
                              "this is a forward proxy: the request target "
                              "must be an absolute URL");
@@ -100,6 +104,13 @@ static enum step refuse_redirection(struct transaction *transaction, enum redire
                                     "clients can not connect to it themselves");
 }
 
+/* RFC 9110 §15.5.20. Nothing says who would answer for the other host. */
+static enum step refuse_misdirected(struct transaction *transaction) {
+    transaction->net->counters.intercept_misdirected++;
+    return fail_with(transaction, 421,
+                     "this connection is for another host: open a new connection for this request");
+}
+
 enum step step_receive(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (exchange->error_status != 0)
@@ -113,7 +124,12 @@ enum step step_receive(struct transaction *transaction) {
         return fail_with(transaction, 400,
                          "this port speaks HTTPS, and the request came in clear text: write "
                          "https:// in place of http://");
+    if (inside_has_page(transaction))
+        return inside_answer(transaction);
     enum step next = receive_target(transaction);
+    if (next == STEP_ADMIT && inside_facts(transaction) != NULL &&
+        !inside_is_for(transaction, &transaction->request.url))
+        return refuse_misdirected(transaction);
     if (next == STEP_ADMIT)
         request_show_host(transaction, exchange->authority);
     return next;

@@ -4,6 +4,7 @@
 #include "transaction/fail.h"
 #include "transaction/message.h"
 #include "transaction/request_rules.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
 /* REQMOD: asks services that change or answer requests before the cache is searched. */
@@ -59,8 +60,10 @@ static enum step adopt_request(struct transaction *transaction) {
         return STEP_LOOKUP;
     request_changed(transaction);
     request->method_id = http_method_lookup(request->method);
-    if (transaction->request.kind == REQUEST_CONNECT)
+    if (transaction->request.kind == REQUEST_CONNECT) {
+        intercept_narrow(transaction, request);
         return STEP_LOOKUP;
+    }
     if (transaction->request.kind == REQUEST_UPGRADE && request->method_id != HTTP_METHOD_GET)
         return fail_with(transaction, 502,
                          "an adaptation service changed the method of an upgrade request");
@@ -72,6 +75,9 @@ static enum step adopt_request(struct transaction *transaction) {
 }
 
 enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *reqmod) {
+    struct http_head *answer = reqmod->message.response;
+    if (transaction->intercept != NULL && answer != NULL && answer->status >= 200)
+        return intercept_answer(transaction, answer, &reqmod->message.body);
     response_set(&transaction->response, reqmod->message.response, &reqmod->message.body);
     outcome_set_result(&transaction->outcome, RESULT_SERVICE);
     response_set_times(&transaction->response, transaction->net->loop->wall,

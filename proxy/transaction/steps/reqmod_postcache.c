@@ -3,6 +3,7 @@
 #include "origin/scheme.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
 
@@ -12,7 +13,7 @@ enum step reqmod_postcache_or_fetch(struct transaction *transaction) {
     bool wanted = transaction->adapt->any[ADAPT_REQMOD_POSTCACHE] &&
                   !internal_is_asked(transaction) &&
                   reqmod_is_wanted_at(transaction, ADAPT_REQMOD_POSTCACHE);
-    return wanted ? STEP_REQMOD_POSTCACHE : STEP_FETCH;
+    return wanted ? STEP_REQMOD_POSTCACHE : intercept_next(transaction);
 }
 
 static void reqmod_postcache_start(struct transaction *transaction) {
@@ -34,10 +35,12 @@ static enum step adopt_outgoing(struct transaction *transaction) {
     struct url url;
     reqmod_take_body(transaction, &outgoing->reqmod);
     if (!outgoing->reqmod.chain.modified)
-        return STEP_FETCH;
+        return intercept_next(transaction);
     request->method_id = http_method_lookup(request->method);
-    if (transaction->request.kind == REQUEST_CONNECT)
-        return STEP_FETCH;
+    if (transaction->request.kind == REQUEST_CONNECT) {
+        intercept_narrow(transaction, request);
+        return intercept_next(transaction);
+    }
     if (!reqmod_parse_target(transaction, request, &url) ||
         !request_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
         !origin_can_fetch(outgoing->url.scheme))

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "transaction/fail.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
 /* TUNNEL: the client and the origin leave HTTP, and bytes flow in both directions. This happens
@@ -14,15 +15,19 @@ static enum step open_tunnel(struct transaction *transaction, struct http_head *
                              struct net_buffer *ahead) {
     outcome_set_result(&transaction->outcome, RESULT_TUNNEL);
     outcome_set_status(&transaction->outcome, head->status);
-    struct duplex *client = exchange_open_tunnel(transaction->exchange, head, protocol);
+    struct net_buffer *read_before = NULL;
+    struct duplex *client = transaction->intercept != NULL
+                                ? intercept_take_client(transaction, &read_before)
+                                : exchange_open_tunnel(transaction->exchange, head, protocol);
     if (client == NULL) {
         connection_close(&origin);
         net_buffer_give(transaction->net, &ahead);
         return STEP_LOG;
     }
     struct duplex *sides[2] = {client, connection_duplex_new(&origin, &ahead)};
-    transaction->tunnel.relay = relay_new(
-        transaction->net, sides, transaction->settings->origin.tunnel_timeout, &transaction->task);
+    transaction->tunnel.relay =
+        relay_new(transaction->net, sides, read_before,
+                  transaction->settings->origin.tunnel_timeout, &transaction->task);
     return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
 }
 

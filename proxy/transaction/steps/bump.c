@@ -1,0 +1,472 @@
+#include "transaction/steps/bump.h"
+
+#include "base/log.h"
+#include "client/clients.h"
+#include "intercept/interception.h"
+#include "origin/security.h"
+#include "tls/client.h"
+#include "tls/server.h"
+#include "transaction/inside.h"
+#include "transaction/route.h"
+#include "transaction/steps/intercept.h"
+#include "transaction/transaction.h"
+
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <time.h>
+
+/* BUMP: opens a client's TLS connection, and lets HTTP serve the requests inside. */
+
+static enum step bump_shake(struct transaction *transaction);
+
+static void bump_on_timeout(struct timer *timer) {
+    struct bump *bump = CONTAINER_OF(timer, struct bump, timer);
+    bump->timed_out = true;
+    loop_defer(bump->transaction->net->loop, &bump->transaction->task);
+}
+
+static void bump_on_ready(struct connection *connection) {
+    struct transaction *transaction;
+    CAST_OBJ(transaction, connection->event.owner, TRANSACTION_MAGIC);
+    loop_defer(transaction->net->loop, &transaction->task);
+}
+
+static struct slice bump_keep(struct transaction *transaction, const char *text) {
+    return arena_slice(&transaction->arena, slice_from(text));
+}
+
+static void bump_new(struct transaction *transaction) {
+    const struct intercept *intercept = transaction->intercept;
+    const struct url *url = &transaction->request.url;
+    struct bump *bump = arena_zalloc(&transaction->arena, sizeof *bump);
+    bump->transaction = transaction;
+    timer_init(&bump->timer, bump_on_timeout);
+    bump->facts = (struct intercepted_facts){
+        .name = intercept->name,
+        .port = url->port,
+        .place = url->host,
+        .connect = transaction->request.url_text,
+        .credentials = http_head_value(transaction->request.head, HTTP_PROXY_AUTHORIZATION),
+        .sni = intercept_sni(transaction),
+    };
+    if (bump->facts.credentials.length == 0)
+        bump->facts.credentials = transaction->request.credentials;
+    transaction->bump = bump;
+}
+
+/* The connection can't be opened, and there is nothing else to do with it. */
+static enum step bump_give_up(struct transaction *transaction, const char *reason) {
+    outcome_set_error(&transaction->outcome, reason);
+    outcome_set_page(&transaction->outcome, RESULT_ERROR, step_name(STEP_BUMP));
+    connection_abort(&transaction->bump->client);
+    return STEP_LOG;
+}
+
+/* The handshake with the client. */
+
+static struct leaf *bump_take_leaf(struct transaction *transaction, char error[LEAF_ERROR]) {
+    const struct bump *bump = transaction->bump;
+    const struct leaf_request request = {
+        .name = bump->facts.name,
+        .rsa = !transaction->intercept->hello.verifies_ecdsa_p256,
+        .refusable = bump->refusable,
+        .not_after = bump->not_after,
+    };
+    return leaf_cache_take(transaction->host->interception->leaves,
+                           transaction->settings->authority, &request, transaction->net->loop->wall,
+                           error);
+}
+
+/* Takes the connection out of the tunnel. Its TLS stream gets all that the client has sent. */
+static bool prepare_stream(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    struct net_buffer *bytes, *behind;
+    struct duplex *tunnel = intercept_take_client(transaction, &bytes);
+    bump->client = duplex_take_connection(&tunnel, &behind);
+    duplex_close(&tunnel);
+    struct slice replay = net_buffer_bytes(bytes);
+    if (behind != NULL)
+        replay = arena_concat(&transaction->arena, replay, net_buffer_bytes(behind));
+    bool prepared = bump->client != NULL &&
+                    connection_prepare_secure(bump->client, transaction->host->inside, replay);
+    net_buffer_give(transaction->net, &bytes);
+    net_buffer_give(transaction->net, &behind);
+    if (bump->client != NULL)
+        connection_set_owner(bump->client, bump_on_ready, transaction);
+    return prepared;
+}
+
+/* Handshakes take time of the processor, so client.max_handshakes limits how many there are. */
+static bool enter_handshakes(struct transaction *transaction) {
+    struct client_total *total = transaction->exchange->clients->total;
+    unsigned most = transaction->settings->client.max_handshakes;
+    transaction->bump->shakes =
+        atomic_fetch_add_explicit(&total->handshakes, 1, memory_order_relaxed) < most;
+    if (!transaction->bump->shakes) {
+        atomic_fetch_sub_explicit(&total->handshakes, 1, memory_order_relaxed);
+        transaction->net->counters.tls_handshakes_refused++;
+    }
+    return transaction->bump->shakes;
+}
+
+static void leave_handshakes(struct transaction *transaction) {
+    struct client_total *total = transaction->host->client_total;
+    if (transaction->bump->shakes)
+        atomic_fetch_sub_explicit(&total->handshakes, 1, memory_order_relaxed);
+    transaction->bump->shakes = false;
+}
+
+static enum step start_shaking(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    char error[LEAF_ERROR];
+    bump->state = BUMP_SHAKING;
+    if (!enter_handshakes(transaction))
+        return bump_give_up(transaction, "client.max_handshakes TLS handshakes are under way");
+    if (!prepare_stream(transaction))
+        return bump_give_up(transaction, "the client's connection can't be opened");
+    if (transaction->settings->authority == NULL)
+        return bump_give_up(transaction,
+                            "there is no authority section to sign a certificate with");
+    struct leaf *leaf = bump_take_leaf(transaction, error);
+    if (leaf == NULL)
+        return bump_give_up(transaction, arena_copy(&transaction->arena, slice_from(error)));
+    bool shown = tls_stream_show(bump->client->tls, leaf->certificate, leaf->chain, leaf->key);
+    leaf_release(&leaf);
+    if (!shown)
+        return bump_give_up(transaction, "the certificate for the client can't be used");
+    loop_timer_after(transaction->net->loop, &bump->timer,
+                     transaction->settings->client.handshake_timeout);
+    return bump_shake(transaction);
+}
+
+/* HTTP serves the requests inside from now on. */
+static enum step hand_over(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    struct exchange *exchange = transaction->exchange;
+    const struct address *listener = &exchange->listen->address;
+    const struct address *destination = exchange->ends->destination;
+    timer_cancel(&transaction->net->loop->timers, &bump->timer);
+    leave_handshakes(transaction);
+    if (exchange->clients->draining)
+        return bump_give_up(transaction, "the proxy is about to stop");
+    struct intercepted *intercepted = intercepted_new(&bump->facts);
+    clients_adopt(exchange->clients,
+                  &(struct client_arrival){
+                      .connection = &bump->client,
+                      .client = &exchange->ends->client,
+                      .listener = listener,
+                      .destination = address_equal(destination, listener) ? NULL : destination,
+                      .intercepted = intercepted,
+                  });
+    intercepted_release(&intercepted);
+    if (transaction->intercept->page.status == 0) {
+        transaction->net->counters.intercept_bumped++;
+        outcome_set_result(&transaction->outcome, RESULT_BUMP);
+    }
+    return STEP_LOG;
+}
+
+/* Alerts by which a client says that it does not like a certificate (RFC 8446 §6.2). */
+static bool is_refusal_of_certificate(int alert) {
+    return alert == SSL_AD_BAD_CERTIFICATE || alert == SSL_AD_UNSUPPORTED_CERTIFICATE ||
+           alert == SSL_AD_CERTIFICATE_REVOKED || alert == SSL_AD_CERTIFICATE_EXPIRED ||
+           alert == SSL_AD_CERTIFICATE_UNKNOWN || alert == SSL_AD_UNKNOWN_CA ||
+           alert == SSL_AD_ACCESS_DENIED || alert == SSL_AD_DECRYPT_ERROR;
+}
+
+/* Some clients only close the connection when they don't like a certificate. */
+static bool was_refused(const struct bump *bump) {
+    int alert = tls_stream_alert(bump->client->tls);
+    return is_refusal_of_certificate(alert) || (alert < 0 && bump->client->hangup);
+}
+
+static void note_refusal(struct transaction *transaction) {
+    const struct interception_settings *settings = &transaction->settings->interception;
+    struct counters *counters = &transaction->net->counters;
+    struct slice place = transaction->intercept->place, client = request_client_ip(transaction);
+    bool evicted;
+    counters->intercept_refusals++;
+    if (settings->refusals == 0 || transaction->intercept->page.status != 0)
+        return;
+    unsigned count = interception_note_refusal(transaction->host->interception, settings,
+                                               &transaction->exchange->ends->client, place,
+                                               loop_seconds(transaction->net->loop), &evicted);
+    counters->intercept_refusals_evicted += evicted;
+    if (count == settings->refusals)
+        log_info("client %.*s has refused the certificate for %.*s %u times: its connections there "
+                 "are spliced for interception.refusal_time; retortctl intercept clear ends that",
+                 SLICE_PRINT(client), SLICE_PRINT(place), count);
+}
+
+static enum step client_failed(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    const char *reason =
+        arena_copy(&transaction->arena, slice_from(connection_error(bump->client)));
+    transaction->net->counters.intercept_handshake_failures++;
+    if (was_refused(bump)) {
+        note_refusal(transaction);
+        reason = arena_concat(&transaction->arena, SLICE("the client refused the certificate: "),
+                              slice_from(reason))
+                     .base;
+    }
+    return bump_give_up(transaction, reason);
+}
+
+static enum step bump_shake(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    switch (connection_accept_secure(bump->client, transaction->host->inside, SLICE(""))) {
+    case IO_DONE: return hand_over(transaction);
+    case IO_WAIT: break;
+    default: return client_failed(transaction);
+    }
+    if (!bump->timed_out)
+        return STEP_WAIT;
+    transaction->net->counters.client_timeouts++;
+    return bump_give_up(transaction, "the client did not complete the TLS handshake within "
+                                     "client.handshake_timeout");
+}
+
+/* Pages. */
+
+/* The requests inside get a page of the proxy's own. */
+static enum step show_error(struct transaction *transaction, unsigned status, const char *reason,
+                            struct slice sentence) {
+    struct bump *bump = transaction->bump;
+    outcome_set_error(&transaction->outcome, reason);
+    outcome_set_page(&transaction->outcome, RESULT_ERROR, step_name(STEP_BUMP));
+    bump->facts.page_status = status;
+    bump->facts.page_error = sentence;
+    return start_shaking(transaction);
+}
+
+static enum step show_given_error(struct transaction *transaction) {
+    const struct intercept_page *page = &transaction->intercept->page;
+    transaction->net->counters.intercept_blocked += page->status == 403;
+    transaction->bump->facts.page_status = page->status;
+    transaction->bump->facts.page_error = page->error;
+    return start_shaking(transaction);
+}
+
+/* The status 407 means nothing inside the connection, which is no longer one to a proxy. */
+static enum step show_answer(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    struct http_head *answer = transaction->intercept->page.answer;
+    transaction->net->counters.intercept_blocked++;
+    http_head_remove_hop_by_hop(answer);
+    http_head_remove_framing(answer);
+    http_head_remove(answer, HTTP_PROXY_AUTHENTICATE);
+    if (answer->status == 407) {
+        answer->status = 403;
+        answer->reason = slice_from(http_reason(403));
+    }
+    outcome_set_result(&transaction->outcome, RESULT_SERVICE);
+    bump->facts.page_status = answer->status;
+    bump->facts.page_head = http_head_text(answer, http_head_write_response, &transaction->arena);
+    bump->facts.page_body = net_buffer_bytes(bump->page);
+    return start_shaking(transaction);
+}
+
+/* Reads the body of a service's answer. */
+static enum step read_page(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    struct net_buffer *page = bump->page;
+    size_t got;
+    for (;;) {
+        if (page->end == page->capacity)
+            return show_error(transaction, 502, "the page of an adaptation service is too large",
+                              SLICE("the page of an adaptation service is too large"));
+        switch (intercept_read_page(transaction, page->data + page->end, page->capacity - page->end,
+                                    &got)) {
+        case SOURCE_DATA: page->end += got; break;
+        case SOURCE_WAIT: return STEP_WAIT;
+        case SOURCE_END: return show_answer(transaction);
+        default:
+            return show_error(transaction, 502, "the page of an adaptation service broke off",
+                              SLICE("the page of an adaptation service broke off"));
+        }
+    }
+}
+
+static enum step start_reading(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    bump->state = BUMP_READING;
+    bump->page = net_buffer_take_large(transaction->net);
+    if (bump->page == NULL)
+        return show_error(transaction, 503, "there is no memory", SLICE("there is no memory"));
+    return read_page(transaction);
+}
+
+/* The origin. */
+
+/* The server as FETCH will ask it for the requests inside. */
+static struct aim bump_aim(const struct transaction *transaction) {
+    const struct intercepted_facts *facts = &transaction->bump->facts;
+    return (struct aim){
+        .host = facts->place,
+        .port = facts->port,
+        .name = facts->name,
+        .trust = &transaction->settings->origin.trust,
+    };
+}
+
+static enum step start_checking(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    const struct settings *settings = transaction->settings;
+    const struct aim aim = bump_aim(transaction);
+    enum reach reach = route_client_reach(transaction);
+    bump->state = BUMP_CHECKING;
+    transaction->net->counters.intercept_identity_misses++;
+    bump->key =
+        route_pool_key(transaction, reach, request_write_authority(transaction, aim.host, aim.port),
+                       &aim, route_source(transaction) != NULL);
+    bump->origin = tls_client_take(origin_securities_find(transaction->host->origin_securities,
+                                                          bump->key, aim.name, aim.trust));
+    dial_start(&bump->dial, transaction->net,
+               &(struct dial_target){.host = aim.host,
+                                     .port = aim.port,
+                                     .reach = reach,
+                                     .timeout = settings->origin.connect_timeout,
+                                     .tls = bump->origin,
+                                     .from = route_source(transaction)},
+               &transaction->task);
+    return STEP_WAIT;
+}
+
+static enum step bump_splice(struct transaction *transaction) {
+    bool evicted;
+    interception_note_asking(transaction->host->interception, &transaction->settings->interception,
+                             transaction->intercept->place, loop_seconds(transaction->net->loop),
+                             &evicted);
+    transaction->net->counters.intercept_asking++;
+    transaction->net->counters.intercept_refusals_evicted += evicted;
+    identity_turn_end(&transaction->bump->turn);
+    intercept_splice(transaction);
+    return intercept_next(transaction);
+}
+
+/* Remembers how the verification has ended, for the next connections to that origin. */
+static void note_identity(struct transaction *transaction, enum identity_state state,
+                          const char *issuer, const char *reason) {
+    struct interception *interception = transaction->host->interception;
+    const struct interception_settings *settings = &transaction->settings->interception;
+    uint64_t lifetime = state == IDENTITY_GOOD ? settings->identity_time : settings->failure_time;
+    struct identity identity = {.state = state, .not_after = transaction->bump->not_after};
+    struct identity_place place;
+    if (!inside_identity(&transaction->bump->facts, transaction->settings, &place))
+        return;
+    snprintf(identity.issuer, sizeof identity.issuer, "%s", issuer);
+    snprintf(identity.reason, sizeof identity.reason, "%s", reason);
+    identity_note(interception->identities, &place.key, &identity, (time_t)(lifetime / 1000),
+                  loop_seconds(transaction->net->loop));
+}
+
+static enum step origin_verified(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    struct connection *origin = dial_take(&bump->dial, NULL, NULL);
+    const struct tls_facts *facts = connection_tls_facts(origin);
+    bump->not_after = facts->not_after;
+    bump->facts.issuer = bump_keep(transaction, facts->issuer);
+    bump->facts.verification = bump_keep(transaction, facts->verified);
+    note_identity(transaction, IDENTITY_GOOD, facts->issuer, "");
+    pool_give(transaction->host->origins, bump->key, &origin,
+              transaction->settings->origin.idle_timeout, transaction->settings->origin.max_idle);
+    return start_shaking(transaction);
+}
+
+static struct slice blame_origin(struct transaction *transaction, const char *reason) {
+    return arena_concat(&transaction->arena, SLICE("The origin "), transaction->intercept->place,
+                        SLICE(" failed: "), slice_from(reason));
+}
+
+/* The origin's certificate can't be trusted, or its TLS fails. */
+static enum step show_untrusted(struct transaction *transaction, const char *reason) {
+    struct bump *bump = transaction->bump;
+    transaction->net->counters.intercept_untrusted++;
+    bump->refusable = transaction->settings->interception.mirror_errors;
+    bump->facts.verification = slice_from(reason);
+    return show_error(transaction, 502, reason, blame_origin(transaction, reason));
+}
+
+static enum step origin_failed(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    const char *reason = arena_copy(&transaction->arena, slice_from(bump->dial.error));
+    transaction->net->counters.origin_failures++;
+    if (bump->dial.denied) {
+        transaction->net->counters.destinations_denied++;
+        return show_error(transaction, 403, reason, slice_from(reason));
+    }
+    if (bump->dial.reached && !bump->dial.timed_out) {
+        note_identity(transaction, IDENTITY_BAD, "", reason);
+        return show_untrusted(transaction, reason);
+    }
+    identity_turn_end(&bump->turn);
+    return show_error(transaction, bump->dial.timed_out ? 504 : 502, reason,
+                      blame_origin(transaction, reason));
+}
+
+static enum step bump_check(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    if (bump->dial.state != DIAL_DONE && bump->dial.state != DIAL_FAILED)
+        return STEP_WAIT;
+    if (tls_client_was_asked(bump->origin) &&
+        transaction->settings->interception.client_certificates)
+        return bump_splice(transaction);
+    return bump->dial.state == DIAL_DONE ? origin_verified(transaction)
+                                         : origin_failed(transaction);
+}
+
+/* Asks what is known of the origin. */
+static enum step bump_ask(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    struct interception *interception = transaction->host->interception;
+    struct identity_place place;
+    struct identity identity;
+    bump->state = BUMP_ASKING;
+    if (!inside_identity(&bump->facts, transaction->settings, &place))
+        return start_checking(transaction);
+    switch (identity_ask(interception->identities, &place.key, loop_seconds(transaction->net->loop),
+                         &identity, &bump->turn, transaction->host->mailbox, &transaction->task)) {
+    case IDENTITY_WAITING: return STEP_WAIT;
+    case IDENTITY_UNKNOWN: return start_checking(transaction);
+    case IDENTITY_BAD:
+        return show_untrusted(transaction, bump_keep(transaction, identity.reason).base);
+    case IDENTITY_GOOD: break;
+    }
+    transaction->net->counters.intercept_identity_hits++;
+    bump->not_after = identity.not_after;
+    bump->facts.issuer = bump_keep(transaction, identity.issuer);
+    bump->facts.verification = SLICE("ok");
+    return start_shaking(transaction);
+}
+
+static enum step bump_begin(struct transaction *transaction) {
+    const struct intercept_page *page = &transaction->intercept->page;
+    bump_new(transaction);
+    if (page->answer != NULL)
+        return start_reading(transaction);
+    return page->status != 0 ? show_given_error(transaction) : bump_ask(transaction);
+}
+
+enum step step_bump(struct transaction *transaction) {
+    if (transaction->bump == NULL)
+        return bump_begin(transaction);
+    switch (transaction->bump->state) {
+    case BUMP_ASKING: return bump_ask(transaction);
+    case BUMP_CHECKING: return bump_check(transaction);
+    case BUMP_READING: return read_page(transaction);
+    case BUMP_SHAKING: break;
+    }
+    return bump_shake(transaction);
+}
+
+void bump_end(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    timer_cancel(&transaction->net->loop->timers, &bump->timer);
+    leave_handshakes(transaction);
+    if (bump->origin != NULL)
+        dial_cancel(&bump->dial);
+    tls_client_release(&bump->origin);
+    identity_turn_end(&bump->turn);
+    connection_close(&bump->client);
+    net_buffer_give(transaction->net, &bump->page);
+}

@@ -1,0 +1,269 @@
+#include "transaction/steps/intercept.h"
+
+#include "base/log.h"
+#include "intercept/interception.h"
+#include "intercept/rules.h"
+#include "transaction/fail.h"
+#include "transaction/steps/reqmod.h"
+#include "transaction/transaction.h"
+
+/* INTERCEPT: answers a CONNECT, reads the client's ClientHello, and decides what becomes of the
+ * connection. */
+
+/* A service sets it in the CONNECT that it sends back. */
+static const struct slice intercept_field = {"X-Intercept", sizeof "X-Intercept" - 1};
+
+bool intercept_is_wanted(const struct transaction *transaction) {
+    return transaction->request.kind == REQUEST_CONNECT &&
+           transaction->settings->intercept_count > 0;
+}
+
+struct slice intercept_sni(const struct transaction *transaction) {
+    return transaction->intercept == NULL ? slice_make("", 0)
+                                          : client_hello_name(&transaction->intercept->hello);
+}
+
+static void intercept_on_timeout(struct timer *timer) {
+    struct intercept *intercept = CONTAINER_OF(timer, struct intercept, timer);
+    intercept->timed_out = true;
+    loop_defer(intercept->transaction->net->loop, &intercept->transaction->task);
+}
+
+/* Tells the client that the tunnel is open, because it sends its ClientHello only then. */
+static bool intercept_begin(struct transaction *transaction) {
+    struct intercept *intercept = arena_zalloc(&transaction->arena, sizeof *intercept);
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    request_own(transaction);
+    http_head_remove_text(transaction->request.head, intercept_field);
+    http_head_init(head);
+    head->status = 200;
+    head->reason = SLICE("Connection established");
+    outcome_set_result(&transaction->outcome, RESULT_TUNNEL);
+    outcome_set_status(&transaction->outcome, head->status);
+    intercept->transaction = transaction;
+    timer_init(&intercept->timer, intercept_on_timeout);
+    transaction->intercept = intercept;
+    intercept->client = exchange_open_tunnel(transaction->exchange, head, slice_make("", 0));
+    if (intercept->client == NULL)
+        return false;
+    intercept->client->waker = &transaction->task;
+    intercept->bytes = net_buffer_take(transaction->net);
+    loop_timer_after(transaction->net->loop, &intercept->timer,
+                     transaction->settings->interception.hello_timeout);
+    return true;
+}
+
+enum hello { HELLO_INCOMPLETE, HELLO_TLS, HELLO_NOT_TLS, HELLO_GONE };
+
+/* Reads once. HELLO_INCOMPLETE: there are more bytes now. */
+static enum hello read_more_of_hello(struct transaction *transaction, struct intercept *intercept,
+                                     bool *waits) {
+    size_t got, most = transaction->settings->interception.hello_size;
+    if (intercept->bytes->end >= most ||
+        !net_buffer_make_room(transaction->net, &intercept->bytes, most))
+        return HELLO_NOT_TLS;
+    struct net_buffer *bytes = intercept->bytes;
+    switch (duplex_read(intercept->client, bytes->data + bytes->end, bytes->capacity - bytes->end,
+                        &got)) {
+    case IO_DONE: bytes->end += got; return HELLO_INCOMPLETE;
+    case IO_WAIT: *waits = true; return HELLO_INCOMPLETE;
+    case IO_END: return bytes->end > 0 ? HELLO_NOT_TLS : HELLO_GONE;
+    default: return HELLO_GONE;
+    }
+}
+
+static enum hello read_hello(struct transaction *transaction, struct intercept *intercept) {
+    bool waits = false;
+    while (!waits) {
+        struct slice bytes = net_buffer_bytes(intercept->bytes);
+        ssize_t used = client_hello_parse(&intercept->hello, bytes.base, bytes.length);
+        if (used != 0)
+            return used > 0 ? HELLO_TLS : HELLO_NOT_TLS;
+        enum hello state = read_more_of_hello(transaction, intercept, &waits);
+        if (state != HELLO_INCOMPLETE)
+            return state;
+    }
+    return intercept->timed_out ? HELLO_NOT_TLS : HELLO_INCOMPLETE;
+}
+
+/* The rules are about the name that the client asks for, and about the host that it connects to. */
+static enum intercept_action intercept_decide(struct transaction *transaction) {
+    const struct intercept *intercept = transaction->intercept;
+    const struct url *url = &transaction->request.url;
+    struct address address;
+    const struct intercept_subject subject = {
+        .host = url->host,
+        .host_is_address = address_parse_ip(&address, url->host, url->port),
+        .port = url->port,
+        .name = client_hello_name(&intercept->hello),
+        .client = &transaction->exchange->ends->client,
+    };
+    return intercept_rules_decide(transaction->settings, &subject, &transaction->arena);
+}
+
+/* Clients that refuse our certificates for a server get through, and so do all clients to servers
+ * that ask for a certificate of theirs. */
+static bool is_exempt(struct transaction *transaction) {
+    struct interception *interception = transaction->host->interception;
+    const struct interception_settings *settings = &transaction->settings->interception;
+    struct slice place = transaction->intercept->place;
+    time_t now = loop_seconds(transaction->net->loop);
+    return interception_is_refused(interception, settings, &transaction->exchange->ends->client,
+                                   place, now) ||
+           interception_asks_clients(interception, settings, place, now);
+}
+
+static void note_name(struct transaction *transaction, struct intercept *intercept) {
+    const struct url *url = &transaction->request.url;
+    struct slice sni = client_hello_name(&intercept->hello);
+    intercept->name = sni.length > 0 ? sni : url->host;
+    intercept->place = request_write_authority(transaction, intercept->name, url->port);
+}
+
+/* Nothing can be shown to a client that does not speak TLS, or not HTTP inside it. */
+static enum step intercept_without_tls(struct transaction *transaction) {
+    struct intercept *intercept = transaction->intercept;
+    transaction->net->counters.intercept_not_tls++;
+    note_name(transaction, intercept);
+    intercept->action = intercept_decide(transaction);
+    bool tunnelled = intercept->action == INTERCEPT_SPLICE ||
+                     (intercept->action == INTERCEPT_BUMP &&
+                      transaction->settings->interception.not_tls == NOT_TLS_TUNNEL);
+    if (!tunnelled)
+        return intercept_fail(transaction, 403,
+                              "the connection does not begin with TLS that can be opened",
+                              slice_make("", 0));
+    intercept->action = INTERCEPT_SPLICE;
+    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+}
+
+/* Inside the connection only HTTP/1.1 is served. TLS inside TLS is not, so the clients of an https
+ * proxy keep their connections to themselves. */
+static bool can_be_opened(const struct transaction *transaction) {
+    const struct client_hello *hello = &transaction->intercept->hello;
+    return transaction->exchange->ends->tls == NULL &&
+           (hello->alpn_length == 0 || client_hello_offers_protocol(hello, SLICE("http/1.1")) ||
+            client_hello_offers_protocol(hello, SLICE("http/1.0")));
+}
+
+static enum step intercept_tls(struct transaction *transaction) {
+    struct intercept *intercept = transaction->intercept;
+    if (!can_be_opened(transaction))
+        return intercept_without_tls(transaction);
+    intercept->is_tls = true;
+    note_name(transaction, intercept);
+    intercept->action = intercept_decide(transaction);
+    if (intercept->action == INTERCEPT_BUMP && is_exempt(transaction)) {
+        intercept->action = INTERCEPT_SPLICE;
+        transaction->net->counters.intercept_exempt++;
+    }
+    if (intercept->action == INTERCEPT_BLOCK)
+        return fail_with(transaction, 403, "connections to this server are blocked");
+    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+}
+
+enum step step_intercept(struct transaction *transaction) {
+    if (transaction->intercept == NULL && !intercept_begin(transaction))
+        return STEP_LOG;
+    struct intercept *intercept = transaction->intercept;
+    enum hello hello = read_hello(transaction, intercept);
+    if (hello == HELLO_INCOMPLETE)
+        return STEP_WAIT;
+    timer_cancel(&transaction->net->loop->timers, &intercept->timer);
+    switch (hello) {
+    case HELLO_TLS: return intercept_tls(transaction);
+    case HELLO_NOT_TLS: return intercept_without_tls(transaction);
+    default: break;
+    }
+    return intercept_fail(transaction, 400, "the client left before it sent anything",
+                          slice_make("", 0));
+}
+
+/* Only the two that inspect less or allow less; nobody but the operator may have a connection
+ * opened. */
+void intercept_narrow(struct transaction *transaction, const struct http_head *head) {
+    struct intercept *intercept = transaction->intercept;
+    const struct http_field *wish = http_head_find_text(head, intercept_field);
+    if (intercept == NULL || wish == NULL)
+        return;
+    if (slice_equal_nocase(wish->value, SLICE("splice")) && intercept->action == INTERCEPT_BUMP)
+        intercept->action = INTERCEPT_SPLICE;
+    if (slice_equal_nocase(wish->value, SLICE("block")))
+        intercept->action = INTERCEPT_BLOCK;
+}
+
+enum step intercept_answer(struct transaction *transaction, struct http_head *answer,
+                           struct source **bodyp) {
+    struct intercept *intercept = transaction->intercept;
+    if (!intercept->is_tls)
+        return intercept_fail(transaction, 403, "an adaptation service answered the CONNECT",
+                              slice_make("", 0));
+    intercept->page =
+        (struct intercept_page){.status = answer->status, .answer = answer, .body = *bodyp};
+    *bodyp = NULL;
+    return STEP_BUMP;
+}
+
+/* A connection that is to be spliced is not opened for a page about a failure: the page would cost
+ * the client its secrets. */
+enum step intercept_fail(struct transaction *transaction, unsigned status, const char *reason,
+                         struct slice sentence) {
+    struct intercept *intercept = transaction->intercept;
+    outcome_set_error(&transaction->outcome, reason);
+    outcome_set_page(&transaction->outcome, status == 403 ? RESULT_DENIED : RESULT_ERROR,
+                     step_name(transaction->step));
+    if (intercept->is_tls && intercept->action != INTERCEPT_SPLICE && intercept->client != NULL) {
+        intercept->page = (struct intercept_page){.status = status, .error = sentence};
+        return STEP_BUMP;
+    }
+    if (intercept->client != NULL)
+        duplex_abort(intercept->client);
+    return STEP_LOG;
+}
+
+enum step intercept_next(struct transaction *transaction) {
+    const struct intercept *intercept = transaction->intercept;
+    if (intercept == NULL)
+        return STEP_FETCH;
+    switch (intercept->action) {
+    case INTERCEPT_BUMP: return STEP_BUMP;
+    case INTERCEPT_BLOCK:
+        return fail_with(transaction, 403,
+                         "an adaptation service blocks connections to this server");
+    default: break;
+    }
+    transaction->net->counters.intercept_spliced += intercept->is_tls;
+    return STEP_FETCH;
+}
+
+struct duplex *intercept_take_client(struct transaction *transaction, struct net_buffer **bytesp) {
+    struct intercept *intercept = transaction->intercept;
+    struct duplex *client = intercept->client;
+    *bytesp = intercept->bytes;
+    intercept->bytes = NULL;
+    intercept->client = NULL;
+    return client;
+}
+
+enum source_status intercept_read_page(struct transaction *transaction, char *buffer,
+                                       size_t capacity, size_t *got) {
+    struct source *body = transaction->intercept->page.body;
+    if (body == NULL)
+        return SOURCE_END;
+    source_set_waker(body, &transaction->task);
+    return source_read(body, buffer, capacity, got);
+}
+
+void intercept_splice(struct transaction *transaction) {
+    transaction->intercept->action = INTERCEPT_SPLICE;
+}
+
+void intercept_end(struct transaction *transaction) {
+    struct intercept *intercept = transaction->intercept;
+    if (intercept == NULL)
+        return;
+    timer_cancel(&transaction->net->loop->timers, &intercept->timer);
+    source_close(&intercept->page.body);
+    duplex_close(&intercept->client);
+    net_buffer_give(transaction->net, &intercept->bytes);
+}
