@@ -10,6 +10,8 @@
 /* In milliseconds: how long the alert has to reach the client, and how long a handshake is safe from
  * others when there are too many. */
 enum { LINGER_TIME = 1000, SAFE_TIME = 1000 };
+/* Bytes that are read away after a failure. */
+enum { LINGER_BYTES = 64 * 1024 };
 
 enum handshake_state {
     HANDSHAKE_SILENT,   /* no byte has come */
@@ -27,6 +29,7 @@ struct handshake {
     struct timer timer;
     struct list_link link; /* of clients->handshakes, the oldest first */
     uint64_t started;      /* milliseconds of the loop's clock */
+    size_t lingered;       /* bytes */
 };
 
 static void handshake_free(struct handshake *handshake) {
@@ -61,7 +64,8 @@ static void handshake_linger(struct handshake *handshake) {
         enum io_status status = connection_read(handshake->socket, scrap, sizeof scrap, &got);
         if (status == IO_WAIT)
             return;
-        if (status != IO_DONE) {
+        handshake->lingered += got;
+        if (status != IO_DONE || handshake->lingered > LINGER_BYTES) {
             handshake_free(handshake);
             return;
         }

@@ -118,9 +118,10 @@ enum reach route_reach(const struct transaction *transaction) {
 
 const struct address *route_source(struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
+    const struct route *route = transaction->fetch.route; /* NULL: not sought yet */
     if (!transaction->settings->transparent.spoof_client ||
         exchange->listen->mode != LISTEN_TRANSPARENT ||
-        route_goes_to_parent(transaction->fetch.route))
+        (route != NULL && route_goes_to_parent(route)))
         return NULL;
     struct address *source = arena_alloc(&transaction->arena, sizeof *source);
     *source = exchange->ends->client;

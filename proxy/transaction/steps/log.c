@@ -26,7 +26,8 @@ static struct slice content_type(const struct transaction *transaction) {
 
 static void put_destination(struct transaction *transaction, struct access_entry *entry) {
     const struct exchange_ends *ends = transaction->exchange->ends;
-    if (ends->redirection == NULL)
+    const struct listen_settings *listen = transaction->exchange->listen;
+    if (listen == NULL || listen->mode != LISTEN_TRANSPARENT)
         return;
     char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
     entry->destination = slice_make(text, address_format(ends->destination, text));
