@@ -145,6 +145,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/scheme.c proxy/origin/scheme.h \
 	proxy/origin/slot.c proxy/origin/slot.h \
 	proxy/origin/small_fetch.c proxy/origin/small_fetch.h \
+	proxy/origin/staple_fetch.c proxy/origin/staple_fetch.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/tls/aia.c proxy/tls/aia.h \
 	proxy/tls/algorithm.c proxy/tls/algorithm.h \
@@ -164,6 +165,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/server.c proxy/tls/server.h \
 	proxy/tls/pem_file.c proxy/tls/pem_file.h \
 	proxy/tls/ticket_keys.c proxy/tls/ticket_keys.h \
+	proxy/tls/staple.c proxy/tls/staple.h \
 	proxy/tls/stream.c proxy/tls/stream.h \
 	proxy/origin/security.c proxy/origin/security.h \
 	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_files.c proxy/tls/trust_files.h \

@@ -14,6 +14,7 @@
 #include "origin/certificate_fetch.h"
 #include "origin/check.h"
 #include "origin/security.h"
+#include "origin/staple_fetch.h"
 #include "record/recorder.h"
 #include "tls/server.h"
 #include "transaction/transaction.h"
@@ -42,7 +43,8 @@ struct worker {
     struct adapter_host adapters;
     struct transaction_host host;
     struct certificate_fetches *fetches;
-    struct origin_checks *checks; /* NULL: another worker does them */
+    struct staple_fetches *staples; /* NULL: another worker has them */
+    struct origin_checks *checks;   /* NULL: another worker does them */
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
@@ -141,6 +143,25 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
     worker->listeners = listeners;
     worker->listener_count = settings->listen_count;
     return good;
+}
+
+/* One worker fetches the OCSP responses for all. */
+static void start_staples(struct worker *worker) {
+    const struct settings *settings = worker->settings;
+    staple_fetches_free(&worker->staples);
+    if (worker->index != 0 || worker->draining)
+        return;
+    worker->staples = staple_fetches_new(&worker->net, worker->host.origins);
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        const struct listen_tls_settings *tls = &settings->listens[i].tls;
+        size_t count = tls->ocsp == LISTEN_OCSP_FETCH && tls->set != NULL
+                           ? certificate_set_count(tls->set)
+                           : 0;
+        for (size_t j = 0; j < count; j++) {
+            const struct certificate *certificate = certificate_set_at(tls->set, j);
+            staple_fetches_add(worker->staples, certificate->leaf, certificate_name(certificate));
+        }
+    }
 }
 
 /* One worker checks the health of origins for all. */
@@ -244,6 +265,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         return false;
     }
     start_checks(worker, shared->origins);
+    start_staples(worker);
     return open_listeners(worker, worker->settings, claims, error);
 }
 
@@ -263,6 +285,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 static void cut_everything(struct worker *worker) {
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
+    staple_fetches_free(&worker->staples);
     transaction_abort_all(&worker->host);
     clients_abort(&worker->clients);
 }
@@ -317,6 +340,7 @@ void worker_join(struct worker **workerp) {
     access_logs_close(&worker->host.logs);
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
+    staple_fetches_free(&worker->staples);
     pool_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
     adapt_set_release(&worker->host.adapt);
@@ -367,6 +391,7 @@ static void on_reload(struct message *message) {
     adapt_set_release(&worker->host.adapt);
     worker->host.adapt = adapt_set_new(&worker->adapters, worker->settings, origins, services);
     start_checks(worker, origins);
+    start_staples(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
     origin_groups_release(&origins);
     shared_services_release(&services);

@@ -1,8 +1,11 @@
 /* Listeners: what listen sections say about TLS. */
 #include "settings/load.h"
 
+#include "base/assert.h"
 #include "settings/value.h"
+#include "tls/staple.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The first option that means nothing without certificates; NULL: there is none. Defaults do no
@@ -92,6 +95,21 @@ static bool check_server(struct load *load, const struct document_section *secti
     return good;
 }
 
+/* Gives the certificates their OCSP responses, as far as they are in files. */
+static void load_staples(const struct listen_tls_settings *tls) {
+    for (size_t i = 0; tls->ocsp != LISTEN_OCSP_OFF && i < certificate_set_count(tls->set); i++) {
+        const struct certificate *certificate = certificate_set_at(tls->set, i);
+        char error[STAPLE_ERROR], *path;
+        int length = asprintf(&path, "%s.ocsp", certificate->file);
+        ASSERT(length > 0);
+        staple_attach(certificate->leaf, certificate->chain);
+        if (!staple_load(staple_of(certificate->leaf), path, error))
+            log_warn("%s is not used: %s; replace the file or remove it (listen.ocsp)", path,
+                     error);
+        free(path);
+    }
+}
+
 bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen) {
     struct listen_tls_settings *tls = &listen->tls;
@@ -115,6 +133,7 @@ bool load_listen_tls(struct load *load, const struct document_section *section,
         !load_client_authority(load, section, tls) || !check_server(load, section, listen))
         return false;
     certificate_set_warn(tls->set);
+    load_staples(tls);
     return true;
 }
 
@@ -132,6 +151,7 @@ struct tls_server *listen_tls_server(const struct listen_settings *listen,
         .policy = policy,
         .certificates = tls->set,
         .tickets = tls->session_tickets ? tickets : NULL,
+        .staples = tls->ocsp != LISTEN_OCSP_OFF,
         .min_version = tls->min_version,
         .ciphers = tls->ciphers,
         .ciphersuites = tls->ciphersuites,

@@ -48,6 +48,7 @@ static const char *const not_tls_words[] = {"tunnel", "refuse", NULL};
 static const char *const staple_words[] = {"off", "on", "strict", NULL};
 static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
 static const char *const client_certificate_words[] = {"off", "optional", "required", NULL};
+static const char *const listen_ocsp_words[] = {"off", "file", "fetch", NULL};
 static const char *const unknown_name_words[] = {"default", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 

@@ -39,6 +39,9 @@ enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 enum unknown_name { UNKNOWN_NAME_DEFAULT, UNKNOWN_NAME_REFUSE };
 
 /* TLS of a listener; see tls/server.h. */
+/* Where OCSP responses come from that are stapled to certificates. */
+enum listen_ocsp { LISTEN_OCSP_OFF, LISTEN_OCSP_FILE, LISTEN_OCSP_FETCH };
+
 struct listen_tls_settings {
     char *
         *certificates; /* files and folders; ends with NULL; NULL: the listener speaks clear text */
@@ -46,6 +49,7 @@ struct listen_tls_settings {
     char *ciphers, *ciphersuites, *groups; /* NULL: the defaults */
     enum unknown_name unknown_name;
     bool session_tickets;
+    enum listen_ocsp ocsp;
     enum client_certificate client_certificate;
     char *client_ca, *client_crl;       /* NULL: none */
     bool client_certificate_fields;     /* origins are told about the client's certificate */

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { KNOWN_SECONDS = 86400, FAILED_SECONDS = 60 };
+/* A fetch that was not even tried is not remembered for longer than those who wait need. */
+enum { KNOWN_SECONDS = 86400, FAILED_SECONDS = 60, UNTRIED_SECONDS = 2 };
 
 /* What is known of one URL. */
 struct intermediates_entry {
@@ -149,7 +150,9 @@ void intermediates_put(struct intermediates *list, const char *url,
     entry->found.certificates = intermediates_reference(certificates);
     entry->found.hops = hops;
     entry->state = certificates != NULL ? INTERMEDIATES_KNOWN : INTERMEDIATES_FAILED;
-    entry->until = intermediates_now() + (certificates != NULL ? KNOWN_SECONDS : FAILED_SECONDS);
+    entry->until = intermediates_now() + (certificates != NULL ? KNOWN_SECONDS
+                                          : hops > 0           ? FAILED_SECONDS
+                                                               : UNTRIED_SECONDS);
     snprintf(entry->found.error, sizeof entry->found.error, "%s", error != NULL ? error : "");
     entry->fetching = false;
     waiters_wake(&entry->waiting, loop);

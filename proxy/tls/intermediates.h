@@ -49,7 +49,7 @@ bool intermediates_await(struct intermediates *list, const char *url, struct wai
                          struct mailbox *mailbox, struct task *task);
 void intermediates_forget(struct intermediates *list, struct waiter **waiter);
 /* Ends a fetch. `certificates` are copied by reference; NULL: the fetch failed, and `error` says
- * why. `loop` is the caller's own. */
+ * why. `hops`: the requests that were made. `loop` is the caller's own. */
 void intermediates_put(struct intermediates *list, const char *url,
                        const STACK_OF(X509) * certificates, unsigned hops, const char *error,
                        const struct loop *loop);

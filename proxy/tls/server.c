@@ -4,6 +4,7 @@
 #include "base/clocks.h"
 #include "tls/algorithm.h"
 #include "tls/context.h"
+#include "tls/staple.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -235,6 +236,8 @@ static bool server_set_up(struct tls_server *server, const struct tls_server_set
     SSL_CTX_set_security_level(server->context, SECURITY_LEVEL);
     SSL_CTX_set_session_id_context(server->context, server->policy, sizeof server->policy);
     set_callbacks(server->context);
+    if (settings->staples)
+        staple_install(server->context);
     set_tickets(server);
     set_client_certificate(server->context, settings);
     return set_algorithms(server, settings) && set_default_certificates(server);

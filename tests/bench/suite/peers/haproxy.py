@@ -24,7 +24,7 @@ cache c
     max-object-size 4000000
     max-age 86400
 frontend f
-    bind 127.0.0.1:{port} backlog 4096{secured}
+    bind 127.0.0.1:{port} backlog 4096
     default_backend b
 backend b
     http-request cache-use c
@@ -34,10 +34,9 @@ backend b
 """
 
 
-def start(bench, name="haproxy", *, certificate=None):
+def start(bench, name="haproxy"):
     there("haproxy")
     name, port = bench.lab.unique(name), ports.take()
-    path = bench.lab.write(name + ".conf", CONFIG.format(port=port, origin=bench.origin.port,
-                                                           secured=f" ssl crt {certificate}" if certificate else ""))
+    path = bench.lab.write(name + ".conf", CONFIG.format(port=port, origin=bench.origin.port))
     return bench.opened(Server(bench.lab, "haproxy", name, ["haproxy", "-db", "-f", path], port,
-                               expected_status=-signal.SIGTERM, secure=certificate is not None))
+                               expected_status=-signal.SIGTERM))
