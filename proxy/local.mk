@@ -261,6 +261,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/authority_hints.c proxy/tls/authority_hints.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
+	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
 	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \

@@ -25,7 +25,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { COMPLAINT_PAUSE = 60000 };
+/* In milliseconds. */
+enum { COMPLAINT_PAUSE = 60000, A_DAY = 24 * 60 * 60 * 1000 };
 
 struct worker {
     unsigned magic;
@@ -48,6 +49,7 @@ struct worker {
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
+    struct timer certificate_timer; /* of the first worker: warns once a day */
     bool draining, stopped;
     uint64_t complains_again; /* before this time, exhausted memory is not logged again */
 };
@@ -100,6 +102,17 @@ static void on_drain_timeout(struct timer *timer) {
     log_warn("worker %u: %u client connections are still busy after drain_timeout and are cut",
              worker->index, worker->clients.connection_count);
     worker->stopped = true;
+}
+
+/* Certificates that expire soon are warned of when they are loaded, and each day after that. */
+static void on_day_over(struct timer *timer) {
+    struct worker *worker = CONTAINER_OF(timer, struct worker, certificate_timer);
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    const struct settings *settings = worker->settings;
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (settings->listens[i].tls.set != NULL)
+            certificate_set_warn(settings->listens[i].tls.set);
+    loop_timer_after(&worker->loop, &worker->certificate_timer, A_DAY);
 }
 
 static struct listener *find_listener(struct worker *worker, const struct address *address) {
@@ -252,6 +265,9 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->clients.adopt = worker_adopt;
     http1_host_init(&worker->http1, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
+    timer_init(&worker->certificate_timer, on_day_over);
+    if (worker->index == 0)
+        loop_timer_after(&worker->loop, &worker->certificate_timer, A_DAY);
     start_transactions(worker, shared);
     if (worker->net.resolver == NULL) {
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
@@ -351,6 +367,7 @@ void worker_join(struct worker **workerp) {
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
+    timer_cancel(&worker->loop.timers, &worker->certificate_timer);
     recorder_release(&worker->adapters.recorder);
     adapter_accounts_free(&worker->adapters.accounts);
     net_context_release(&worker->net);

@@ -1,6 +1,7 @@
 #include "admin/page.h"
 
 #include "admin/cache_page.h"
+#include "admin/certificates_page.h"
 #include "admin/origins_page.h"
 #include "admin/record_page.h"
 #include "admin/services_page.h"
@@ -141,6 +142,7 @@ static void page_status(struct page *page, const struct admin_calls *calls) {
         "workers", (int)report.settings->workers, "workers_silent", (int)report.workers_silent,
         "file", report.settings->path, "cache", cache, "disk", disk_to_json(&report),
         "icap_services", services_to_json(&report), "counters", counters_to_json(&report.counters));
+    json_object_set_new(json, "certificates", certificates_page_to_json(&report));
     page_json(page, 200, json);
     admin_report_release(&report);
 }
@@ -251,6 +253,7 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     print_services(out, &report);
     services_page_print_metrics(out, &report);
     origins_page_print_metrics(out, calls);
+    certificates_page_print_metrics(out, &report);
     if (page_end_text(page, out)) {
         page->status = 200;
         page->content_type = "text/plain; version=0.0.4; charset=utf-8";

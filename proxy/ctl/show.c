@@ -64,6 +64,18 @@ static void show_service_states(FILE *out, const json_t *services) {
                 show_number_of(service, "connections"), show_number_of(service, "pending"));
 }
 
+static void show_certificates(FILE *out, const json_t *certificates) {
+    size_t i;
+    json_t *certificate;
+    if (json_array_size(certificates) == 0)
+        return;
+    fprintf(out, "\n%-32s %-24s %-10s %6s\n", "certificate", "listener", "expires", "days");
+    json_array_foreach(certificates, i, certificate)
+        fprintf(out, "%-32s %-24s %-10s %6" JSON_INTEGER_FORMAT "\n",
+                show_text_of(certificate, "name"), show_text_of(certificate, "listen"),
+                show_text_of(certificate, "expires"), show_number_of(certificate, "days"));
+}
+
 static void show_counters(FILE *out, json_t *counters) {
     const char *name;
     json_t *value;
@@ -97,6 +109,7 @@ void show_status(FILE *out, json_t *status) {
                 " worker(s) did not answer in time; their counters are missing below\n",
                 silent);
     show_service_states(out, json_object_get(status, "icap_services"));
+    show_certificates(out, json_object_get(status, "certificates"));
     show_counters(out, json_object_get(status, "counters"));
 }
 

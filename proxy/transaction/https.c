@@ -7,18 +7,6 @@
 
 enum { HTTPS_PORT = 443 };
 
-bool https_is_expected(const struct transaction *transaction) {
-    const struct exchange *exchange = transaction->exchange;
-    return exchange->listen->tls.set != NULL && exchange->ends->tls == NULL;
-}
-
-/* ACME proves a name over http (RFC 8555 §8.3). */
-bool https_is_elsewhere(const struct transaction *transaction) {
-    return transaction->exchange->listen->redirect_to_https != 0 &&
-           !slice_starts_with(url_path(&transaction->request.url),
-                              SLICE("/.well-known/acme-challenge/"));
-}
-
 static struct slice https_location(struct transaction *transaction) {
     const struct url *url = &transaction->request.url;
     unsigned port = transaction->exchange->listen->redirect_to_https;
@@ -40,6 +28,9 @@ static struct slice https_location(struct transaction *transaction) {
 enum step https_redirect(struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     bool reads = request->method_id == HTTP_METHOD_GET || request->method_id == HTTP_METHOD_HEAD;
+    if (slice_starts_with(url_path(&transaction->request.url),
+                          SLICE("/.well-known/acme-challenge/")))
+        return STEP_LOOKUP;
     request_own(transaction);
     struct http_head *head =
         delivery_make_page(transaction, RESULT_NONE, reads ? 301 : 308,
@@ -49,22 +40,13 @@ enum step https_redirect(struct transaction *transaction) {
     return STEP_DELIVER;
 }
 
-static bool is_reverse(const struct transaction *transaction) {
-    const struct listen_settings *listen = transaction->exchange->listen;
-    return listen != NULL && listen->mode == LISTEN_REVERSE;
+static bool is_reverse(const struct exchange *exchange) {
+    return exchange->listen != NULL && exchange->listen->mode == LISTEN_REVERSE;
 }
 
-/* The facts of a client that showed a certificate, if origins are to know it; else NULL. */
-static const struct tls_facts *told_facts(const struct transaction *transaction) {
-    const struct tls_facts *facts = transaction->exchange->ends->tls;
-    return is_reverse(transaction) && facts != NULL && facts->subject[0] != '\0' &&
-                   transaction->exchange->listen->tls.client_certificate_fields
-               ? facts
-               : NULL;
-}
-
-bool https_is_personal(const struct transaction *transaction) {
-    return told_facts(transaction) != NULL;
+bool https_tells_of_client(const struct exchange *exchange) {
+    return is_reverse(exchange) && exchange->listen->tls.client_certificate_fields &&
+           exchange->ends->tls->subject[0] != '\0';
 }
 
 static const char client_prefix[] = "X-SSL-Client-";
@@ -81,17 +63,18 @@ static void remove_client_fields(struct http_head *head) {
 }
 
 void https_tell_origin(struct transaction *transaction, struct http_head *head) {
-    if (!is_reverse(transaction))
+    const struct exchange *exchange = transaction->exchange;
+    const struct tls_facts *facts = exchange->ends->tls;
+    if (!is_reverse(exchange))
         return;
     remove_client_fields(head);
-    if (transaction->exchange->ends->tls != NULL) {
+    if (facts != NULL) {
         http_head_remove_text(head, SLICE("X-Forwarded-Proto"));
         http_head_add(head, SLICE("X-Forwarded-Proto"), SLICE("https"));
     }
-    if (!transaction->exchange->listen->tls.client_certificate_fields)
+    if (!exchange->listen->tls.client_certificate_fields)
         return;
-    const struct tls_facts *facts = told_facts(transaction);
-    if (facts == NULL) {
+    if (!https_is_personal(exchange)) {
         http_head_add(head, SLICE("X-SSL-Client-Verify"), SLICE("NONE"));
         return;
     }

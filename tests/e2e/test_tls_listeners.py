@@ -424,7 +424,21 @@ def test_refusals_at_load(lab):
         contains(said, ".conf:", "what -t says")
     status, said = proxy.check_config(proxy.text(extra='listen "127.0.0.1:1" { mode = reverse hsts = "max-age=1" }'))
     contains(said, "has no certificates", "hsts without certificates")
-    soon = root.leaf("soon.test", days=10)
-    status, said = proxy.check_config(proxy.text(extra=section(ports.take(), "reverse", [good.both, soon.both])))
-    equal(status, 0, f"exit status: {said}")
-    contains(said, soon.both + " (soon.test) expires in ", "a warning")
+
+
+@memcheck
+def test_expiry_is_told(lab):
+    root = Authority(lab)
+    good, soon = root.leaf("a.test", "b.test", days=90.5), root.leaf("soon.test", days=10.5)
+    site = Site(lab, ("reverse", [good.both, soon.both], {}))
+    proxy = site.proxy
+    told = {each["name"]: each["days"] for each in proxy.status()["certificates"]}
+    equal(told, {"a.test": 90, "soon.test": 10}, "days in the status")
+    contains(proxy.ctl("status"), "soon.test", "retortctl status")
+    metrics = proxy.admin("GET", "/metrics").text()
+    left = re.search(r'retort_certificate_expiry_seconds\{listen="127.0.0.1:%d",file="%s",name="soon.test"\} (\d+)'
+                     % (site.ports[0], re.escape(soon.both)), metrics)
+    true(left and 10.4 * 86400 < int(left.group(1)) <= 10.5 * 86400, f"the metric: {left}")
+    equal(metrics.count("# TYPE retort_certificate_expiry_seconds"), 1, "TYPE lines")
+    contains(proxy.process.log(), soon.both + " (soon.test) expires in 10 days", "the log")
+    lacks(proxy.process.log(), good.both, "the log")

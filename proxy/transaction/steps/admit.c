@@ -63,8 +63,8 @@ enum step step_admit(struct transaction *transaction) {
         return fail_with(transaction, 405, "TRACE is not supported");
     if (is_for_caches(request))
         return refuse_purge(transaction);
-    if (https_is_elsewhere(transaction))
-        return https_redirect(transaction);
+    if (https_is_elsewhere(transaction->exchange) && https_redirect(transaction) == STEP_DELIVER)
+        return STEP_DELIVER;
     if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
         !hops_count_down(transaction->request.head, &transaction->arena))
         return fail_with(transaction, 501,

@@ -120,7 +120,7 @@ enum step step_receive(struct transaction *transaction) {
     const struct redirection *redirection = exchange->ends->redirection;
     if (redirection != NULL && redirection->kind != REDIRECTION_GOOD)
         return refuse_redirection(transaction, redirection->kind);
-    if (https_is_expected(transaction))
+    if (https_is_expected(exchange))
         return fail_with(transaction, 400,
                          "this port speaks HTTPS, and the request came in clear text: write "
                          "https:// in place of http://");
