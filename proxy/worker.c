@@ -199,6 +199,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->inside = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
+    pool_set_limit(host->origins, worker->settings->origin.max_idle_total);
     host->origin_securities = origin_securities_new(&worker->net);
     worker->fetches = certificate_fetches_new(&worker->net, host->origins);
     host->adapt =
@@ -410,6 +411,7 @@ static void on_reload(struct message *message) {
     start_checks(worker, origins);
     start_staples(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
+    pool_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
     origin_groups_release(&origins);
     shared_services_release(&services);
     access_logs_close(&worker->host.logs);

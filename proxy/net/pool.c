@@ -3,6 +3,8 @@
 #include "base/assert.h"
 #include "net/secret_hash.h"
 
+#include <limits.h>
+
 enum { TABLE_SIZE = 256, EMPTY_KEPT = 64 };
 
 /* The idle connections of one key. The keys that became empty last are kept, since their
@@ -25,7 +27,8 @@ struct pool {
 #define POOL_MAGIC 0x90019001u
     struct net_context *net;
     uint64_t *idle_gauge;
-    unsigned count;
+    unsigned count, limit;
+    unsigned hand; /* where in the table the next connection is dropped for another one */
     struct pool_key *table[TABLE_SIZE];
     struct list_link empty; /* keys, oldest first */
     unsigned empty_count;
@@ -36,8 +39,14 @@ struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge) {
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->net = net;
     pool->idle_gauge = idle_gauge;
+    pool->limit = UINT_MAX;
     list_init(&pool->empty);
     return pool;
+}
+
+void pool_set_limit(struct pool *pool, unsigned limit) {
+    CHECK_OBJ(pool, POOL_MAGIC);
+    pool->limit = limit;
 }
 
 static uint32_t pool_hash_of(struct slice text) {
@@ -206,6 +215,23 @@ struct connection *pool_take_quiet(struct pool *pool, struct slice text, connect
     return NULL;
 }
 
+static struct pool_key *key_that_has_some(struct pool_key *key) {
+    while (key != NULL && key->count == 0)
+        key = key->next;
+    return key;
+}
+
+/* Makes room for one connection. Whose is closed is left to the order of the table: a client that
+ * fills the pool with connections to many names must not close those of one chosen name. */
+static void pool_drop_any(struct pool *pool) {
+    struct pool_key *key;
+    do
+        key = key_that_has_some(pool->table[pool->hand++ % TABLE_SIZE]);
+    while (key == NULL);
+    pool_drop(CONTAINER_OF(key->idle.prev, struct connection, pool_link));
+    pool->net->counters.idle_connections_dropped++;
+}
+
 static struct pool_key *pool_make_key(struct pool *pool, struct slice text, uint32_t hash) {
     struct pool_key *key = xcalloc(1, sizeof *key + text.length);
     key->magic = POOL_KEY_MAGIC;
@@ -223,6 +249,8 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     struct connection *connection = *connectionp;
     *connectionp = NULL;
     uint32_t hash = pool_hash_of(text);
+    if (max_idle > 0 && pool->count > 0 && pool->count >= pool->limit)
+        pool_drop_any(pool);
     struct pool_key **at = find_key(pool, text, hash);
     if (max_idle == 0 || (*at != NULL && (*at)->count >= max_idle) ||
         !pool_would_take(connection)) {

@@ -28,6 +28,9 @@ void pool_give(struct pool *pool, struct slice key, struct connection **connecti
  * prefers one that the loop has already checked since the connection became idle. */
 struct connection *pool_take_quiet(struct pool *pool, struct slice key,
                                    connection_ready_fn *on_ready, void *owner);
+/* The most idle connections of all keys together. Another one closes one of them. Without this call
+ * there is no limit. */
+void pool_set_limit(struct pool *pool, unsigned limit);
 /* May the connection be reused? False: it has ended, or bytes arrived that nobody asked for. */
 bool pool_would_take(struct connection *connection);
 /* Closes the idle connections of one key. */

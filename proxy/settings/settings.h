@@ -280,6 +280,7 @@ struct settings {
         uint64_t idle_timeout;       /* how long an idle connection is kept */
         size_t max_head;
         unsigned max_idle;        /* idle connections for each origin and worker */
+        unsigned max_idle_total;  /* and for each worker */
         unsigned max_connections; /* requests in progress at an origin, for all workers; 0: no
                                    * limit */
         unsigned queue_max;       /* requests that may wait for an origin that is full */
