@@ -335,7 +335,7 @@ static enum step start_checking(struct transaction *transaction) {
 static enum step bump_splice(struct transaction *transaction) {
     bool evicted;
     interception_note_asking(transaction->host->interception, &transaction->settings->interception,
-                             transaction->intercept->place, loop_seconds(transaction->net->loop),
+                             transaction->intercept->server, loop_seconds(transaction->net->loop),
                              &evicted);
     transaction->net->counters.intercept_asking++;
     transaction->net->counters.intercept_refusals_evicted += evicted;

@@ -32,8 +32,9 @@ struct destination {
 
 /* Is this a request of clear-text HTTP in transparent mode? */
 bool destination_is_wanted(const struct transaction *transaction);
-/* Does the host of the request not have the address that the client has connected to? False as
- * well where no service has left that host in the request. */
+/* Does the host of the request not have the address that the client has connected to, by DNS or, in
+ * an intercepted connection, by a verified certificate? False as well if a service has put another
+ * host into the request. */
 bool destination_is_unproven(const struct transaction *transaction);
 /* The address that the client has connected to, if that is where this URL is to be fetched. NULL:
  * the URL's own host is. */

@@ -1,6 +1,7 @@
 #include "transaction/steps/intercept.h"
 
 #include "base/log.h"
+#include "client/first_bytes.h"
 #include "intercept/interception.h"
 #include "intercept/rules.h"
 #include "transaction/fail.h"
@@ -86,6 +87,10 @@ static enum hello read_hello(struct transaction *transaction, struct intercept *
     return intercept->timed_out ? HELLO_NOT_TLS : HELLO_INCOMPLETE;
 }
 
+static bool begins_as_tls(const struct intercept *intercept) {
+    return first_bytes_judge(net_buffer_bytes(intercept->bytes)) == FIRST_BYTES_TLS;
+}
+
 /* The rules are about the name that the client asks for, and about the host that it connects to. */
 static enum intercept_action intercept_decide(struct transaction *transaction) {
     const struct intercept *intercept = transaction->intercept;
@@ -106,11 +111,11 @@ static enum intercept_action intercept_decide(struct transaction *transaction) {
 static bool is_exempt(struct transaction *transaction) {
     struct interception *interception = transaction->host->interception;
     const struct interception_settings *settings = &transaction->settings->interception;
-    struct slice place = transaction->intercept->place;
+    const struct intercept *intercept = transaction->intercept;
     time_t now = loop_seconds(transaction->net->loop);
     return interception_is_refused(interception, settings, &transaction->exchange->ends->client,
-                                   place, now) ||
-           interception_asks_clients(interception, settings, place, now);
+                                   intercept->place, now) ||
+           interception_asks_clients(interception, settings, intercept->server, now);
 }
 
 static void note_name(struct transaction *transaction, struct intercept *intercept) {
@@ -118,6 +123,10 @@ static void note_name(struct transaction *transaction, struct intercept *interce
     struct slice sni = client_hello_name(&intercept->hello);
     intercept->name = sni.length > 0 ? sni : url->host;
     intercept->place = request_write_authority(transaction, intercept->name, url->port);
+    intercept->server =
+        slice_equal(intercept->name, url->host)
+            ? intercept->place
+            : arena_concat(&transaction->arena, intercept->place, SLICE(" at "), url->host);
 }
 
 /* Nothing can be shown to a client that does not speak TLS, or not HTTP inside it. */
@@ -134,6 +143,22 @@ static enum step intercept_without_tls(struct transaction *transaction) {
                               "the connection does not begin with TLS that can be opened",
                               slice_make("", 0));
     intercept->action = INTERCEPT_SPLICE;
+    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+}
+
+/* The connection begins with TLS, but its ClientHello is malformed, too large, or too slow. If such
+ * connections were relayed, clients could avoid the rules at any server. */
+static enum step intercept_unfinished(struct transaction *transaction) {
+    struct intercept *intercept = transaction->intercept;
+    transaction->net->counters.intercept_unfinished++;
+    intercept->hello = (struct client_hello){.name_length = 0};
+    note_name(transaction, intercept);
+    intercept->action = intercept_decide(transaction);
+    if (intercept->action != INTERCEPT_SPLICE)
+        return intercept_fail(transaction, 403,
+                              "the ClientHello is malformed, larger than interception.hello_size, "
+                              "or did not arrive within interception.hello_timeout",
+                              slice_make("", 0));
     return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }
 
@@ -172,7 +197,9 @@ enum step step_intercept(struct transaction *transaction) {
     timer_cancel(&transaction->net->loop->timers, &intercept->timer);
     switch (hello) {
     case HELLO_TLS: return intercept_tls(transaction);
-    case HELLO_NOT_TLS: return intercept_without_tls(transaction);
+    case HELLO_NOT_TLS:
+        return begins_as_tls(intercept) ? intercept_unfinished(transaction)
+                                        : intercept_without_tls(transaction);
     default: break;
     }
     return intercept_fail(transaction, 400, "the client left before it sent anything",

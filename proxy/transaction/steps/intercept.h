@@ -42,8 +42,9 @@ struct intercept {
     bool is_tls; /* the bytes begin with a whole ClientHello, which is `hello` */
     struct client_hello hello;
     enum intercept_action action;
-    struct slice name;  /* of the server: the SNI, or the host of the CONNECT; without brackets */
-    struct slice place; /* "name:port" */
+    struct slice name;   /* of the server: the SNI, or the host of the CONNECT; without brackets */
+    struct slice place;  /* "name:port" */
+    struct slice server; /* the same, with the host of the CONNECT if that is another one */
     struct intercept_page page;
 };
 

@@ -1,0 +1,117 @@
+"""Interception in transparent mode: the address is the client's choice, and so is the name in the ClientHello."""
+
+import ssl
+import time
+
+from harness.certificates import Authority, self_signed
+from harness.checks import equal, true
+from harness.hello import Hello, records
+from harness.transparent import EVIL, OTHER_CLIENT, Scene, server_context
+from harness.wire import request
+
+
+class Shared:
+    def __init__(self, lab):
+        self.scene = Scene(lab)
+        self.ours = Authority(lab, "the proxy's")
+        self.evil = self_signed(lab, "www.test")
+
+    def proxy(self, lab, transparent="", interception="", origin=None, **options):
+        self.scene.tls.evil = self.scene.tls.context
+        more = (f'authority {{ certificate = "{self.ours.file}"  key = "{self.ours.key}" }}\n'
+                f'intercept all {{ action = bump }}\ninterception {{ {interception} }}\n')
+        return self.scene.proxy(lab, transparent, more, origin=origin or {"ca_file": self.scene.authority.file}, **options)
+
+    def bumped(self, address, target="/", name="www.test", **options):
+        """The body of a response through a connection with a certificate of ours."""
+        with self.scene.tls_wire(address, name=name, trusted=self.ours, **options) as wire:
+            wire.send(request("GET", target, host=f"{name}:{self.scene.tls.port}"))
+            return wire.response().text()
+
+    def said(self, address, source):
+        return f"{address} {source} www.test:{self.scene.tls.port}"
+
+    def spliced(self, address, name="www.test"):
+        """Is it the server's own certificate that the client sees?"""
+        context = ssl.create_default_context(cafile=self.ours.file)
+        with self.scene.connect(address, self.scene.tls.port) as wire:
+            try:
+                context.wrap_socket(wire.socket, server_hostname=name).close()
+                return False
+            except ssl.SSLCertVerificationError:
+                return True
+
+
+def share(lab):
+    return Shared(lab)
+
+
+def test_bump(lab, shared):
+    scene = shared.scene
+    scene.redirect()
+    proxy = shared.proxy(lab)
+    for address, router in ((scene.v4, "10.99.2.1"), (scene.v6, "fd99:2::1")):
+        equal(shared.bumped(address), shared.said(address, router), "inside")
+    equal(proxy.counter("intercept_bumped"), 2, "bumped")
+    entry = proxy.entries("https://www.test", 2)[0]
+    equal((entry["destination"], entry["client"]), (f"{scene.v4}:{scene.tls.port}", scene.network.client.v4), "in the log")
+    # The server's certificate is proof: what came from there is for everybody who asks for the name.
+    equal([shared.bumped(scene.v4, "/cached-b") for _ in range(2)], [shared.said(scene.v4, "10.99.2.1")] * 2, "stored")
+    equal(proxy.results("/cached-b", 2), ["MISS", "HIT"], "results")
+
+
+def test_bump_with_the_clients_address(lab, shared):
+    scene = shared.scene
+    scene.tproxy()
+    shared.proxy(lab, "tproxy = on  spoof_client = on")
+    for address, client in ((scene.v4, scene.network.client.v4), (scene.v6, scene.network.client.v6)):
+        equal(shared.bumped(address), shared.said(address, client), "inside")
+    for client in (OTHER_CLIENT, scene.network.client.v4):
+        equal(shared.bumped(scene.v4, source=client), shared.said(scene.v4, client), "another client")
+
+
+def test_a_server_that_asks_for_certificates(lab, shared):
+    """Nobody can have another server's connections spliced by a server of his own that has the name and asks for a
+    client's certificate."""
+    scene = shared.scene
+    scene.redirect()
+    shared.proxy(lab, origin={"verify": False})
+    scene.tls.evil = server_context(shared.evil)
+    scene.tls.evil.load_verify_locations(shared.evil.file)
+    scene.tls.evil.verify_mode = ssl.CERT_OPTIONAL
+    true(shared.spliced(EVIL), "the server that asks is spliced")
+    true(not shared.spliced(scene.v4), "the other one is not")
+
+
+def test_names_without_verification(lab, shared):
+    scene = shared.scene
+    scene.redirect()
+    proxy = shared.proxy(lab, origin={"verify": False})
+    scene.tls.evil = server_context(shared.evil)
+    for _ in range(2):
+        equal(shared.bumped(EVIL, "/cached-v"), shared.said(EVIL, "10.99.2.1"), "the client's own choice")
+    equal(shared.bumped(scene.v4, "/cached-v"), shared.said(scene.v4, "10.99.2.1"), "what others get")
+    equal(shared.bumped(EVIL, "/cached-v"), shared.said(EVIL, "10.99.2.1"), "the client's own choice")
+    true("HIT" not in proxy.results("/cached-v", 4)[:3], "results")
+
+
+def test_unfinished_hello(lab, shared):
+    """What begins as TLS is never passed on unseen because its ClientHello comes late or is large."""
+    scene = shared.scene
+    scene.redirect()
+    shared.proxy(lab, interception='hello_timeout = "200ms"  hello_size = "1KB"')
+    hello = records(Hello(name=b"www.test").message())
+    accepted = scene.tls.accepted
+    for pieces in ((hello[:20], hello[20:]), (records(Hello(name=b"www.test").message() + bytes(3000)),)):
+        with scene.connect(scene.v4, scene.tls.port) as wire:
+            for piece in pieces:
+                try:
+                    wire.send(piece)
+                    time.sleep(0.4)
+                except OSError:
+                    break
+            try:
+                equal(wire.socket.recv(5)[:1] in (b"", b"\x15"), True, "closed, or an alert")
+            except ConnectionResetError:
+                pass
+    equal(scene.tls.accepted, accepted, "connections to the server")
