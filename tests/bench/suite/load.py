@@ -3,6 +3,7 @@
     Wrk(lab).run(server, "/hit/1000", connections=20, seconds=2)      as fast as it can
     ab(server, "/hit/1000", connections=250, requests=1000000)        so many, as HTTP/1.0 with keepalive
     reader(lab, server, ["/hit/1000"], connections=20, seconds=2)     every byte looked at
+    tls_connect(lab, server, "/hit/1000", 10, 2, ...)                 each on a connection of its own, with TLS
     Pace(lab, server, rate=4000, ...).finish()                        so many a second, whatever they take
 
 Each gives {"requests", "seconds", "rate", "p50_ms", "p99_ms", "bytes", "errors": {...}}. For wrk, which
@@ -11,7 +12,6 @@ only counts bytes, a response is looked at before; the sum of all must agree wit
 
 import json
 import re
-import socket
 import subprocess
 
 from .machine import LOAD_CORE, pinned
@@ -42,6 +42,8 @@ function request() return requests[math.random(0, {count} - 1)] end
 
 # Longer than anything here may take.
 PATIENCE = 150
+# Of the connections that ask for their session again, so many get it.
+RESUMED = 0.9
 
 
 class Wrk:
@@ -107,6 +109,20 @@ def reader(lab, server, paths, connections, seconds, closes=False, rate=None):
     return {**seen, "rate": seen["requests"] / seen["seconds"]}
 
 
+def tls_connect(lab, server, path, connections, seconds, *, resumed, version, tunnel=None):
+    """A connection with TLS for each request. tests/bench/tls_connect.c says how; "resumed" counts those that were."""
+    command = [lab.built("tests/bench/tls_connect"), server.port, connections, seconds, "resumed" if resumed else "full", version,
+               path, *([tunnel] if tunnel else [])]
+    done = subprocess.run(pinned(LOAD_CORE, [str(word) for word in command]), capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    if done.returncode:
+        raise AssertionError(f"tls_connect against {server.name}: {done.stderr.strip()}")
+    seen = json.loads(done.stdout)
+    if not seen["requests"] or (seen["resumed"] > 0) != resumed or seen["resumed"] < RESUMED * seen["requests"] * resumed:
+        raise AssertionError(f"tls_connect against {server.name}: {seen}")
+    return {**seen, "rate": seen["requests"] / seen["seconds"]}
+
+
 class Pace:
     """Runs from now on. tests/bench/pace.c says what the figures are: hits and misses apart."""
 
@@ -129,7 +145,7 @@ class Pace:
 def response_length(server, path, headers=()):
     """The bytes of a response, head and body, as wrk gets it; 0 when the head does not say."""
     lines = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{server.port}", *headers]
-    with socket.create_connection(server.address, timeout=20) as connection:
+    with server.connect() as connection:
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n")
         data = b""
         while (end := data.find(b"\r\n\r\n")) < 0:

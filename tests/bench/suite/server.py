@@ -1,5 +1,7 @@
 """One process under test, alone on its core, with all that it forks."""
 
+import socket
+import ssl
 import time
 
 from harness import wire
@@ -8,6 +10,9 @@ from harness.process import Process, descendants_of
 from .machine import SERVER_CORE, cpu_seconds, memory_kb, pinned
 
 START_SECONDS = 30
+NAME = "bench.test"  # in the certificate of servers with TLS
+TRUSTING = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+TRUSTING.check_hostname, TRUSTING.verify_mode = False, ssl.CERT_NONE
 
 
 class Missing(Exception):
@@ -15,10 +20,11 @@ class Missing(Exception):
 
 
 class Server:
-    """`kind` is whose figures these are (retort, nginx, ...), `name` tells several of a kind apart."""
+    """`kind` is whose figures these are (retort, nginx, ...), `name` tells several of a kind apart. `secure`: it serves TLS."""
 
-    def __init__(self, lab, kind, name, command, port, *, expected_status=0, environment=None, core=SERVER_CORE):
-        self.kind, self.name, self.port = kind, name, port
+    def __init__(self, lab, kind, name, command, port, *, expected_status=0, environment=None, core=SERVER_CORE,
+                 secure=False):
+        self.kind, self.name, self.port, self.secure = kind, name, port, secure
         self.address = ("127.0.0.1", port)
         begin = time.monotonic()
         self.process = Process(lab, name, pinned(core, command), stop_seconds=30, expected_status=expected_status,
@@ -47,10 +53,19 @@ class Server:
         return sum(memory_kb(pid) for pid in self.processes())
 
     def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"{'https' if self.secure else 'http'}://127.0.0.1:{self.port}{path}"
+
+    def connect(self):
+        """A socket to it; its certificate is not looked at."""
+        connection = socket.create_connection(self.address, timeout=20)
+        return TRUSTING.wrap_socket(connection, server_hostname=NAME) if self.secure else connection
 
     def fetch(self, path, headers=None):
-        return wire.fetch(self.address, "GET", path, headers, host=f"127.0.0.1:{self.port}")
+        with wire.Wire(self.address) as asked:
+            if self.secure:
+                asked.socket = TRUSTING.wrap_socket(asked.socket, server_hostname=NAME)
+            asked.send(wire.request("GET", path, headers, host=f"127.0.0.1:{self.port}"))
+            return asked.response()
 
     def stop(self):
         self.process.stop()

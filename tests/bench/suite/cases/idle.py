@@ -1,6 +1,6 @@
 """What idle connections cost: memory before and after so many clients have asked once and stay."""
 
-import socket
+import ssl
 import time
 
 from .. import machine, peers, table
@@ -28,20 +28,7 @@ class Idle(Case):
                 for name, server in self.servers.items()]
 
     def weigh(self, server):
-        before = server.memory_kb()
-        connections = []
-        try:
-            while len(connections) < self.count:
-                connections += asked(server, self.path, min(AT_ONCE, self.count - len(connections)))
-            time.sleep(1)  # what is freed late is freed
-            after = server.memory_kb()
-            alive = sum(is_open(connection) for connection in connections)
-        finally:
-            for connection in connections:
-                connection.close()
-        if alive < self.count:
-            raise AssertionError(f"{alive} of {self.count} connections are open")
-        return {"memory_mb": (after - before) / 1024, "each_kb": (after - before) / self.count, "before_mb": before / 1024}
+        return weigh(server, self.path, self.count)
 
     @staticmethod
     def show(figures):
@@ -51,9 +38,27 @@ class Idle(Case):
                                                  "KB a connection": ("each_kb", 1)})
 
 
+def weigh(server, path, count):
+    """What so many connections that have had one response cost."""
+    before = server.memory_kb()
+    connections = []
+    try:
+        while len(connections) < count:
+            connections += asked(server, path, min(AT_ONCE, count - len(connections)))
+        time.sleep(1)  # what is freed late is freed
+        after = server.memory_kb()
+        alive = sum(is_open(connection) for connection in connections)
+    finally:
+        for connection in connections:
+            connection.close()
+    if alive < count:
+        raise AssertionError(f"{alive} of {count} connections are open")
+    return {"memory_mb": (after - before) / 1024, "each_kb": (after - before) / count, "before_mb": before / 1024}
+
+
 def asked(server, path, count):
     """So many connections that have had their response."""
-    connections = [socket.create_connection(server.address, timeout=20) for _ in range(count)]
+    connections = [server.connect() for _ in range(count)]
     for connection in connections:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
     for connection in connections:
@@ -70,7 +75,7 @@ def is_open(connection):
         while connection.recv(65536):
             pass
         return False
-    except BlockingIOError:
+    except (BlockingIOError, ssl.SSLWantReadError):
         return True
     except OSError:
         return False

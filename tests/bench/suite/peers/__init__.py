@@ -8,6 +8,7 @@ from . import haproxy, nginx, plain, retort, squid, trafficserver, varnish
 
 CACHES = {"haproxy": haproxy, "nginx": nginx, "trafficserver": trafficserver, "varnish": varnish, "squid": squid}
 LABELS = {"limit": "limit", "retort": "Retort", "haproxy": "HAProxy", "nginx": "nginx", "trafficserver": "ATS",
-          "varnish": "Varnish", "squid": "Squid", "microhttpd": "libmicrohttpd", "retort+log": "Retort, access log"}
+          "varnish": "Varnish", "squid": "Squid", "microhttpd": "libmicrohttpd", "retort+log": "Retort, access log",
+          "retort-clear": "Retort, clear text"}
 
 __all__ = ["CACHES", "LABELS", "plain", "retort"]

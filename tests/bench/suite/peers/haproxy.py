@@ -24,7 +24,7 @@ cache c
     max-object-size 4000000
     max-age 86400
 frontend f
-    bind 127.0.0.1:{port} backlog 4096
+    bind 127.0.0.1:{port} backlog 4096{secured}
     default_backend b
 backend b
     http-request cache-use c
@@ -34,9 +34,10 @@ backend b
 """
 
 
-def start(bench, name="haproxy"):
+def start(bench, name="haproxy", *, certificate=None):
     there("haproxy")
     name, port = bench.lab.unique(name), ports.take()
-    path = bench.lab.write(name + ".conf", CONFIG.format(port=port, origin=bench.origin.port))
+    path = bench.lab.write(name + ".conf", CONFIG.format(port=port, origin=bench.origin.port,
+                                                           secured=f" ssl crt {certificate}" if certificate else ""))
     return bench.opened(Server(bench.lab, "haproxy", name, ["haproxy", "-db", "-f", path], port,
-                               expected_status=-signal.SIGTERM))
+                               expected_status=-signal.SIGTERM, secure=certificate is not None))

@@ -18,7 +18,7 @@ http {{
     proxy_buffers 16 16k; proxy_buffer_size 16k;
     upstream origin {{ server 127.0.0.1:{origin}; keepalive 64; keepalive_requests 100000000; }}
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 127.0.0.1:{port}{secured} backlog=4096;{certificate}
         location / {{
             proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
             proxy_cache c; proxy_max_temp_file_size 2048m;
@@ -27,12 +27,17 @@ http {{
 }}
 """
 
-def start(bench, name="nginx", *, on_disk=False):
+SECURED = """
+        ssl_certificate {certificate}; ssl_certificate_key {certificate}; ssl_protocols TLSv1.2 TLSv1.3;"""
+
+
+def start(bench, name="nginx", *, on_disk=False, certificate=None):
     there("nginx")
     name = bench.lab.unique(name)
     cache = bench.lab.path(name + "-cache") if on_disk else bench.in_memory(name)
     values = {"dir": bench.lab.directory, "name": name, "port": ports.take(), "origin": bench.origin.port,
-              "cache": cache, "user": nginx_user()}
+              "cache": cache, "user": nginx_user(), "secured": " ssl" if certificate else "",
+              "certificate": SECURED.format(certificate=certificate) if certificate else ""}
     path = bench.lab.write(name + ".conf", CONFIG.format(**values))
     return bench.opened(Server(bench.lab, "nginx", name, ["nginx", "-e", bench.lab.path(name + ".log"), "-c", path],
-                               values["port"]))
+                               values["port"], secure=certificate is not None))

@@ -1,4 +1,4 @@
-"""What is no proxy: the limit (tests/bench/limit.c) and libmicrohttpd (tests/bench/canned.c), with canned responses."""
+"""What is no proxy: the limit (tests/bench/limit.c, with TLS tests/bench/tls_limit.c) and libmicrohttpd (tests/bench/canned.c), with canned responses."""
 
 import signal
 
@@ -13,6 +13,14 @@ def limit(bench, size, closes=False, **options):
     command = [bench.lab.built("tests/bench/limit"), port, size, *(["close"] if closes else [])]
     return bench.opened(Server(bench.lab, "limit", bench.lab.unique("limit"), command, port,
                                expected_status=-signal.SIGTERM, **options))
+
+
+def tls_limit(bench, size, certificate):
+    """The bare loop of epoll with a bare SSL on each socket."""
+    port = ports.take()
+    command = [bench.lab.built("tests/bench/tls_limit"), port, certificate, size]
+    return bench.opened(Server(bench.lab, "limit", bench.lab.unique("tls_limit"), command, port,
+                               expected_status=-signal.SIGTERM, secure=True))
 
 
 def microhttpd(bench, **options):

@@ -12,7 +12,7 @@ from ..server import Server
 
 CONFIG = """
 workers = {workers}
-listen "127.0.0.1:{port}" {{ mode = reverse }}
+listen "127.0.0.1:{port}" {{ mode = reverse{secured} }}
 map "/" {{ origin = "http://127.0.0.1:{origin}/" }}
 cache {{ memory = "{memory}" {cache} }}
 client {{ max_connections = 12000  idle_timeout = "10m" }}
@@ -25,14 +25,14 @@ LOG = 'access_log "{dir}/{name}.access.log" {{ format = squid }}'
 
 
 def start(bench, name="retort", *, kind="retort", workers=1, memory="64MB", cache="", more="", origin=None, log=False,
-          **options):
+          certificate=None, **options):
     values = {"dir": bench.lab.directory, "name": bench.lab.unique(name), "port": ports.take(), "workers": workers,
-              "memory": memory, "cache": cache, "origin": origin or bench.origin.port}
+              "memory": memory, "cache": cache, "secured": f' certificates = {{ "{certificate}" }}' if certificate else "", "origin": origin or bench.origin.port}
     if log:
         more += LOG.format(**values)
     path = bench.lab.write(values["name"] + ".conf", CONFIG.format(**values, more=more))
     server = bench.opened(Server(bench.lab, kind, values["name"], [bench.lab.built("proxy/retort"), "-f", path],
-                                 values["port"], **options))
+                                 values["port"], secure=certificate is not None, **options))
     server.admin = bench.lab.path(values["name"] + ".sock")
     return server
 

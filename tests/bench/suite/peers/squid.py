@@ -8,7 +8,7 @@ from ..server import Server
 from .programs import there
 
 CONFIG = """
-http_port 127.0.0.1:{port} accel defaultsite=127.0.0.1:{origin} no-vhost
+{listen}_port 127.0.0.1:{port} accel{secured} defaultsite=127.0.0.1:{origin} no-vhost
 cache_peer 127.0.0.1 parent {origin} 0 no-query originserver no-digest name=origin
 pid_filename {dir}/{name}.pid
 cache_log {dir}/{name}.log
@@ -44,11 +44,13 @@ adaptation_access s allow everybody
 """
 
 
-def start(bench, name="squid", *, icap=None):
+def start(bench, name="squid", *, icap=None, certificate=None):
     there("squid")
     os.chmod(bench.lab.directory, 0o777)
     values = {"dir": bench.lab.directory, "name": bench.lab.unique(name), "port": ports.take(),
               "origin": bench.origin.port, "user": "cache_effective_user proxy" if os.getuid() == 0 else "",
+              "listen": "https" if certificate else "http", "secured": f" tls-cert={certificate}" if certificate else "",
               "more": ICAP.format(uri=icap) if icap else ""}
     path = bench.lab.write(values["name"] + ".conf", CONFIG.format(**values))
-    return bench.opened(Server(bench.lab, "squid", values["name"], ["squid", "-N", "-f", path], values["port"]))
+    return bench.opened(Server(bench.lab, "squid", values["name"], ["squid", "-N", "-f", path], values["port"],
+                               secure=certificate is not None))

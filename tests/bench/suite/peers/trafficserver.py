@@ -9,7 +9,7 @@ from ..server import Server
 from .programs import there
 
 RECORDS = """
-CONFIG proxy.config.http.server_ports STRING {port}:ip-in=127.0.0.1
+CONFIG proxy.config.http.server_ports STRING {port}:ip-in=127.0.0.1{secured}
 CONFIG proxy.config.admin.user_id STRING {user}
 CONFIG proxy.config.exec_thread.autoconfig.enabled INT 0
 CONFIG proxy.config.exec_thread.limit INT 1
@@ -52,20 +52,23 @@ ip_allow:
 """
 
 FILES = {"etc/records.config": RECORDS, "runroot.yaml": ROOT, "etc/ip_allow.yaml": CLIENTS,
-         "etc/storage.config": "{root}/cache 1G\n", "etc/remap.config": "map / http://127.0.0.1:{origin}/\n"}
+         "etc/storage.config": "{root}/cache 1G\n", "etc/ssl_multicert.config": "{multicert}\n", "etc/remap.config": "map / http://127.0.0.1:{origin}/\n"}
 
 
-def start(bench, name="trafficserver", *, memory=64 << 20):
+def start(bench, name="trafficserver", *, memory=64 << 20, certificate=None):
     there("traffic_server")
     name = bench.lab.unique(name)
     root = bench.lab.path(name)
     for folder in ("run", "log", "cache", "data"):
         os.makedirs(os.path.join(root, folder))
     values = {"origin": bench.origin.port, "port": ports.take(), "root": root, "memory": memory,
+              "secured": ":ssl" if certificate else "",
+              "multicert": f"dest_ip=* ssl_cert_name={certificate} ssl_key_name={certificate}" if certificate else "",
               "user": "trafficserver" if os.getuid() == 0 else "#-1"}
     for file, text in FILES.items():
         bench.lab.write(f"{name}/{file}", text.format(**values))
     if os.getuid() == 0:  # it refuses to be root
         subprocess.run(["chown", "-R", "trafficserver", root], check=True)
     return bench.opened(Server(bench.lab, "trafficserver", name, ["traffic_server"], values["port"],
-                               environment={"TS_RUNROOT": os.path.join(root, "runroot.yaml")}))
+                               environment={"TS_RUNROOT": os.path.join(root, "runroot.yaml")},
+                               secure=certificate is not None))
