@@ -1,7 +1,6 @@
 #include "transaction/invalidate.h"
 
 #include "cache/key.h"
-#include "transaction/steps/destination.h"
 #include "transaction/transaction.h"
 
 /* Invalidates stored responses that an unsafe method may have changed (RFC 9111 §4.4): the
@@ -36,7 +35,7 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
 void invalidate_stored(struct transaction *transaction) {
     struct cache *cache = transaction->host->cache;
     const struct http_head *response = transaction->response.head;
-    if (destination_is_unproven(transaction) ||
+    if (caching_is_unproven(transaction) ||
         http_method_is_safe(transaction->request.head->method_id) || response->status < 200 ||
         response->status >= 400)
         return;

@@ -6,7 +6,6 @@
 #include "transaction/fail.h"
 #include "transaction/https.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
@@ -18,7 +17,7 @@ static bool matter_for_cache(const struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     return (request->method_id == HTTP_METHOD_GET || request->method_id == HTTP_METHOD_HEAD) &&
            transaction->request.body == NULL && transaction->exchange->body_length == 0 &&
-           !destination_is_unproven(transaction) && !https_is_personal(transaction->exchange);
+           !caching_is_unproven(transaction) && !https_is_personal(transaction->exchange);
 }
 
 /* Clients that accept the same codings find the same variant, and the origin is asked for it. */

@@ -5,7 +5,6 @@
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/hops.h"
-#include "transaction/steps/destination.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -53,7 +52,7 @@ static bool stands_for_get(struct transaction *transaction) {
 
 /* Prepares storing the answer to a POST, for which no lookup was made. */
 static bool prepare_post(struct transaction *transaction) {
-    if (destination_is_unproven(transaction) || !stands_for_get(transaction) ||
+    if (caching_is_unproven(transaction) || !stands_for_get(transaction) ||
         !caching_begin_post(transaction))
         return false;
     caching_take_name(transaction);
