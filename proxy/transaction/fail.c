@@ -46,6 +46,22 @@ static struct slice write_sentence(struct transaction *transaction, unsigned sta
                         where.length > 0 ? SLICE(" failed: ") : SLICE(""), slice_from(reason));
 }
 
+/* A reason may have words of others, such as names in a certificate. */
+static struct slice fail_escape(struct transaction *transaction, struct slice text) {
+    enum { LONGEST = sizeof "&quot;" - 1 };
+    char *escaped = arena_alloc(&transaction->arena, text.length * LONGEST), *at = escaped;
+    for (size_t i = 0; i < text.length; i++) {
+        switch (text.base[i]) {
+        case '&': at = slice_put(at, SLICE("&amp;")); break;
+        case '<': at = slice_put(at, SLICE("&lt;")); break;
+        case '>': at = slice_put(at, SLICE("&gt;")); break;
+        case '"': at = slice_put(at, SLICE("&quot;")); break;
+        default: *at++ = text.base[i];
+        }
+    }
+    return slice_make(escaped, (size_t)(at - escaped));
+}
+
 static struct slice write_page(struct transaction *transaction, unsigned status,
                                struct slice sentence) {
     return arena_printf(&transaction->arena, page, status, http_reason(status), status,
@@ -57,7 +73,7 @@ enum step fail_with(struct transaction *transaction, unsigned status, const char
     struct slice sentence = write_sentence(transaction, status, reason);
     if (transaction->intercept != NULL)
         return intercept_fail(transaction, status, reason, sentence);
-    struct slice text = write_page(transaction, status, sentence);
+    struct slice text = write_page(transaction, status, fail_escape(transaction, sentence));
     request_own(transaction);
     /* An object that is being stored is good, and others may use it. */
     if (transaction->storing.object == NULL) {

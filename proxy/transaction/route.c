@@ -42,6 +42,11 @@ static const struct parent_settings *find_parent(struct transaction *transaction
     return rule < to ? &settings->parents[rule - from] : NULL;
 }
 
+bool route_needs_parent(struct transaction *transaction) {
+    const struct parent_settings *parent = find_parent(transaction);
+    return parent != NULL && parent->direct != PARENT_DIRECT_ALWAYS;
+}
+
 /* A single origin with a limit of connections is a group of one server. */
 static void route_set_place(struct transaction *transaction, struct route *route,
                             const struct url *origin) {

@@ -47,6 +47,8 @@ static inline void route_go_directly(struct route *route) {
 }
 
 struct route *route_find(struct transaction *transaction);
+/* Do the parent sections send the request of a forward client to another proxy? */
+bool route_needs_parent(struct transaction *transaction);
 /* The addresses that may be connected to for the request. The operator names maps and parents, so
  * these may have any address. A client may name only what its listener allows. */
 enum reach route_reach(const struct transaction *transaction);

@@ -5,6 +5,7 @@
 #include "intercept/interception.h"
 #include "intercept/rules.h"
 #include "transaction/fail.h"
+#include "transaction/route.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
 
@@ -178,6 +179,9 @@ static enum step intercept_tls(struct transaction *transaction) {
     intercept->is_tls = true;
     note_name(transaction, intercept);
     intercept->action = intercept_decide(transaction);
+    /* Requests inside would reach the parent in clear text. */
+    if (intercept->action == INTERCEPT_BUMP && route_needs_parent(transaction))
+        intercept->action = INTERCEPT_SPLICE;
     if (intercept->action == INTERCEPT_BUMP && is_exempt(transaction)) {
         intercept->action = INTERCEPT_SPLICE;
         transaction->net->counters.intercept_exempt++;

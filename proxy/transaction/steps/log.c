@@ -103,6 +103,10 @@ static void let_client_go(struct transaction *transaction) {
     storing_let_client_go(transaction);
     fetch_forget_request(transaction);
     request_close_body(transaction);
+    if (transaction->bump != NULL)
+        bump_end(transaction);
+    if (transaction->intercept != NULL)
+        intercept_end(transaction);
     if (transaction->reqmod_postcache != NULL)
         reqmod_postcache_close(transaction);
     if (transaction->reqmod != NULL)
