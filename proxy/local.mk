@@ -175,6 +175,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
 	proxy/transaction/cache_status.c proxy/transaction/cache_status.h \
+	proxy/transaction/ca_page.c proxy/transaction/ca_page.h \
 	proxy/transaction/caching.c proxy/transaction/caching.h \
 	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \

@@ -50,6 +50,7 @@ struct interception_settings {
     uint64_t failure_time;     /* how long one that failed is */
     unsigned identity_entries; /* of origins that are remembered */
     unsigned leaf_cache;       /* minted certificates that are kept */
+    bool ca_page;              /* http://retort.internal/ca */
 };
 
 #endif

@@ -2,10 +2,12 @@
 
 #include "event/bytes_source.h"
 #include "http/neutral.h"
+#include "transaction/ca_page.h"
 #include "transaction/transaction.h"
 
 /* The host "retort.internal": resources that Retort serves itself, through the cache like all
- * others. Its neutral resources replace advertisements. */
+ * others. Its neutral resources replace advertisements; its other pages give clients the certificate
+ * of the proxy's authority. */
 
 bool internal_is_asked(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->request.url.host, SLICE("retort.internal"));
@@ -32,10 +34,13 @@ static void internal_respond(struct transaction *transaction, unsigned status, s
 
 void internal_answer(struct transaction *transaction) {
     struct slice path = url_path(&transaction->request.url);
+    struct ca_page page;
     const struct neutral *neutral = neutral_find(slice_make(path.base + 1, path.length - 1));
     if (neutral != NULL)
         internal_respond(transaction, 200, neutral->type, SLICE("public, max-age=86400"),
                          neutral->body);
+    else if (ca_page_find(&page, transaction->settings, path, &transaction->arena))
+        internal_respond(transaction, 200, page.type, SLICE("no-store"), page.body);
     else
         internal_respond(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
                          SLICE("There is no such page at retort.internal.\n"));

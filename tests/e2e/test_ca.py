@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from harness.certificates import Authority, self_signed
 from harness.checks import contains, equal, true
-from harness.retort import run_check
+from harness.retort import Retort, run_check
 from harness.suite import memcheck
 
 
@@ -180,3 +180,30 @@ def test_interception_needs_an_authority(lab):
     half = lab.write("half.conf", 'listen "127.0.0.1:3128" { mode = forward }\nauthority { key = "/x" }\n')
     status, said = run_check(lab, half)
     true(status > 0 and re.search(r"half\.conf:2: .*belong together", said), f"half: {status} {said}")
+
+
+def paths_of_page(page):
+    return re.findall(r'href="([^"]*)"', page)
+
+
+@memcheck
+def test_the_page_gives_the_certificate(lab):
+    ca(lab, "create")
+    pem, files = open(lab.path("ca.pem"), "rb").read(), f'certificate = "{lab.path("ca.pem")}"  key = "{lab.path("ca.key")}"'
+    proxy = Retort(lab, extra=f"authority {{ {files} }}\ninterception {{ ca_page = true }}\n")
+    page = proxy.get("http://retort.internal/ca")
+    equal((page.status, page.header("content-type"), page.header("cache-control")), (200, "text/html; charset=utf-8", "no-store"), "page")
+    fingerprint = x509.load_pem_x509_certificate(pem).fingerprint(hashes.SHA256()).hex()
+    contains(page.body.decode(), fingerprint, "page")
+    contains(page.body.decode(), "Privacy &amp; Security", "page")
+    answers = [proxy.get("http://retort.internal" + path) for path in paths_of_page(page.body.decode())]
+    equal([answer.status for answer in answers], [200, 200], "files")
+    equal(answers[0].body, pem, "PEM")
+    equal(answers[1].body, x509.load_pem_x509_certificate(pem).public_bytes(serialization.Encoding.DER), "DER")
+    equal(answers[1].header("content-type"), "application/x-x509-ca-cert", "type of DER")
+    true(not any(b"PRIVATE" in answer.body for answer in [page, *answers]), "no key")
+    equal(proxy.get("http://retort.internal/ca/ca.key").status, 404, "the key")
+    proxy.write_config(proxy.text().replace("ca_page = true", "ca_page = false"))
+    proxy.reload()
+    equal(proxy.get("http://retort.internal/ca").status, 404, "switched off")
+    equal(proxy.get("http://retort.internal/ca/retort-ca.crt").status, 404, "a file, switched off")
