@@ -15,6 +15,9 @@ const struct client_field_name client_field_names[CLIENT_FIELD_NAMES] = {
     {CLIENT_FIELD_TLS_CIPHER, NAME("X-TLS-Cipher")},
     {CLIENT_FIELD_TLS_ISSUER, NAME("X-TLS-Issuer")},
     {CLIENT_FIELD_TLS_VERIFICATION, NAME("X-TLS-Verification")},
+    {CLIENT_FIELD_TLS_CLIENT, NAME("X-TLS-Client-Subject")},
+    {CLIENT_FIELD_TLS_CLIENT_ISSUER, NAME("X-TLS-Client-Issuer")},
+    {CLIENT_FIELD_TLS_CLIENT_SERIAL, NAME("X-TLS-Client-Serial")},
 };
 
 /* Lines being written; `length` counts also what has no room. */
@@ -64,6 +67,12 @@ static void client_fields_put_tls(struct lines *lines, unsigned fields,
         client_fields_put(lines, SLICE("X-TLS-Issuer"), tls->issuer);
     if (fields & CLIENT_FIELD_TLS_VERIFICATION)
         client_fields_put(lines, SLICE("X-TLS-Verification"), tls->verification);
+    if (fields & CLIENT_FIELD_TLS_CLIENT)
+        client_fields_put(lines, SLICE("X-TLS-Client-Subject"), tls->subject);
+    if (fields & CLIENT_FIELD_TLS_CLIENT_ISSUER)
+        client_fields_put(lines, SLICE("X-TLS-Client-Issuer"), tls->subject_issuer);
+    if (fields & CLIENT_FIELD_TLS_CLIENT_SERIAL)
+        client_fields_put(lines, SLICE("X-TLS-Client-Serial"), tls->serial);
 }
 
 size_t client_fields_write(unsigned fields, const struct adapt_client *client, char *out,

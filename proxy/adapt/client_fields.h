@@ -23,6 +23,8 @@
 struct adapt_client_tls {
     struct slice sni;             /* the server name that it asked for */
     struct slice version, cipher; /* empty: there was no handshake with it */
+    struct slice subject, serial; /* of the certificate that the client showed */
+    struct slice subject_issuer;
     /* Of an intercepted connection: the issuer of the origin's certificate, and "ok" or why it is
      * not trusted. */
     struct slice issuer, verification;
@@ -49,6 +51,9 @@ enum client_field {
     CLIENT_FIELD_TLS_CIPHER = 128,
     CLIENT_FIELD_TLS_ISSUER = 256,
     CLIENT_FIELD_TLS_VERIFICATION = 512,
+    CLIENT_FIELD_TLS_CLIENT = 1024, /* X-TLS-Client-Subject */
+    CLIENT_FIELD_TLS_CLIENT_ISSUER = 2048,
+    CLIENT_FIELD_TLS_CLIENT_SERIAL = 4096,
 };
 
 /* Fields that are not known are left out. Returns the length of the text; with more than `capacity`
@@ -57,7 +62,7 @@ size_t client_fields_write(unsigned fields, const struct adapt_client *client, c
                            size_t capacity);
 
 /* The fields that a service may ask for by their names: all but the credentials. */
-enum { CLIENT_FIELD_NAMES = 9 };
+enum { CLIENT_FIELD_NAMES = 12 };
 struct client_field_name {
     enum client_field field;
     struct slice name;

@@ -353,6 +353,8 @@ static void access_line_put_tls(struct line *line, const struct access_entry *en
     if (entry->tls != NULL) {
         put_member(line, SLICE(",\"tls_version\":"), slice_from(entry->tls->version));
         put_member(line, SLICE(",\"tls_cipher\":"), slice_from(entry->tls->cipher));
+        put_known(line, SLICE(",\"tls_client_subject\":"), slice_from(entry->tls->subject));
+        put_known(line, SLICE(",\"tls_client_serial\":"), slice_from(entry->tls->serial));
     }
     put_known(line, SLICE(",\"intercept\":"), slice_from(entry->intercept));
     put_known(line, SLICE(",\"connect\":"), entry->connect);

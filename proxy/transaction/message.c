@@ -39,6 +39,9 @@ static const struct adapt_client_tls *client_tls(struct transaction *transaction
         tls->sni = arena_slice(arena, slice_from(facts->server_name));
         tls->version = slice_from(facts->version);
         tls->cipher = slice_from(facts->cipher);
+        tls->subject = arena_slice(arena, slice_from(facts->subject));
+        tls->subject_issuer = arena_slice(arena, slice_from(facts->issuer));
+        tls->serial = arena_slice(arena, slice_from(facts->serial));
     }
     if (inside != NULL) {
         tls->sni = arena_slice(arena, inside->sni);
