@@ -132,6 +132,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/sender.c proxy/net/sender.h \
 	proxy/net/own_connections.c proxy/net/own_connections.h \
+	proxy/net/proxy_tunnel.c proxy/net/proxy_tunnel.h \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/privileges.c proxy/net/privileges.h \
 	proxy/net/reach.c proxy/net/reach.h \
@@ -185,6 +186,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
 	proxy/transaction/join.c proxy/transaction/join.h \
 	proxy/transaction/message.c proxy/transaction/message.h \
+	proxy/transaction/next_hop.c proxy/transaction/next_hop.h \
 	proxy/transaction/outcome.c proxy/transaction/outcome.h \
 	proxy/transaction/postcache.c proxy/transaction/postcache.h \
 	proxy/transaction/pump.c proxy/transaction/pump.h \

@@ -102,6 +102,7 @@ void connection_close(struct connection **connectionp) {
     timer_cancel(&connection->net->loop->timers, &connection->timer);
     list_remove(&connection->pool_link);
     tls_stream_free(&connection->tls);
+    tls_stream_free(&connection->below);
     if (connection->watched)
         loop_forget(connection->net->loop, &connection->event);
     own_connections_remove(connection->net->own_connections, &connection->own);
@@ -154,8 +155,15 @@ static enum io_status handshake(struct connection *connection) {
 enum io_status connection_secure(struct connection *connection, struct tls_client *client) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     if (connection->tls == NULL)
-        connection->tls = tls_stream_connect(client, connection->event.fd);
+        connection->tls = tls_stream_connect(client, connection->event.fd, &connection->below);
     return handshake(connection);
+}
+
+void connection_nest(struct connection *connection) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    ASSERT(connection->below == NULL);
+    connection->below = connection->tls;
+    connection->tls = NULL;
 }
 
 bool connection_prepare_secure(struct connection *connection, struct tls_server *server,

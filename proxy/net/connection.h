@@ -35,7 +35,8 @@ struct connection {
     bool broken;  /* the connection was reset: written bytes do not arrive any more */
     bool ending;  /* our direction ends when TLS has sent what is left */
     void (*on_ready)(struct connection *connection);
-    struct tls_stream *tls; /* owned; NULL: no TLS */
+    struct tls_stream *tls;   /* owned; NULL: no TLS */
+    struct tls_stream *below; /* owned; what the next connection_secure speaks through */
     struct net_context *net;
     struct event event; /* its owner is the connection's */
     /* Events that report bytes or room do not touch the members below. */
@@ -86,6 +87,9 @@ static inline bool connection_is_secure(const struct connection *connection) {
 }
 /* NULL: clear text, or the handshake is not complete. They live as long as the connection. */
 const struct tls_facts *connection_tls_facts(const struct connection *connection);
+/* The TLS that the connection speaks becomes the way for further TLS, which the next
+ * connection_secure begins. Without TLS it has no effect. */
+void connection_nest(struct connection *connection);
 /* Says why the last read or write failed. Call it directly after that read or write. */
 const char *connection_error(const struct connection *connection);
 /* IO_DONE: *got > 0. IO_END: the other side has finished. IO_FAILED: connection_error says why;

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "net/own_connections.h"
 #include "net/privileges.h"
+#include "net/proxy_tunnel.h"
 #include "tls/client.h"
 #include "tls/intermediates.h"
 
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 static void try_next(struct dial *dial);
+static void shake_hands(struct dial *dial);
 static void dial_stop_fetching(struct dial *dial);
 
 static void dial_finish(struct dial *dial, enum dial_state state) {
@@ -36,7 +38,15 @@ static void attempt_failed(struct dial *dial, const char *error, bool timed_out)
     }
     dial_stop_fetching(dial);
     connection_close(&dial->connection);
-    try_next(dial);
+    if (dial->proxy_answered)
+        dial_finish(dial, DIAL_FAILED);
+    else
+        try_next(dial);
+}
+
+/* With whom the handshake is made now. */
+static struct tls_client *dial_tls(const struct dial *dial) {
+    return dial->tunnel != NULL && !dial->tunnel_open ? dial->proxy_tls : dial->tls;
 }
 
 /* Waits for the certificates of a URL; somebody else may be fetching them. NULL: none are needed. */
@@ -53,8 +63,6 @@ static void dial_fetch(struct dial *dial, const char *url) {
         net->fetch_intermediate(net, url);
 }
 
-static void shake_hands(struct dial *dial);
-
 static void dial_on_fetched(struct task *task) {
     struct dial *dial = CONTAINER_OF(task, struct dial, fetched_task);
     CHECK_OBJ(dial, DIAL_MAGIC);
@@ -70,15 +78,56 @@ static void dial_stop_fetching(struct dial *dial) {
     task_cancel(&dial->fetched_task);
 }
 
+static void dial_tunnel_opened(struct dial *dial) {
+    dial->tunnel_open = true;
+    if (dial->tls == NULL) {
+        dial_finish(dial, DIAL_DONE);
+        return;
+    }
+    loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
+    connection_nest(dial->connection);
+    shake_hands(dial);
+}
+
+static void dial_open_tunnel(struct dial *dial) {
+    if (dial->state != DIAL_TUNNEL)
+        loop_timer_after(dial->net->loop, &dial->timer, dial->proxy_timeout);
+    dial->state = DIAL_TUNNEL;
+    switch (proxy_tunnel_continue(dial->tunnel, dial->connection)) {
+    case IO_DONE:
+        dial->proxy_answered = true;
+        dial_tunnel_opened(dial);
+        return;
+    case IO_WAIT: return;
+    default:
+        dial->proxy_answered = proxy_tunnel_status(dial->tunnel) != 0;
+        attempt_failed(dial, proxy_tunnel_error(dial->tunnel),
+                       proxy_tunnel_status(dial->tunnel) == 504);
+    }
+}
+
+static void dial_secured(struct dial *dial) {
+    if (dial->tunnel != NULL && !dial->tunnel_open)
+        dial_open_tunnel(dial);
+    else
+        dial_finish(dial, DIAL_DONE);
+}
+
+static void dial_handshake_failed(struct dial *dial) {
+    const struct tls_stream *stream = dial->connection->tls;
+    dial->unverified = stream != NULL && tls_stream_is_unverified(stream);
+    attempt_failed(dial, tls_client_error(dial_tls(dial)), false);
+}
+
 static void shake_hands(struct dial *dial) {
     dial->state = DIAL_HANDSHAKE;
     dial->reached = true;
     if (dial->patience < dial->timeout)
         loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
-    switch (connection_secure(dial->connection, dial->tls)) {
-    case IO_DONE: dial_finish(dial, DIAL_DONE); return;
+    switch (connection_secure(dial->connection, dial_tls(dial))) {
+    case IO_DONE: dial_secured(dial); return;
     case IO_WAIT: dial_fetch(dial, tls_stream_wanted(dial->connection->tls)); return;
-    default: attempt_failed(dial, tls_client_error(dial->tls), false);
+    default: dial_handshake_failed(dial);
     }
 }
 
@@ -89,10 +138,10 @@ static void dial_connected(struct dial *dial) {
         error = errno;
     if (error != 0)
         attempt_failed(dial, strerrordesc_np(error), error == ETIMEDOUT);
-    else if (dial->tls != NULL)
+    else if (dial_tls(dial) != NULL)
         shake_hands(dial);
     else
-        dial_finish(dial, DIAL_DONE);
+        dial_secured(dial);
 }
 
 static void dial_on_ready(struct connection *connection) {
@@ -102,6 +151,8 @@ static void dial_on_ready(struct connection *connection) {
         dial_connected(dial);
     else if (dial->state == DIAL_HANDSHAKE)
         shake_hands(dial);
+    else if (dial->state == DIAL_TUNNEL)
+        dial_open_tunnel(dial);
 }
 
 static void dial_on_timeout(struct timer *timer) {
@@ -112,6 +163,8 @@ static void dial_on_timeout(struct timer *timer) {
     else if (dial->state == DIAL_HANDSHAKE)
         attempt_failed(dial, "it did not finish the TLS handshake in time; is its port for TLS?",
                        true);
+    else if (dial->state == DIAL_TUNNEL)
+        attempt_failed(dial, "the parent proxy did not open the tunnel in time", true);
     else if (dial->state == DIAL_FETCHING)
         attempt_failed(dial,
                        "it did not send an intermediate certificate, which could not be fetched in "
@@ -198,6 +251,8 @@ static void try_next(struct dial *dial) {
         dial->tried = true;
         dial->denied = false;
         if (error == 0) {
+            if (dial->tunnel != NULL)
+                proxy_tunnel_restart(dial->tunnel);
             dial->state = DIAL_CONNECTING;
             loop_timer_after(dial->net->loop, &dial->timer, dial->patience);
             return;
@@ -228,6 +283,10 @@ void dial_start(struct dial *dial, struct net_context *net, const struct dial_ta
     dial->reach = target->reach;
     dial->timeout = dial->patience = target->timeout;
     dial->from = target->from;
+    dial->proxy_tls = target->proxy.tls;
+    dial->proxy_timeout = target->proxy.timeout;
+    if (target->proxy.head.length > 0)
+        dial->tunnel = proxy_tunnel_new(target->proxy.head);
     dial->waker = waker;
     dial->error = "no address";
     dial->state = DIAL_RESOLVING;
@@ -253,6 +312,7 @@ struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void
     struct connection *connection = dial->connection;
     dial->connection = NULL;
     dial->state = DIAL_IDLE;
+    proxy_tunnel_free(&dial->tunnel);
     connection_set_owner(connection, ready, owner);
     return connection;
 }
@@ -264,5 +324,6 @@ void dial_cancel(struct dial *dial) {
     resolver_cancel(&dial->query);
     timer_cancel(&dial->net->loop->timers, &dial->timer);
     connection_close(&dial->connection);
+    proxy_tunnel_free(&dial->tunnel);
     dial->state = DIAL_IDLE;
 }

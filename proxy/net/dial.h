@@ -28,6 +28,7 @@ enum dial_state {
     DIAL_IDLE,
     DIAL_RESOLVING,
     DIAL_CONNECTING,
+    DIAL_TUNNEL, /* a proxy is asked to open a tunnel */
     DIAL_HANDSHAKE,
     DIAL_FETCHING, /* the handshake waits for the certificate of an issuer */
     DIAL_DONE,
@@ -36,14 +37,23 @@ enum dial_state {
 
 enum { DIAL_FETCH_TIME = 10000 }; /* milliseconds, for all certificates of a handshake */
 
-/* Where a connection is to go. `host` is read at the start only; `tls` and `from` live as long as
- * the dial. */
+/* The proxy through which a connection is to go: host and port of the target are the proxy's, and
+ * the TLS of the target is spoken with the server behind it. */
+struct dial_proxy {
+    struct slice head;      /* the whole CONNECT request; empty: there is no proxy */
+    struct tls_client *tls; /* with the proxy itself; NULL: no TLS */
+    uint64_t timeout;       /* milliseconds for the proxy's answer */
+};
+
+/* Where a connection is to go. `host` and `proxy.head` are read at the start only; the others
+ * live as long as the dial. */
 struct dial_target {
     struct slice host; /* a name or an IP address */
     uint16_t port;
     enum reach reach;
-    uint64_t timeout;           /* milliseconds, for each address */
-    struct tls_client *tls;     /* NULL: no TLS */
+    uint64_t timeout;       /* milliseconds, for each address */
+    struct tls_client *tls; /* NULL: no TLS */
+    struct dial_proxy proxy;
     const struct address *from; /* the address that the connection comes from, which may be that of
                                     another machine (see net/privileges.h); NULL: the system chooses
                                     it, as it does for addresses of the other family */
@@ -55,7 +65,12 @@ struct dial {
     enum dial_state state;
     struct net_context *net;
     struct resolver_query query;
-    struct tls_client *tls;     /* NULL: none */
+    struct tls_client *tls; /* NULL: none */
+    struct tls_client *proxy_tls;
+    uint64_t proxy_timeout;
+    struct proxy_tunnel *tunnel; /* owned; NULL: the connection goes through no proxy */
+    bool proxy_answered;         /* the proxy works; a failure after that is of what it leads to */
+    bool tunnel_open;
     const struct address *from; /* NULL: the system chooses it */
     uint16_t port;
     enum reach reach;
@@ -71,7 +86,8 @@ struct dial {
     struct address address; /* the one that answered, or was tried last */
     const char *error;
     bool timed_out, denied;
-    bool reached; /* a TCP connection was made; a failure after that is one of TLS */
+    bool reached;    /* a TCP connection was made; a failure after that is one of TLS */
+    bool unverified; /* the failure: the server's certificate was not accepted */
     struct task *waker;
 };
 

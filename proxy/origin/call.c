@@ -145,6 +145,8 @@ static void origin_call_begin(struct origin_call *call) {
 static enum origin_failure dial_failure(const struct dial *dial) {
     if (dial->denied)
         return ORIGIN_DENIED;
+    if (dial->proxy_answered && !dial->timed_out)
+        return ORIGIN_REFUSED;
     return dial->timed_out ? ORIGIN_TIMED_OUT : ORIGIN_UNREACHABLE;
 }
 
@@ -152,6 +154,7 @@ static void count_handshake(struct origin_call *call) {
     struct counters *counters = &call->net->counters;
     if (call->dial.state == DIAL_FAILED) {
         counters->origin_tls_failures += call->dial.reached;
+        counters->origin_tls_unverified += call->dial.unverified;
         return;
     }
     counters->origin_tls_handshakes++;
@@ -164,6 +167,10 @@ static void origin_call_on_dialled(struct task *task) {
     call->address = call->dial.address;
     if (call->request.security != NULL)
         count_handshake(call);
+    if (call->dial.proxy_answered && call->request.slot != NULL)
+        origin_slot_answered(call->request.slot,
+                             200); /* what fails now is not the parent's fault */
+    call->unsent = !call->dial.proxy_answered;
     if (call->dial.state == DIAL_FAILED) {
         origin_call_fail(call, dial_failure(&call->dial), keep_error(call, call->dial.error));
         return;
@@ -187,6 +194,7 @@ static void connect_fresh(struct origin_call *call) {
         .timeout = call->request.connect_timeout,
         .from = call->request.from,
         .tls = call->request.security,
+        .proxy = call->request.proxy,
     };
     dial_start(&call->dial, call->net, &target, &call->dial_task);
 }
@@ -209,6 +217,8 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     call->request = *request;
     if (request->security != NULL)
         tls_client_take(request->security);
+    if (request->proxy.tls != NULL)
+        tls_client_take(request->proxy.tls);
     call->response = response;
     call->waker = waker;
     sender_init(&call->sender, net, request->body, request->chunked);
@@ -286,6 +296,7 @@ void origin_call_close(struct origin_call *call) {
     net_buffer_give(call->net, &call->in);
     sender_stop(&call->sender);
     tls_client_release(&call->request.security);
+    tls_client_release(&call->request.proxy.tls);
     free(call->own_error);
     call->magic = 0;
 }

@@ -38,6 +38,7 @@ enum origin_failure {
     ORIGIN_UNREACHABLE, /* no connection: 502 */
     ORIGIN_DENIED,      /* out of the client's reach: 403 */
     ORIGIN_TIMED_OUT,   /* 504 */
+    ORIGIN_REFUSED,     /* the parent opens no tunnel to it, or something else is there: 502 */
     ORIGIN_BROKE_OFF,   /* closed or reset before the whole head: 502 */
     ORIGIN_BAD,         /* what it sent is not HTTP as we know it: 502 */
     ORIGIN_NO_REQUEST,  /* the request's body broke off */
@@ -50,6 +51,7 @@ struct origin_request {
     struct slice pool_key;       /* another one for each reach, `from` and security */
     const struct address *from;  /* that the connection comes from; NULL: the system chooses it */
     struct tls_client *security; /* https (origin/security.h), counted by the call; NULL: http */
+    struct dial_proxy proxy;     /* the parent that opens a tunnel to an https origin */
     struct slice head;           /* complete, with the empty line */
     enum http_method method;
     struct source *body;      /* NULL: none */

@@ -1,6 +1,7 @@
 #include "tls/bio.h"
 
 #include "base/assert.h"
+#include "tls/stream.h"
 
 #include <errno.h>
 #include <openssl/bio.h>
@@ -29,6 +30,34 @@ static size_t take_replayed(struct tls_bio *bio, char *buffer, size_t capacity) 
     return length;
 }
 
+/* A result of the stream below, as recv and send give theirs. */
+static ssize_t result_below(enum io_status status, size_t count) {
+    switch (status) {
+    case IO_DONE: return (ssize_t)count;
+    case IO_END: return 0;
+    case IO_WAIT: errno = EAGAIN; return -1;
+    default: errno = EPROTO; return -1;
+    }
+}
+
+static ssize_t bio_receive(struct tls_bio *bio, char *buffer, size_t capacity) {
+    ssize_t count;
+    if (bio->below != NULL) {
+        size_t got;
+        enum io_status status = tls_stream_read(bio->below, buffer, capacity, &got);
+        return result_below(status, got);
+    }
+    do
+        count = recv(bio->fd, buffer, capacity, 0);
+    while (count < 0 && errno == EINTR);
+    return count;
+}
+
+/* After a read that filled less than its room. */
+static bool bio_has_more(const struct tls_bio *bio) {
+    return bio->below != NULL ? tls_stream_has_more(bio->below) : bio->hangup;
+}
+
 static int tls_bio_on_read(BIO *from, char *buffer, size_t capacity, size_t *got) {
     struct tls_bio *bio = tls_bio_of(from);
     ssize_t count;
@@ -45,10 +74,8 @@ static int tls_bio_on_read(BIO *from, char *buffer, size_t capacity, size_t *got
         BIO_set_retry_read(from);
         return 0;
     }
-    do
-        count = recv(bio->fd, buffer, capacity, 0);
-    while (count < 0 && errno == EINTR);
-    bio->drained = count < (ssize_t)capacity && !bio->hangup;
+    count = bio_receive(bio, buffer, capacity);
+    bio->drained = count < (ssize_t)capacity && !bio_has_more(bio);
     if (count > 0) {
         *got = (size_t)count;
         return 1;
@@ -84,6 +111,17 @@ static void forget_kept(struct tls_bio *bio) {
     bio->kept_at = bio->kept_end = bio->kept_capacity = 0;
 }
 
+static ssize_t send_below(struct tls_bio *bio, const struct iovec pieces[2]) {
+    size_t put;
+    bool first = pieces[0].iov_len == 0, second = pieces[1].iov_len == 0;
+    enum io_status status =
+        tls_stream_write(bio->below, pieces + first, 2 - first - second, false, &put);
+    ssize_t sent = result_below(status, put);
+    if (sent > 0)
+        bio->sent += (size_t)sent;
+    return sent;
+}
+
 /* Sends the kept bytes and then these. Returns how many the socket took; -1: errno says why. */
 static ssize_t send_with_kept(struct tls_bio *bio, const char *bytes, size_t length) {
     struct iovec pieces[] = {
@@ -92,6 +130,8 @@ static ssize_t send_with_kept(struct tls_bio *bio, const char *bytes, size_t len
     };
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
     ssize_t sent;
+    if (bio->below != NULL)
+        return send_below(bio, pieces);
     do
         if (bio->kept == NULL)
             sent = send(bio->fd, bytes, length, MSG_NOSIGNAL);

@@ -36,8 +36,9 @@ struct tls_bio {
     unsigned magic;
 #define TLS_BIO_MAGIC 0x7b10b10bu
     int fd;
-    bool gather;  /* set by the stream: another write follows at once */
-    bool lazy;    /* set by the stream: a flush of OpenSSL does nothing */
+    struct tls_stream *below; /* set and freed by the stream; in place of the socket; or NULL */
+    bool gather;              /* set by the stream: another write follows at once */
+    bool lazy;                /* set by the stream: a flush of OpenSSL does nothing */
     bool drained; /* the last read took all that the socket had: the next one has to wait */
     bool hangup;  /* set by the stream: what is left can be read without waiting */
     bool ended;   /* the other side has finished */

@@ -61,12 +61,16 @@ static struct tls_stream *tls_stream_new(SSL *ssl, int fd, struct slice replay) 
     return stream;
 }
 
-struct tls_stream *tls_stream_connect(struct tls_client *client, int fd) {
+struct tls_stream *tls_stream_connect(struct tls_client *client, int fd,
+                                      struct tls_stream **belowp) {
     ERR_clear_error();
     SSL *ssl = tls_client_open(client);
     struct tls_stream *stream = ssl != NULL ? tls_stream_new(ssl, fd, SLICE("")) : NULL;
-    if (stream != NULL)
-        stream->client = tls_client_take(client);
+    if (stream == NULL)
+        return NULL;
+    stream->client = tls_client_take(client);
+    stream->bio.below = *belowp;
+    *belowp = NULL;
     return stream;
 }
 
@@ -95,6 +99,7 @@ void tls_stream_free(struct tls_stream **streamp) {
     ERR_clear_error();
     SSL_free(stream->ssl);
     tls_bio_release(&stream->bio);
+    tls_stream_free(&stream->bio.below);
     tls_server_release(&stream->server);
     tls_client_release(&stream->client);
     tls_facts_release(&stream->facts);
@@ -105,6 +110,8 @@ void tls_stream_free(struct tls_stream **streamp) {
 void tls_stream_abandon(struct tls_stream *stream) {
     CHECK_OBJ(stream, TLS_STREAM_MAGIC);
     stream->broken = true;
+    if (stream->bio.below != NULL)
+        tls_stream_abandon(stream->bio.below);
 }
 
 /* The number of an alert that was received stands in the reason (openssl/sslerr.h). */
@@ -207,6 +214,8 @@ static enum io_status flush_kept(struct tls_stream *stream) {
 
 enum io_status tls_stream_flush(struct tls_stream *stream) {
     CHECK_OBJ(stream, TLS_STREAM_MAGIC);
+    if (stream->bio.below != NULL && tls_stream_flush(stream->bio.below) == IO_FAILED)
+        return IO_FAILED;
     if (tls_bio_kept(&stream->bio) == 0)
         return IO_DONE;
     tls_begin(stream);
@@ -347,6 +356,10 @@ enum io_status tls_stream_finish(struct tls_stream *stream) {
     return flush_kept(stream);
 }
 
+bool tls_stream_is_unverified(const struct tls_stream *stream) {
+    return !stream->established && tls_verify_error(stream->ssl)[0] != '\0';
+}
+
 bool tls_stream_is_resumed(const struct tls_stream *stream) {
     return SSL_session_reused(stream->ssl) == 1;
 }
@@ -354,6 +367,8 @@ bool tls_stream_is_resumed(const struct tls_stream *stream) {
 void tls_stream_note_event(struct tls_stream *stream, bool hangup) {
     CHECK_OBJ(stream, TLS_STREAM_MAGIC);
     tls_bio_note_event(&stream->bio, hangup);
+    if (stream->bio.below != NULL)
+        tls_stream_note_event(stream->bio.below, hangup);
 }
 
 bool tls_stream_has_more(const struct tls_stream *stream) {
@@ -361,7 +376,8 @@ bool tls_stream_has_more(const struct tls_stream *stream) {
 }
 
 bool tls_stream_is_crossed(const struct tls_stream *stream) {
-    return stream->crossed;
+    return stream->crossed ||
+           (stream->bio.below != NULL && tls_stream_is_crossed(stream->bio.below));
 }
 
 const char *tls_stream_error(const struct tls_stream *stream) {

@@ -2,7 +2,7 @@
  * A TLS stream: one TLS connection on a connected socket, either side of it. net/connection.h keeps
  * one, and is read and written like a connection without TLS.
  *
- *     stream = tls_stream_connect(client, fd);          to a server; see tls/client.h
+ *     stream = tls_stream_connect(client, fd, &below);  to a server; see tls/client.h
  *     stream = tls_stream_accept(server, fd, peeked);   to a client; see tls/server.h
  *     while ((status = tls_stream_handshake(stream)) == IO_WAIT) ... wait for the socket
  *     tls_stream_write(stream, pieces, count, false, &put);
@@ -45,9 +45,12 @@ enum {
     TLS_IDLE_MESSAGES = 64,
 };
 
+/* `*belowp`: a stream that leads to the server, such as that to a proxy; it becomes part of the new
+ * one. NULL: the socket leads there. */
 /* NULL: tls_client_error, tls_server_error say why. The stream counts as a user of the client or
  * server. */
-struct tls_stream *tls_stream_connect(struct tls_client *client, int fd);
+struct tls_stream *tls_stream_connect(struct tls_client *client, int fd,
+                                      struct tls_stream **belowp);
 /* `replay`: bytes that were read from the socket before; they are copied. */
 struct tls_stream *tls_stream_accept(struct tls_server *server, int fd, struct slice replay);
 /* Before the handshake of an accepted stream: shows this certificate instead of the server's own.
@@ -78,6 +81,8 @@ enum io_status tls_stream_finish(struct tls_stream *stream);
 /* Sends what a write, a read (its answers, such as a key update) or the finish left. */
 enum io_status tls_stream_flush(struct tls_stream *stream);
 
+/* Did the handshake fail because the server's certificate was not accepted? */
+bool tls_stream_is_unverified(const struct tls_stream *stream);
 /* Did the handshake resume an earlier session? */
 bool tls_stream_is_resumed(const struct tls_stream *stream);
 /* The loop reports that the socket has become readable; hangup: that the other side has finished. A

@@ -210,8 +210,24 @@ static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim->target = transaction->request.kind == REQUEST_CONNECT ? route_host_of(transaction)
                                                                : url_of(transaction)->path_query;
     if (is_for_whole_server(transaction))
-        aim->target = route_goes_to_parent(transaction->fetch.route) ? SLICE("") : SLICE("*");
+        aim->target =
+            route_asks_parent(transaction, transaction->fetch.route) ? SLICE("") : SLICE("*");
     aim->host_header = route_host_of(transaction);
+}
+
+bool route_tunnels(const struct transaction *transaction) {
+    const struct route *route = transaction->fetch.route;
+    const struct url *origin = route->map != NULL ? &route->map->origin : url_of(transaction);
+    return route_goes_to_parent(route) && transaction->request.kind != REQUEST_CONNECT &&
+           url_is_https(origin);
+}
+
+static void tunnel_through_parent(struct transaction *transaction, struct aim *aim) {
+    const struct url *parent = &transaction->fetch.slot->member->url;
+    aim->tunnel = request_write_authority(transaction, aim->host, aim->port);
+    aim->tunnel_trust = url_is_https(parent) ? &transaction->fetch.route->origins->trust : NULL;
+    aim->host = parent->host;
+    aim->port = parent->port;
 }
 
 /* A proxy gets the whole URL (RFC 9112 §3.2.2). It contains the origin's host, whatever Host
@@ -235,7 +251,9 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
         aim_by_map(transaction, aim);
     else
         aim_by_url(transaction, aim);
-    if (route_goes_to_parent(transaction->fetch.route))
+    if (route_tunnels(transaction))
+        tunnel_through_parent(transaction, aim);
+    else if (route_goes_to_parent(transaction->fetch.route))
         turn_to_parent(transaction, aim);
 }
 

@@ -33,12 +33,25 @@ struct aim {
     uint16_t port;
     struct slice name;                      /* of the server, for https */
     const struct tls_trust_settings *trust; /* https; NULL: http */
+    /* The parent that opens a tunnel to an https origin has the host and the port. */
+    struct slice tunnel;                           /* "host:port" of the origin; empty: none */
+    const struct tls_trust_settings *tunnel_trust; /* of the parent; NULL: no TLS with it */
     struct slice target;
     struct slice host_header;
 };
 
+/* Is a parent asked, for a resource or a tunnel? */
 static inline bool route_goes_to_parent(const struct route *route) {
     return route->by_parent && route->group != NULL;
+}
+
+/* Is the request one for an https URL that passes a parent? The parent then opens a tunnel to the
+ * origin, and sees nothing of the request but host and port. */
+bool route_tunnels(const struct transaction *transaction);
+/* Does the parent itself get the request? */
+static inline bool route_asks_parent(const struct transaction *transaction,
+                                     const struct route *route) {
+    return route_goes_to_parent(route) && !route_tunnels(transaction);
 }
 
 /* No server of the group is asked any more: the request goes to the server that its URL names. */

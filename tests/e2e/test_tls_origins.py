@@ -1,5 +1,9 @@
 """Origins over TLS: who is believed, what is kept apart, and that what was cut is never taken for whole."""
 
+import socket
+import ssl
+import threading
+
 from harness.certificates import CLIENT, Authority, self_signed
 from harness.checks import contains, equal, same_bytes, true, until
 from harness.groups import group, named, state
@@ -83,6 +87,7 @@ def test_words_for_failures(lab, shared):
         contains(proxy.last(1)["error"], words, "log")
         equal(origin.requests, [], "requests")
         equal(proxy.counter("origin_tls_failures"), 1, "failures")
+        equal(proxy.counter("origin_tls_unverified"), 1, "certificates not accepted")
 
 
 def test_verify_off(lab, shared):
@@ -231,6 +236,66 @@ def test_parent_over_tls(lab, shared):
     wire.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
     equal(wire.response("CONNECT").status, 200, "CONNECT")
     equal(wire.read_to_end(), b"from the far end", "tunnel")
+
+
+@memcheck
+def test_https_by_a_parent(lab, shared):
+    """The parent opens a tunnel: it sees host and port, never the request."""
+    origin = TlsOrigin(lab, shared["leaf"])
+    name = f"localhost:{origin.port}"
+    parent = Retort(lab, name="parent", extra=f'name = "parent"\nconnect_ports = {{ {origin.port} }}\n')
+    up = "http://%s:%d" % parent.forward
+    extra = group([up], "up", credentials="proxy:seekrit") + "parent all { origins = up }\n"
+    proxy = Retort(lab, extra=extra, origin=shared["ca"])
+    for path in ("/a", "/b"):
+        equal(proxy.get(f"https://{name}{path}").status, 200, "status")
+    equal(proxy.fetch("POST", f"https://{name}/c", body=pattern(100_000)).status, 200, "status")
+    same_bytes(origin.requests[-1].body, pattern(100_000), "body")
+    equal([(seen.target, seen.header("Host"), seen.header("Proxy-Authorization")) for seen in origin.requests[:2]],
+          [("/a", name, None), ("/b", name, None)], "requests at the origin")
+    equal(origin.names, ["localhost"] * origin.accepted, "server name")
+    equal(origin.requests[0].header("Via"), "1.1 retort", "Via: the parent is not a hop of it")
+    # What fails behind the parent is not the parent's fault.
+    bad = TlsOrigin(lab, self_signed(lab, "localhost"))
+    answer = proxy.get(f"https://localhost:{bad.port}/x")
+    equal(answer.status, 502, "a port that the parent does not allow")
+    contains(answer.text(), "did not open the tunnel", "page")
+    equal(state(proxy, "up")[up]["failed"], 0, "failures of the parent")
+    proxy.stop()
+    equal({entry["method"] for entry in parent.entries(name)}, {"CONNECT"}, "what the parent was asked")
+
+
+def test_https_by_a_parent_over_tls(lab, shared):
+    """TLS with the origin inside TLS with the parent."""
+    origin = TlsOrigin(lab, shared["leaf"], answer=lambda connection, seen: connection.send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nCache-Control: no-store\r\n\r\n" + pattern(300_000)))
+
+    def tunnel(connection, seen):
+        far = socket.create_connection(tuple(seen.target.split(":")), timeout=20)
+        connection.send(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        def back():
+            for data in iter(lambda: far.recv(65536), b""):
+                connection.send(data)
+            end_of_tls(connection)
+        thread = threading.Thread(target=back, daemon=True)
+        thread.start()
+        try:
+            for data in iter(connection.read_some, b""):
+                far.sendall(data)
+        except ssl.SSLZeroReturnError:
+            pass
+        far.shutdown(socket.SHUT_WR)
+        thread.join(20)
+        return True
+    parent = TlsOrigin(lab, shared["leaf"], tunnel)
+    extra = group([parent], "up", **shared["ca"]) + "parent all { origins = up }\n"
+    proxy = Retort(lab, extra=extra, origin=shared["ca"])
+    for _ in range(3):
+        same_bytes(proxy.get(f"https://127.0.0.1:{origin.port}/a").body, pattern(300_000), "body")
+    equal(proxy.fetch("POST", f"https://127.0.0.1:{origin.port}/up", body=pattern(2_000_000)).status, 200, "status")
+    same_bytes(origin.requests[-1].body, pattern(2_000_000), "an upload")
+    true(origin.accepted <= 2, "connections are kept")
 
 
 def test_reqmod_changes_the_scheme(lab, shared):

@@ -3,13 +3,13 @@
 #include "base/assert.h"
 #include "http/credentials.h"
 #include "http/date.h"
-#include "origin/security.h"
 #include "transaction/fail.h"
 #include "transaction/hops.h"
 #include "transaction/https.h"
 #include "transaction/inside.h"
 #include "transaction/internal.h"
 #include "transaction/invalidate.h"
+#include "transaction/next_hop.h"
 #include "transaction/refresh.h"
 #include "transaction/request_rules.h"
 #include "transaction/reverse_map.h"
@@ -162,7 +162,7 @@ static bool is_repeatable(const struct transaction *transaction) {
 static void show_credentials(struct transaction *transaction, struct http_head *head) {
     const struct route *route = transaction->fetch.route;
     http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
-    if (!route_goes_to_parent(route) || route->origins->credentials == NULL)
+    if (!route_asks_parent(transaction, route) || route->origins->credentials == NULL)
         return;
     char *value = arena_alloc(&transaction->arena, HTTP_CREDENTIALS_VALUE);
     http_head_set(head, HTTP_PROXY_AUTHORIZATION,
@@ -170,7 +170,7 @@ static void show_credentials(struct transaction *transaction, struct http_head *
 }
 
 static void fetch_start_call(struct transaction *transaction) {
-    struct aim aim, *to = &aim;
+    struct aim aim = {.tunnel = SLICE("")}, *to = &aim;
     struct arena *arena = &transaction->arena;
     struct http_head written, *head = &written;
     route_aim(transaction, to);
@@ -185,20 +185,8 @@ static void fetch_start_call(struct transaction *transaction) {
     char *trailer_space = ask_for_trailers(transaction, head);
     add_forwarding_fields(transaction, head);
     bool chunked = frame_body(transaction, head);
-    struct slice place = request_write_authority(transaction, to->host, to->port);
-    enum reach reach = route_reach(transaction);
-    const struct address *from = route_source(transaction);
-    struct slice key = route_pool_key(transaction, reach, place, to, from != NULL);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
-        .host = to->host,
-        .port = to->port,
-        .reach = reach,
-        .from = from,
-        .security = to->trust == NULL ? NULL
-                                      : origin_securities_find(transaction->host->origin_securities,
-                                                               key, to->name, to->trust),
-        .pool_key = key,
         .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,
         .body = transaction->request.body,
@@ -217,7 +205,7 @@ static void fetch_start_call(struct transaction *transaction) {
         .max_head = settings->origin.max_head,
         .max_idle = settings->origin.max_idle,
     };
-    transaction->fetch.origin_name = place;
+    transaction->fetch.origin_name = next_hop_set(transaction, to, &request);
     transaction->fetch.asked_at = transaction->net->loop->now;
     /* A stored response counts from the moment when it was looked up. So the answer of the origin
      * does not bring back what has been purged since. */
@@ -488,7 +476,7 @@ enum step step_fetch(struct transaction *transaction) {
     response_set_head(&transaction->response, response);
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
-    if (response->status == 407 && route_goes_to_parent(transaction->fetch.route))
+    if (response->status == 407 && route_asks_parent(transaction, transaction->fetch.route))
         return parent_wants_credentials(transaction);
     if (transaction->request.kind == REQUEST_CONNECT)
         return parent_answered(transaction);

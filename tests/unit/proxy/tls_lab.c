@@ -34,7 +34,8 @@ static void open_client(struct tls_lab *lab) {
     ck_assert_msg(tls_trust_load(&settings, error), "%s", error);
     lab->client = tls_client_new(&settings, SLICE("example.com"));
     tls_trust_unload(&settings);
-    lab->stream = tls_stream_connect(lab->client, lab->fd);
+    struct tls_stream *none = NULL;
+    lab->stream = tls_stream_connect(lab->client, lab->fd, &none);
     ck_assert_int_eq(SSL_use_cert_and_key(lab->peer, lab->certificate, lab->key, NULL, 1), 1);
     SSL_set_accept_state(lab->peer);
 }
