@@ -18,9 +18,9 @@ source "$(dirname "$0")/stage.sh"
 
 configure_all() {
     if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0) reverse_port=$(port 0)
+        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0) reverse_port=$(port 0) https_port=$(port 0)
     else
-        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128) reverse_port=$(port 8080)
+        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128) reverse_port=$(port 8080) https_port=$(port 9443)
     fi
     configure_site >"$dir/nginx.conf"
     configure_retort >"$dir/retort.conf"
@@ -31,6 +31,9 @@ configure_site() {
     cat <<NGINX
     server {
         listen 127.0.0.1:$origin_port;
+        listen 127.0.0.1:$https_port ssl;
+        ssl_certificate $dir/web-site.pem;
+        ssl_certificate_key $dir/web-site.key;
         root $dir/site;
         add_header Cache-Control "max-age=3600";
     }
@@ -47,6 +50,12 @@ map "/" { origin = "http://127.0.0.1:$origin_port/" }
 cache { memory = "64MB" }
 access_log "$dir/access.log" { format = json }
 admin { listen = "$dir/retort.sock" }
+
+# TLS connections of clients are opened; examples/intercept shows more of it.
+connect_ports = { $https_port }
+authority { certificate = "$dir/ca.pem"  key = "$dir/ca.key" }
+intercept all { action = bump }
+origin { ca_file = "$dir/web.pem" }
 
 icap_service adremover { uri = "icap://127.0.0.1:$icap_port/adremover"  point = reqmod_precache  bypass = true  timeout = "5s" }
 icap_service gray { uri = "icap://127.0.0.1:$icap_port/gray"  point = respmod_precache  bypass = true  timeout = "5s" }
@@ -71,6 +80,8 @@ Retort runs. In another window:
     curl -x http://127.0.0.1:$proxy_port -o photo.jpg http://127.0.0.1:$origin_port/china.jpg      a gray photo
     curl -x http://127.0.0.1:$proxy_port --compressed http://127.0.0.1:$origin_port/               a page with a text inserted, sent compressed
     curl -x http://127.0.0.1:$proxy_port -o ad.gif http://127.0.0.1:$origin_port/ads/banner.gif    a blank image instead of an ad
+    curl -x http://127.0.0.1:$proxy_port --noproxy '' --cacert $dir/ca.pem https://localhost:$https_port/
+                                                                                       the same page by https, opened by the proxy and adapted
     curl http://127.0.0.1:$reverse_port/                                                 the same site in reverse mode
 
 In a browser: open http://127.0.0.1:$reverse_port/ , or set 127.0.0.1 port $proxy_port as HTTP proxy
@@ -174,6 +185,22 @@ check_ads() {
     verify "ads: the origin was not asked" origin_was_not_asked /ads/
 }
 
+check_https() {
+    verify "https page: fetched, under a certificate of the proxy" fetch_https
+    verify "https page: the client's text at the end of its head" text_in_place
+    verify "https page: second time a hit" https_hit
+}
+fetch_https() {
+    curl -sS --max-time 30 --noproxy '' -x "http://127.0.0.1:$proxy_port" --cacert "$dir/ca.pem" -D "$dir/it.head" -o "$dir/it.body" \
+        "https://localhost:$https_port/index.html"
+}
+https_hit() {
+    local before
+    before=$(wc -l <"$dir/nginx-access.log")
+    cp "$dir/it.body" "$dir/first.body"
+    fetch_https && cmp -s "$dir/it.body" "$dir/first.body" && [ "$(wc -l <"$dir/nginx-access.log")" = "$before" ]
+}
+
 check_rest() {
     verify "reverse mode: the page, adapted too" reverse_page
     verify "retortctl status" ctl_says client_requests -s "$dir/retort.sock" status
@@ -187,12 +214,15 @@ run_checks() {
     check_images
     check_texts
     check_ads
+    check_https
     check_rest
     stage_end
 }
 
 stage_begin quickstart "$@"
 make_site
+make_web localhost
+make_authority "The proxy of the quick start"
 configure_all
 start_nginx
 start_services

@@ -67,7 +67,7 @@ build_quietly() {
 
 # ---- the site ---------------------------------------------------------------------------------
 
-# A page with ads and pictures, each kind of picture, and long texts; and what the services know of them.
+# A page with ads and pictures of each kind, and long texts; and what the services know of them.
 make_site() {
     mkdir -p "$dir/site/ads"
     cp "$data"/photos/*.jpg "$data/gif/Newtons_cradle_animation_book_2.gif" "$data/png/benchRGB.png" \
@@ -93,6 +93,24 @@ page's head (look at its source).</p>
 HTML
     { cat "$data/lists/easylist.txt"; echo "||127.0.0.1^*/ads/"; } >"$dir/rules.txt"
     printf 'default\t<meta name="inserted-by-retort" content="%%{ip}">\n' >"$dir/texts.tsv"
+}
+
+# make_web NAME...: an authority for https sites, web.pem, and a certificate of it for these names, web-site.pem.
+make_web() {
+    local names
+    names=$(printf 'DNS:%s,' "$@")
+    new_key -x509 -subj "/CN=The web of the example" -addext keyUsage=critical,keyCertSign,cRLSign -keyout "$dir/web.key" -out "$dir/web.pem"
+    new_key -subj "/CN=$1" -keyout "$dir/web-site.key" -out "$dir/web-site.csr"
+    echo "subjectAltName=${names%,}" >"$dir/web-site.ext"
+    openssl x509 -req -in "$dir/web-site.csr" -CA "$dir/web.pem" -CAkey "$dir/web.key" -CAcreateserial -days 30 \
+        -extfile "$dir/web-site.ext" -out "$dir/web-site.pem" 2>>"$dir/openssl.out"
+}
+
+new_key() { openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 "$@" 2>>"$dir/openssl.out"; }
+
+# The authority that clients of the proxy trust: ca.pem, and its key.
+make_authority() {
+    "$build/proxy/retortctl" ca create --certificate "$dir/ca.pem" --key "$dir/ca.key" --name "$1" >"$dir/ca.out"
 }
 
 # ---- configuration ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share
 #   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (10), see docs/TESTING.md
-#   - examples/quickstart.sh --check
+#   - examples/quickstart.sh --check, examples/intercept/run.sh --check
 #
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
 #                               tsan fuzz quickstart
@@ -191,12 +191,15 @@ fuzz() {
 }
 
 quickstart() {
-    local status=0 log=$build/quickstart-check.log good bad
-    examples/quickstart.sh --check --no-install --builddir "$build" >"$log" 2>&1 || status=$?
-    cat "$log"
-    good=$(grep -cE ' ok$' "$log") bad=$(grep -cE ' FAILED$' "$log")
-    echo "$good passed, $bad failed" >>"$log"
-    counted quickstart "$log" $status
+    local name status log good bad
+    for name in quickstart.sh intercept/run.sh; do
+        status=0 log=$build/example-$(basename "$(dirname "examples/$name")")-check.log
+        "examples/$name" --check --no-install --builddir "$build" >"$log" 2>&1 || status=$?
+        cat "$log"
+        good=$(grep -cE ' ok$' "$log") bad=$(grep -cE ' FAILED$' "$log")
+        echo "$good passed, $bad failed" >>"$log"
+        counted "$name" "$log" $status
+    done
 }
 
 steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz quickstart}
@@ -233,7 +236,8 @@ for step in $steps; do
                 --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
                 --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \
                 --filter test_patience --filter test_record.test_several_workers --filter test_icap_remembered.test_never \
-                --filter test_icap_remembered.test_many --filter test_icap_verdicts.test_workers
+                --filter test_icap_remembered.test_many --filter test_icap_verdicts.test_workers \
+                --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood
         else
             fail tsan-build
         fi

@@ -48,10 +48,10 @@ interception {{ {interception} }}
             context.maximum_version = newest
         return context
 
-    def tunnel(self, to=None, headers=None, source=None):
-        """A wire behind a CONNECT to `to`, which is the origin if nothing is said."""
+    def tunnel(self, to=None, headers=None, source=None, listener=None):
+        """A wire behind a CONNECT to `to`, which is the origin if nothing is said. `listener`: another port of the proxy."""
         host, port = to or (self.origin.host, self.origin.port)
-        connected = self.proxy.wire(source=source)
+        connected = wire.Wire(("127.0.0.1", listener or self.proxy.forward[1]), 20 * self.lab.patience, source=source)
         connected.send(wire.request("CONNECT", f"{host}:{port}", headers, host=f"{host}:{port}"))
         response = connected.response("CONNECT")
         if response.status != 200:
