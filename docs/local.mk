@@ -3,7 +3,7 @@
 # current.
 dist_man_MANS += docs/retort.8 docs/retort.conf.5 docs/retortctl.1
 dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
-	docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/TESTING.md docs/TRANSPARENT.md
+	docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/TESTING.md docs/TLS.md docs/TRANSPARENT.md
 EXTRA_DIST += docs/performance.json docs/plots
 
 docs: proxy/retort$(EXEEXT)
