@@ -1,5 +1,6 @@
 /* Certificates for intercepted connections: what stands in them, for which names they are made, and
  * which ones the cache finds again. */
+#include "authority_lab.h"
 #include "suites.h"
 
 #include "base/clocks.h"
@@ -201,18 +202,89 @@ START_TEST(long_names_stand_in_the_extension_alone) {
 }
 END_TEST
 
+/* A CA as other programs make it: without key identifiers, with that key, signed by `issuer` or by
+ * itself. */
+static X509 *plain_authority(EVP_PKEY *own, const char *name, X509 *issuer, EVP_PKEY *issuer_key) {
+    X509 *certificate = X509_new();
+    X509_set_version(certificate, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 7);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), -YEAR);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), YEAR);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
+                               (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(certificate, X509_get_subject_name(issuer != NULL ? issuer : certificate));
+    X509_set_pubkey(certificate, own);
+    X509_EXTENSION *constraints =
+        X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints, "critical,CA:TRUE");
+    X509_add_ext(certificate, constraints, -1);
+    X509_EXTENSION_free(constraints);
+    ck_assert_int_gt(X509_sign(certificate, issuer_key, EVP_sha256()), 0);
+    return certificate;
+}
+
+static struct authority *load_written(const char *certificate, const char *key_name) {
+    char path[400], key_path[400], error[PEM_FILE_ERROR] = "";
+    snprintf(path, sizeof path, "%s/%s", scratch(), certificate);
+    snprintf(key_path, sizeof key_path, "%s/%s", scratch(), key_name);
+    struct authority *loaded = authority_load(path, key_path, error);
+    ck_assert_msg(loaded != NULL, "%s", error);
+    return loaded;
+}
+
+START_TEST(an_authority_without_identifier_gets_one) {
+    EVP_PKEY *root_key = EVP_RSA_gen(2048), *middle_key = EVP_EC_gen("P-384");
+    X509 *root = plain_authority(root_key, "Old root", NULL, root_key);
+    X509 *middle = plain_authority(middle_key, "Middle", root, root_key);
+    struct authority given = {.certificate = root, .key = root_key};
+    struct leaf_request request = {.name = SLICE("a.test")};
+    char error[LEAF_ERROR];
+    authority_lab_write("plain.pem", "plain.key", &given);
+    struct authority *loaded = load_written("plain.pem", "plain.key");
+    ASN1_OCTET_STRING *expected = authority_key_identifier(root);
+    ck_assert_int_eq(sk_X509_num(loaded->chain), 0);
+    struct leaf *leaf = leaf_mint(loaded, key, &request, time(NULL), error);
+    ck_assert_int_eq(ASN1_OCTET_STRING_cmp(X509_get0_authority_key_id(leaf->certificate), expected),
+                     0);
+    ck_assert_int_eq(X509_verify(leaf->certificate, root_key), 1);
+    leaf_release(&leaf);
+    authority_release(&loaded);
+    ASN1_OCTET_STRING_free(expected);
+    given = (struct authority){.certificate = middle, .key = middle_key};
+    authority_lab_write("middle.pem", "middle.key", &given);
+    loaded = load_written("middle.pem", "middle.key");
+    leaf = leaf_mint(loaded, key, &request, time(NULL), error);
+    ck_assert_int_eq(sk_X509_num(leaf->chain), 1); /* clients have only the root */
+    ck_assert_int_eq(X509_cmp(sk_X509_value(leaf->chain, 0), middle), 0);
+    ck_assert_int_eq(X509_verify(leaf->certificate, middle_key), 1);
+    ck_assert_int_eq(X509_get_signature_nid(leaf->certificate), NID_ecdsa_with_SHA384);
+    leaf_release(&leaf);
+    authority_release(&loaded);
+    X509_free(root);
+    X509_free(middle);
+    EVP_PKEY_free(root_key);
+    EVP_PKEY_free(middle_key);
+}
+END_TEST
+
+/* The goal is 100 microseconds. The bound leaves room for slow machines and for sanitizers;
+ * LEAF_TIMES=1 in the environment prints the time. */
 START_TEST(minting_is_fast) {
     enum { COUNT = 500 };
+    struct leaf_request request = {.name = SLICE("www.example.com")};
+    char error[LEAF_ERROR];
+    uint64_t best = UINT64_MAX;
     for (int round = 0; round < 5; round++) {
         uint64_t begun = clocks_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
         for (int i = 0; i < COUNT; i++) {
-            struct leaf *leaf = mint("www.example.com");
+            struct leaf *leaf = leaf_mint(authority, key, &request, NOW, error);
             leaf_release(&leaf);
         }
         uint64_t took = (clocks_nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - begun) / COUNT;
-        if (getenv("LEAF_TIMES") != NULL)
-            printf("a leaf takes %.1f us\n", (double)took / 1000);
+        best = took < best ? took : best;
     }
+    if (getenv("LEAF_TIMES") != NULL)
+        printf("a leaf takes %.1f us\n", (double)best / 1000);
+    ck_assert_uint_lt(best, 2000000);
 }
 END_TEST
 
@@ -362,6 +434,7 @@ Suite *leaf_suite(void) {
         addresses_have_leaves,
         other_texts_have_none,
         long_names_stand_in_the_extension_alone,
+        an_authority_without_identifier_gets_one,
         minting_is_fast,
         leaves_are_found_again,
         leaves_are_renewed,
