@@ -61,7 +61,8 @@ size_t identities_count(struct identities *identities) {
     return shared_table_count(identities->table);
 }
 
-/* "TRUST ADDRESS:PORT NAME"; none of the parts before the name contains a space. */
+/* "TRUST ADDRESS:PORT NAME"; none of the parts before the name contains a space. Empty: the name is
+ * longer than any that can be remembered. */
 static struct slice identity_key_text(char room[IDENTITY_KEY_ROOM],
                                       const struct identity_key *key) {
     char destination[ADDRESS_IP_TEXT] = "-";
@@ -69,8 +70,8 @@ static struct slice identity_key_text(char room[IDENTITY_KEY_ROOM],
         address_format_ip(key->destination, destination);
     int length = snprintf(room, IDENTITY_KEY_ROOM, "%.64s %s:%u %.*s", key->trust, destination,
                           key->port, SLICE_PRINT(key->name));
-    ASSERT(length > 0 && length < IDENTITY_KEY_ROOM);
-    return slice_make(room, (size_t)length);
+    ASSERT(length > 0);
+    return slice_make(room, length < IDENTITY_KEY_ROOM ? (size_t)length : 0);
 }
 
 static struct known_server *find_known_server(struct shared_part *part, struct slice key) {
@@ -105,6 +106,8 @@ enum identity_state identity_find(struct identities *identities, const struct id
     char room[IDENTITY_KEY_ROOM];
     struct slice text = identity_key_text(room, key);
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    if (text.length == 0)
+        return IDENTITY_UNKNOWN;
     struct shared_part *part = shared_table_lock(identities->table, text);
     enum identity_state state = read_known_server(find_known_server(part, text), now, identity);
     shared_part_unlock(part);
@@ -131,6 +134,8 @@ enum identity_state identity_ask(struct identities *identities, const struct ide
     identity_turn_end(turn);
     struct slice text = identity_key_text(turn->key, key);
     turn->key_length = text.length;
+    if (text.length == 0)
+        return IDENTITY_UNKNOWN;
     struct shared_part *part = shared_table_lock(identities->table, text);
     struct known_server *server = find_or_add_server(part, text);
     enum identity_state state = read_known_server(server, now, identity);
@@ -157,6 +162,8 @@ void identity_note(struct identities *identities, const struct identity_key *key
     ASSERT(identity->state == IDENTITY_GOOD || identity->state == IDENTITY_BAD);
     if (identity->state == IDENTITY_GOOD && identity->not_after > 0 && left < lifetime)
         lifetime = left;
+    if (text.length == 0)
+        return;
     struct shared_part *part = shared_table_lock(identities->table, text);
     struct known_server *server = find_or_add_server(part, text);
     server->identity = *identity;
@@ -169,6 +176,8 @@ void identity_forget(struct identities *identities, const struct identity_key *k
     char room[IDENTITY_KEY_ROOM];
     struct slice text = identity_key_text(room, key);
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    if (text.length == 0)
+        return;
     struct shared_part *part = shared_table_lock(identities->table, text);
     struct known_server *server = find_known_server(part, text);
     if (server != NULL)

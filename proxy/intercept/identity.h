@@ -43,7 +43,7 @@ enum { IDENTITY_TEXT = 256 };
 enum identity_state { IDENTITY_UNKNOWN, IDENTITY_GOOD, IDENTITY_BAD, IDENTITY_WAITING };
 
 struct identity_key {
-    struct slice name; /* as leaf_put_name writes it: less than LEAF_NAME_ROOM bytes */
+    struct slice name; /* in lower case; what is too long for a name is never remembered */
     uint16_t port;
     const char *trust;                 /* digest, at most 64 bytes */
     const struct address *destination; /* NULL: an address of the name */

@@ -107,6 +107,28 @@ START_TEST(all_of_the_key_is_compared) {
 }
 END_TEST
 
+/* The host of a CONNECT may be any number of letters. */
+START_TEST(names_that_are_too_long_are_not_remembered) {
+    static char long_name[60000];
+    struct asker asker;
+    struct identity good = good_until(0), found;
+    struct identity_key key = server;
+    memset(long_name, 'a', sizeof long_name);
+    key.name = slice_make(long_name, sizeof long_name);
+    asker_init(&asker);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(
+            identity_ask(identities, &key, NOW, &found, &asker.turn, &mailbox, &asker.task),
+            IDENTITY_UNKNOWN);
+        identity_note(identities, &key, &good, HOUR, NOW);
+        ck_assert_int_eq(find(&key, NOW), IDENTITY_UNKNOWN);
+        identity_forget(identities, &key);
+    }
+    identity_turn_end(&asker.turn);
+    ck_assert_uint_eq(identities_count(identities), 0);
+}
+END_TEST
+
 START_TEST(one_verifies_and_others_wait) {
     struct asker first, second, third;
     struct identity good = good_until(0);
@@ -190,13 +212,10 @@ END_TEST
 
 Suite *identity_suite(void) {
     const TTest *const tests[] = {
-        a_result_holds_for_its_time,
-        a_certificate_ends_it,
-        all_of_the_key_is_compared,
-        one_verifies_and_others_wait,
-        another_one_verifies_when_the_first_leaves,
-        a_lifetime_of_zero_only_wakes,
-        an_evicted_server_wakes_its_waiters,
+        a_result_holds_for_its_time,   a_certificate_ends_it,
+        all_of_the_key_is_compared,    names_that_are_too_long_are_not_remembered,
+        one_verifies_and_others_wait,  another_one_verifies_when_the_first_leaves,
+        a_lifetime_of_zero_only_wakes, an_evicted_server_wakes_its_waiters,
         known_servers_have_a_limit,
     };
     Suite *suite = suite_create("identity");
