@@ -29,6 +29,7 @@ static void control_report(void *context, struct admin_report *report) {
         worker_report_release(&worker);
     }
     admin_report_add_shared(report, server->cache, server->disk, server->verdicts);
+    admin_report_add_interception(report, server->interception);
 }
 
 static bool control_reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {

@@ -156,6 +156,31 @@ static void print_metric(FILE *out, const char *name, enum counter_kind kind, co
     fprintf(out, "retort_%s%s %.15g\n", name, suffix, value);
 }
 
+static void print_interception(FILE *out, const struct admin_report *report) {
+    const struct leaf_cache_statistics *leaves = &report->leaves;
+    print_metric(out, "intercept_leaves", COUNTER_GAUGE,
+                 "Certificates for intercepted connections that are in memory.",
+                 (double)leaves->count);
+    print_metric(out, "intercept_leaves_found", COUNTER_TOTAL,
+                 "Intercepted connections whose certificate was in memory.", (double)leaves->found);
+    print_metric(out, "intercept_leaves_minted", COUNTER_TOTAL,
+                 "Certificates that were made for intercepted connections.",
+                 (double)leaves->minted);
+    print_metric(out, "intercept_leaves_evicted", COUNTER_TOTAL,
+                 "Certificates that were removed because interception.leaf_cache was reached.",
+                 (double)leaves->evicted);
+    print_metric(out, "intercept_leaves_failed", COUNTER_TOTAL,
+                 "Certificates that could not be made, because the name is no host name or the "
+                 "authority has expired.",
+                 (double)leaves->failed);
+    print_metric(out, "intercept_identities", COUNTER_GAUGE,
+                 "Servers of intercepted connections that are remembered as verified or failed.",
+                 (double)report->identities);
+    print_metric(out, "intercept_identities_evicted", COUNTER_TOTAL,
+                 "Servers that were forgotten because interception.identity_entries was reached.",
+                 (double)report->identities_evicted);
+}
+
 static void print_gauges(FILE *out, const struct admin_report *report) {
     print_metric(out, "uptime_seconds", COUNTER_GAUGE, "Seconds since the proxy started.",
                  (double)report->uptime / 1000);
@@ -178,6 +203,7 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
     print_metric(out, "verdict_limit_bytes", COUNTER_GAUGE,
                  "Bytes that stored verdicts may take at most (verdict_space).",
                  (double)report->verdicts.limit);
+    print_interception(out, report);
     if (report->has_disk)
         for (size_t i = 0; i < sizeof disk_numbers / sizeof disk_numbers[0]; i++)
             print_metric(out, disk_numbers[i].name, disk_numbers[i].kind, disk_numbers[i].help,

@@ -6,6 +6,7 @@
  *     admin_report_begin(&report, settings, services);
  *     admin_report_add(&report, &worker_report);           for each worker that has answered
  *     admin_report_add_shared(&report, cache, disk, verdicts);
+ *     admin_report_add_interception(&report, interception);
  *     ... a page is written ...
  *     admin_report_release(&report);
  *
@@ -18,6 +19,7 @@
 #include "adapt/verdicts.h"
 #include "admin/worker_report.h"
 #include "disk/disk.h"
+#include "intercept/interception.h"
 
 /* One service of the settings, in their order. */
 struct admin_service {
@@ -34,6 +36,8 @@ struct admin_report {
     unsigned workers_silent;   /* workers that did not answer in time */
     uint64_t cache_bytes, cache_objects, cache_limit;
     struct verdicts_statistics verdicts;
+    struct leaf_cache_statistics leaves;
+    uint64_t identities, identities_evicted;
     bool has_disk;
     struct volume_statistics disk;
     struct admin_service *services;
@@ -49,6 +53,7 @@ void admin_report_add(struct admin_report *report, const struct worker_report *w
 /* disk NULL: there is none. */
 void admin_report_add_shared(struct admin_report *report, struct cache *cache, struct disk *disk,
                              struct verdicts *verdicts);
+void admin_report_add_interception(struct admin_report *report, struct interception *interception);
 void admin_report_release(struct admin_report *report);
 
 #endif

@@ -19,6 +19,7 @@ struct identities {
     unsigned magic;
 #define IDENTITIES_MAGIC 0x1de47170u
     struct shared_table *table;
+    _Atomic uint64_t evicted;
 };
 
 /* Whoever waits for it asks again, and verifies the server. */
@@ -61,6 +62,11 @@ size_t identities_count(struct identities *identities) {
     return shared_table_count(identities->table);
 }
 
+uint64_t identities_evicted(const struct identities *identities) {
+    CHECK_OBJ(identities, IDENTITIES_MAGIC);
+    return identities->evicted;
+}
+
 /* "TRUST ADDRESS:PORT NAME"; none of the parts before the name contains a space. Empty: the name is
  * longer than any that can be remembered. */
 static struct slice identity_key_text(char room[IDENTITY_KEY_ROOM],
@@ -83,13 +89,14 @@ static struct known_server *find_known_server(struct shared_part *part, struct s
     return server;
 }
 
-static struct known_server *find_or_add_server(struct shared_part *part, struct slice key) {
+static struct known_server *find_or_add_server(struct identities *identities,
+                                               struct shared_part *part, struct slice key) {
     struct known_server *server = find_known_server(part, key);
     if (server != NULL)
         return server;
     ALLOC_OBJ(server, KNOWN_SERVER_MAGIC);
     list_init(&server->waiting);
-    shared_part_put(part, &server->entry, key);
+    identities->evicted += shared_part_put(part, &server->entry, key);
     return server;
 }
 
@@ -137,7 +144,7 @@ enum identity_state identity_ask(struct identities *identities, const struct ide
     if (text.length == 0)
         return IDENTITY_UNKNOWN;
     struct shared_part *part = shared_table_lock(identities->table, text);
-    struct known_server *server = find_or_add_server(part, text);
+    struct known_server *server = find_or_add_server(identities, part, text);
     enum identity_state state = read_known_server(server, now, identity);
     if (state == IDENTITY_UNKNOWN) {
         state = take_identity_turn(server, turn, mailbox, task);
@@ -165,7 +172,7 @@ void identity_note(struct identities *identities, const struct identity_key *key
     if (text.length == 0)
         return;
     struct shared_part *part = shared_table_lock(identities->table, text);
-    struct known_server *server = find_or_add_server(part, text);
+    struct known_server *server = find_or_add_server(identities, part, text);
     server->identity = *identity;
     server->until = now + lifetime;
     end_verification(server);

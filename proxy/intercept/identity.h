@@ -65,6 +65,8 @@ void identities_set_limit(struct identities *identities, size_t limit);
 /* Forgets all of them. Returns how many there were. */
 size_t identities_clear(struct identities *identities);
 size_t identities_count(struct identities *identities);
+/* How many have made room for others. */
+uint64_t identities_evicted(const struct identities *identities);
 
 /* A request's place in a queue. It begins zeroed. */
 enum { IDENTITY_KEY_ROOM = 512 };

@@ -205,6 +205,7 @@ START_TEST(known_servers_have_a_limit) {
         ck_assert_int_eq(find(&key, NOW), IDENTITY_GOOD);
     }
     ck_assert_uint_le(identities_count(identities), 112);
+    ck_assert_uint_eq(identities_evicted(identities), 1000 - identities_count(identities));
     identities_set_limit(identities, 16);
     ck_assert_uint_le(identities_count(identities), 16);
 }
