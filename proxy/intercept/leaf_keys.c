@@ -6,8 +6,10 @@
 #include "base/assert.h"
 
 #include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/rsa.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { RSA_BITS = 2048 };
@@ -24,6 +26,7 @@ struct leaf_keys {
     pthread_cond_t made; /* an RSA key is there */
     pthread_t thread;
     bool has_thread;   /* it has to be joined */
+    atomic_bool ends;  /* it is to give up */
     bool making;       /* it makes a key */
     int64_t making_at; /* for `made` of its key */
     struct kept_key kept[LEAF_KEY_KINDS];
@@ -43,6 +46,7 @@ void leaf_keys_free(struct leaf_keys **keysp) {
     if (keys == NULL)
         return;
     CHECK_OBJ(keys, LEAF_KEYS_MAGIC);
+    atomic_store(&keys->ends, true);
     if (keys->has_thread)
         pthread_join(keys->thread, NULL);
     for (unsigned i = 0; i < LEAF_KEY_KINDS; i++)
@@ -64,9 +68,24 @@ EVP_PKEY *leaf_keys_make_ecdsa(void) {
     return key;
 }
 
-static EVP_PKEY *make_rsa(void) {
-    EVP_PKEY *key = EVP_RSA_gen(RSA_BITS);
-    ASSERT(key != NULL);
+/* OpenSSL calls it now and then while it looks for primes. Returns whether to go on. */
+static int rsa_on_progress(EVP_PKEY_CTX *context) {
+    const struct leaf_keys *keys = EVP_PKEY_CTX_get_app_data(context);
+    return atomic_load(&keys->ends) ? 0 : 1;
+}
+
+/* NULL: the keys are about to be freed. */
+static EVP_PKEY *make_rsa(struct leaf_keys *keys) {
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
+    EVP_PKEY *key = NULL;
+    ASSERT(context != NULL && EVP_PKEY_keygen_init(context) == 1);
+    ASSERT(EVP_PKEY_CTX_set_rsa_keygen_bits(context, RSA_BITS) == 1);
+    EVP_PKEY_CTX_set_app_data(context, keys);
+    EVP_PKEY_CTX_set_cb(context, rsa_on_progress);
+    bool made = EVP_PKEY_generate(context, &key) == 1;
+    EVP_PKEY_CTX_free(context);
+    ERR_clear_error();
+    ASSERT(made || atomic_load(&keys->ends));
     return key;
 }
 
@@ -83,7 +102,7 @@ static bool is_due(const struct kept_key *kept, int64_t now) {
 static void *make_rsa_apart(void *arg) {
     struct leaf_keys *keys;
     CAST_OBJ(keys, arg, LEAF_KEYS_MAGIC);
-    EVP_PKEY *key = make_rsa();
+    EVP_PKEY *key = make_rsa(keys);
     pthread_mutex_lock(&keys->lock);
     keep_key(&keys->kept[LEAF_KEY_RSA], key, keys->making_at);
     keys->making = false;
@@ -103,7 +122,7 @@ static void start_rsa(struct leaf_keys *keys, int64_t now) {
     keys->has_thread = pthread_create(&keys->thread, NULL, make_rsa_apart, keys) == 0;
     keys->making = keys->has_thread;
     if (!keys->making && kept->key == NULL)
-        keep_key(kept, make_rsa(), now);
+        keep_key(kept, make_rsa(keys), now);
 }
 
 EVP_PKEY *leaf_keys_take(struct leaf_keys *keys, enum leaf_key_kind kind, int64_t now) {

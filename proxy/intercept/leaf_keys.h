@@ -15,6 +15,7 @@
  * starts with the first key that anybody takes. Whoever needs the RSA key before it is there waits,
  * which can only happen right after the start. Its replacement is made while the old one is still
  * in use.
+ * leaf_keys_free makes the thread give up and waits for it.
  *
  * Threads: any, but leaf_keys_free is the last call. Units: seconds since 1970.
  */

@@ -60,7 +60,6 @@ def test_leaves_convince_other_libraries(lab, site):
     equal(site.get(NAME).status, 200, "Python")
 
 
-@memcheck
 def test_clients_without_ecdsa_get_rsa(lab, site):
     for options in ({"suites": RSA_SUITES}, {"schemes": RSA_SCHEMES}):
         leaf = chain_for(site, NAME.encode(), **options)[0]
