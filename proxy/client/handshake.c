@@ -32,14 +32,21 @@ struct handshake {
     size_t lingered;       /* bytes */
 };
 
-static void handshake_free(struct handshake *handshake) {
+/* Others may begin: what is left costs no time. */
+static void handshake_give_place(struct handshake *handshake) {
     struct clients *clients = handshake->client.clients;
-    timer_cancel(&clients->net->loop->timers, &handshake->timer);
-    connection_close(&handshake->socket);
-    tls_server_release(&handshake->server);
     list_remove(&handshake->link);
     atomic_fetch_sub_explicit(&clients->total->handshakes, 1, memory_order_relaxed);
     clients->net->counters.tls_handshakes_open--;
+}
+
+static void handshake_free(struct handshake *handshake) {
+    struct clients *clients = handshake->client.clients;
+    if (handshake->state != HANDSHAKE_LINGERING)
+        handshake_give_place(handshake);
+    timer_cancel(&clients->net->loop->timers, &handshake->timer);
+    connection_close(&handshake->socket);
+    tls_server_release(&handshake->server);
     clients_remove(&handshake->client);
     FREE_OBJ(handshake);
 }
@@ -88,6 +95,7 @@ static void handshake_fail(struct handshake *handshake) {
     }
     tls_stream_free(&socket->tls); /* what follows is clear text that nobody reads */
     connection_shutdown(socket);
+    handshake_give_place(handshake);
     handshake->state = HANDSHAKE_LINGERING;
     loop_timer_after(net->loop, &handshake->timer, LINGER_TIME);
     handshake_linger(handshake);
