@@ -282,7 +282,8 @@ bool tls_client_explain(const struct tls_client *client, SSL *ssl, char text[TLS
     if (ERR_GET_LIB(code) != ERR_LIB_SSL)
         return false;
     if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER && !SSL_is_init_finished(ssl)) {
-        words(text, "it does not speak TLS at this port: use its port for TLS, or write icap://");
+        words(text, "it does not speak TLS at this port: use its port for TLS, or write "
+                    "http:// (for a service icap://)");
         return true;
     }
     return tell_of_weakness(ERR_GET_REASON(code), text) ||

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+import time
 
 from harness.certificates import CLIENT, Authority, self_signed
 from harness.checks import contains, equal, same_bytes, true, until
@@ -12,6 +13,7 @@ from harness.nginx import Nginx
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin, ok, pattern
 from harness.retort import Retort, Service
+from harness.server import Server
 from harness.suite import memcheck
 from harness.tls_origin import TlsOrigin, end_of_tls
 from harness.wire import Truncated
@@ -345,3 +347,64 @@ def test_reload_with_another_trust(lab, shared):
     trust(shared["root"])
     equal(proxy.reload().status, 200, "reload")
     equal(proxy.get("/x").status, 200, "the old trust again")
+    with open(trusted, "w", encoding="ascii") as out:
+        out.write("nothing")
+    contains(proxy.reload().text(), "it must contain certificates in PEM", "a file without certificates is refused")
+    equal(proxy.get("/x").status, 200, "the old configuration stays")
+
+
+@memcheck
+def test_upgrade(lab, shared):
+    """A WebSocket, or whatever else the two agree on."""
+    def answer(connection, seen):
+        connection.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello ")
+        connection.send(connection.read_some().upper())
+        end_of_tls(connection)
+        return True
+    origin = TlsOrigin(lab, shared["leaf"], answer)
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    with proxy.wire(reverse=True) as wire:
+        wire.send(b"GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        answer = wire.response()
+        equal((answer.status, answer.text()), (101, ""), "status")
+        wire.send(b"world")
+        equal(wire.read_to_end(), b"hello WORLD", "both ways")
+
+
+def test_what_the_cache_does_over_tls(lab, shared):
+    """Revalidation, in the background too, and parts."""
+    def answer(connection, seen):
+        fields = b'Cache-Control: max-age=0, stale-while-revalidate=60\r\nETag: "1"\r\nAccept-Ranges: bytes\r\n'
+        if seen.target == "/must":
+            fields = b'Cache-Control: no-cache\r\nETag: "1"\r\n'
+        if seen.header("If-None-Match"):
+            connection.send(b"HTTP/1.1 304 Not Modified\r\n" + fields + b"\r\n")
+        else:
+            connection.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5000\r\n"
+                            + fields + b"\r\n" + pattern(5000))
+    origin = TlsOrigin(lab, shared["leaf"], answer)
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    for _ in range(2):
+        same_bytes(proxy.get("/must").body, pattern(5000), "body")
+    equal(proxy.results("/must", 2), ["MISS", "REVALIDATED"], "results")
+    same_bytes(proxy.get("/must", {"Range": "bytes=100-199"}).body, pattern(100, 100), "a part")
+    proxy.get("/later")
+    time.sleep(1.1)
+    equal(proxy.get("/later").status, 200, "served stale")
+    until(lambda: [seen for seen in origin.requests if seen.target == "/later" and seen.header("If-None-Match")],
+          10 * lab.patience, "a request in the background")
+    equal(origin.accepted, 1, "connections")
+
+
+def test_handshakes_that_stall(lab, shared):
+    """504, and the server goes down like one that can't be reached."""
+    silent = Server(lab, lambda connection, _number: connection.read_to_end())
+    url = f"https://{silent.authority}"
+    extra = group([url], max_failures=1, down_min="30s", down_max="30s")
+    proxy = Retort(lab, reverse={"/": "web"}, extra=extra, origin={**shared["ca"], "connect_timeout": "200ms"})
+    answer = proxy.get("/x")
+    equal(answer.status, 504, "status")
+    contains(answer.text(), "did not finish the TLS handshake in time", "page")
+    equal(state(proxy)[url]["state"], "down", "the server")
+    contains(state(proxy)[url]["last_error"], "TLS handshake", "last error")
+    equal(proxy.counter("origin_tls_failures"), 1, "failures")
