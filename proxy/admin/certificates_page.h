@@ -1,6 +1,6 @@
 /*
- * The certificates of the listeners in /status and /metrics: what they are for and when they
- * expire.
+ * The certificates of the listeners in /status and /metrics: what they are for, when they
+ * expire, and the OCSP responses that are stapled to them.
  *
  *     json_object_set_new(status, "certificates", certificates_page_to_json(&report));
  *     certificates_page_print_metrics(out, &report);

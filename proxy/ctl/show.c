@@ -69,11 +69,12 @@ static void show_certificates(FILE *out, const json_t *certificates) {
     json_t *certificate;
     if (json_array_size(certificates) == 0)
         return;
-    fprintf(out, "\n%-32s %-24s %-10s %6s\n", "certificate", "listener", "expires", "days");
-    json_array_foreach(certificates, i, certificate)
-        fprintf(out, "%-32s %-24s %-10s %6" JSON_INTEGER_FORMAT "\n",
-                show_text_of(certificate, "name"), show_text_of(certificate, "listen"),
-                show_text_of(certificate, "expires"), show_number_of(certificate, "days"));
+    fprintf(out, "\n%-32s %-24s %-10s %6s  %s\n", "certificate", "listener", "expires", "days",
+            "ocsp");
+    json_array_foreach(certificates, i, certificate) fprintf(
+        out, "%-32s %-24s %-10s %6" JSON_INTEGER_FORMAT "  %s\n", show_text_of(certificate, "name"),
+        show_text_of(certificate, "listen"), show_text_of(certificate, "expires"),
+        show_number_of(certificate, "days"), show_text_of(certificate, "ocsp"));
 }
 
 static void show_counters(FILE *out, json_t *counters) {

@@ -67,7 +67,9 @@ def test_with_cicap(lab):
 def test_certificates(lab):
     ca, other = Authority(lab), Authority(lab, "other")
     alone = self_signed(lab, *HOSTS)
+    fallen = ca.leaf(*HOSTS)
     cases = [
+        (fallen, {"ca_file": ca.file, "crl_file": ca.crl(fallen)}, "its certificate was revoked on "),
         (ca.leaf("icap.example.com"), {"ca_file": ca.file}, "is not for 127.0.0.1: use a name that the certificate is for (icap.example.com)"),
         (ca.leaf(*HOSTS, days=-1), {"ca_file": ca.file}, "its certificate expired on "),
         (other.leaf(*HOSTS), {"ca_file": ca.file}, "the issuer of its certificate (CN=other) is neither sent nor trusted"),

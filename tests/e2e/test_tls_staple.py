@@ -68,6 +68,7 @@ def test_from_a_file(lab):
     equal(stapled(proxy, root, "bare.example.com"), None, "before the reload")
     proxy.reload()
     equal(stapled(proxy, root, "bare.example.com"), "good", "after the reload")
+    contains(proxy.ctl("status"), "good until 20", "retortctl status")
     off = start(lab, files, "off")
     equal(stapled(off, root), None, "ocsp = off")
 
@@ -105,6 +106,7 @@ def test_fetched(lab):
     until(lambda: "its OCSP response can't be fetched" in proxy.process.log(), 10 * lab.patience, "a warning")
     contains(proxy.process.log(), "it is not signed by the issuer", "the warning")
     equal(stapled(proxy, root), None, "before a response is there")
+    contains(proxy.ctl("status"), "none: it is not signed by the issuer", "retortctl status")
     responder.answer = middle.ocsp(www)
     until(lambda: stapled(proxy, root) == "good", 20 * lab.patience, "a good response")
     equal(proxy.counter("staples_fetched"), 1, "fetched")
