@@ -65,6 +65,11 @@ bool interception_is_refused(struct interception *interception,
     return refusals_hold(interception->refusals, &rules, client, place, now);
 }
 
+void interception_note_acceptance(struct interception *interception, const struct address *client,
+                                  struct slice place) {
+    refusals_forget(interception->refusals, client, place);
+}
+
 void interception_note_asking(struct interception *interception,
                               const struct interception_settings *settings, struct slice place,
                               time_t now, bool *evicted) {

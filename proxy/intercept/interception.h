@@ -38,6 +38,9 @@ unsigned interception_note_refusal(struct interception *interception,
 bool interception_is_refused(struct interception *interception,
                              const struct interception_settings *settings,
                              const struct address *client, struct slice place, time_t now);
+/* The client has accepted our certificate for the place. */
+void interception_note_acceptance(struct interception *interception, const struct address *client,
+                                  struct slice place);
 /* The origin has asked for a client certificate. */
 void interception_note_asking(struct interception *interception,
                               const struct interception_settings *settings, struct slice place,

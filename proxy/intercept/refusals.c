@@ -206,6 +206,19 @@ bool refusals_hold(struct refusals *refusals, const struct refusal_rules *rules,
     return held;
 }
 
+void refusals_forget(struct refusals *refusals, const struct address *client, struct slice place) {
+    char text[REFUSAL_CLIENT_TEXT];
+    CHECK_OBJ(refusals, REFUSALS_MAGIC);
+    if (atomic_load_explicit(&refusals->count, memory_order_relaxed) == 0)
+        return;
+    struct slice client_text = write_client(client, text);
+    pthread_mutex_lock(&refusals->lock);
+    struct refusal *refusal = find_refusal(refusals, client_text, place);
+    if (refusal != NULL)
+        refusal_remove(refusals, refusal);
+    pthread_mutex_unlock(&refusals->lock);
+}
+
 void refusals_each(struct refusals *refusals,
                    void (*each)(void *arg, const struct refusal_report *report), void *arg) {
     CHECK_OBJ(refusals, REFUSALS_MAGIC);
@@ -220,10 +233,14 @@ void refusals_each(struct refusals *refusals,
     pthread_mutex_unlock(&refusals->lock);
 }
 
-/* `host` with or without the port: "app.example" or "app.example:443". */
+/* `host` with or without the port: "app.example" or "app.example:443". In a place, " at " and an
+ * address may follow. */
 static bool refusal_is_at(const struct refusal *refusal, struct slice host) {
-    const char *colon = strrchr(refusal->place, ':');
     struct slice place = slice_from(refusal->place);
+    const char *at = strstr(place.base, " at ");
+    if (at != NULL)
+        place.length = (size_t)(at - place.base);
+    const char *colon = place.length > 0 ? memrchr(place.base, ':', place.length) : NULL;
     return host.length == 0 || slice_equal_nocase(place, host) ||
            (colon != NULL &&
             slice_equal_nocase(slice_make(place.base, (size_t)(colon - place.base)), host));

@@ -45,6 +45,10 @@ unsigned refusals_note(struct refusals *refusals, const struct refusal_rules *ru
 bool refusals_hold(struct refusals *refusals, const struct refusal_rules *rules,
                    const struct address *client, struct slice place, time_t now);
 
+/* The client has accepted our certificate for the place: earlier refusals count no more. A browser
+ * breaks off some connections in the middle of the handshake, which looks like a refusal. */
+void refusals_forget(struct refusals *refusals, const struct address *client, struct slice place);
+
 /* One entry, as a list of them shows it. */
 struct refusal_report {
     const char *client; /* "192.0.2.1", "2001:db8::/64"; "" for a server without a client */

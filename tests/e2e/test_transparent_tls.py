@@ -4,8 +4,9 @@ import ssl
 import time
 
 from harness.certificates import Authority, self_signed
-from harness.checks import equal, true
+from harness.checks import equal, true, until
 from harness.hello import Hello, records
+from harness.suite import memcheck
 from harness.transparent import EVIL, OTHER_CLIENT, Scene, server_context
 from harness.wire import request
 
@@ -95,6 +96,7 @@ def test_names_without_verification(lab, shared):
     true("HIT" not in proxy.results("/cached-v", 4)[:3], "results")
 
 
+@memcheck
 def test_unfinished_hello(lab, shared):
     """What begins as TLS is never passed on unseen because its ClientHello comes late or is large."""
     scene = shared.scene
@@ -115,3 +117,45 @@ def test_unfinished_hello(lab, shared):
             except ConnectionResetError:
                 pass
     equal(scene.tls.accepted, accepted, "connections to the server")
+
+
+def test_clients_that_leave(lab, shared):
+    """At any moment: in the ClientHello, while the server is asked, in the handshake, in the request; also during a reload."""
+    scene = shared.scene
+    scene.tproxy()
+    proxy = shared.proxy(lab, "tproxy = on  spoof_client = on", "refusals = 0", workers=2)
+    hello = records(Hello(name=b"www.test").message())
+    for _ in range(3):
+        wires = []
+        for step in range(0, len(hello) + 1, 7):
+            wire = scene.connect(scene.v4, scene.tls.port)
+            wire.send(hello[:step])
+            wires.append(wire)
+        for number, wire in enumerate(wires):
+            (wire.abort if number % 2 else wire.close)()
+            if number == len(wires) // 2:
+                equal(proxy.reload().status, 200, "reload")
+    half = scene.tls_wire(scene.v4, trusted=shared.ours)
+    half.send(b"GET / HT")
+    half.close()
+    equal(shared.bumped(scene.v4), shared.said(scene.v4, scene.network.client.v4), "afterwards")
+
+
+def test_clients_that_only_sometimes_leave(lab, shared):
+    """A client that accepts the certificate in between has not refused it."""
+    scene = shared.scene
+    scene.redirect()
+    proxy = shared.proxy(lab, interception="refusals = 2")
+    for number in range(1, 5):
+        true(refuses(shared), "refused")
+        until(lambda seen=number: proxy.counter("intercept_refusals") == seen, 5, "the refusal")
+        equal(shared.bumped(scene.v4), shared.said(scene.v4, "10.99.2.1"), "accepted")
+
+
+def refuses(shared):
+    with shared.scene.connect(shared.scene.v4, shared.scene.tls.port) as wire:
+        try:
+            ssl.create_default_context(cafile=shared.evil.file).wrap_socket(wire.socket, server_hostname="www.test")
+            return False
+        except ssl.SSLCertVerificationError:
+            return True

@@ -159,6 +159,8 @@ static enum step hand_over(struct transaction *transaction) {
                       .intercepted = intercepted,
                   });
     intercepted_release(&intercepted);
+    interception_note_acceptance(transaction->host->interception, &exchange->ends->client,
+                                 transaction->intercept->place);
     if (transaction->intercept->page.status == 0) {
         transaction->net->counters.intercept_bumped++;
         outcome_set_result(&transaction->outcome, RESULT_BUMP);

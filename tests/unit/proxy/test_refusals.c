@@ -48,6 +48,23 @@ START_TEST(refusals_are_forgotten_after_their_time) {
 }
 END_TEST
 
+START_TEST(an_acceptance_ends_the_count) {
+    struct refusals *refusals = refusals_new();
+    struct address client = client_at("10.0.0.1");
+    refusals_forget(refusals, &client, SLICE("a.example:443"));
+    note(refusals, "10.0.0.1", "a.example:443", 50);
+    note(refusals, "10.0.0.1", "b.example:443", 50);
+    note(refusals, "10.0.0.2", "a.example:443", 50);
+    refusals_forget(refusals, &client, SLICE("a.example:443"));
+    ck_assert_uint_eq(note(refusals, "10.0.0.1", "a.example:443", 50), 1);
+    ck_assert_uint_eq(note(refusals, "10.0.0.1", "b.example:443", 50), 2);
+    ck_assert_uint_eq(note(refusals, "10.0.0.2", "a.example:443", 50), 2);
+    ck_assert_uint_eq(note(refusals, "10.0.0.3", "c.example:443 at fd99::1", 50), 1);
+    ck_assert_uint_eq(refusals_clear(refusals, SLICE(""), SLICE("c.example")), 1);
+    refusals_free(&refusals);
+}
+END_TEST
+
 START_TEST(a_client_of_ipv6_is_a_network) {
     struct refusals *refusals = refusals_new();
     for (unsigned i = 0; i < 3; i++)
@@ -121,6 +138,7 @@ Suite *refusals_suite(void) {
     const TTest *const tests[] = {
         the_third_refusal_of_a_client_counts_for_it_alone,
         refusals_are_forgotten_after_their_time,
+        an_acceptance_ends_the_count,
         a_client_of_ipv6_is_a_network,
         a_client_fills_only_its_share,
         the_oldest_of_all_makes_room,
