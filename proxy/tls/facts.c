@@ -60,7 +60,7 @@ struct tls_facts *tls_facts_new(struct ssl_st *ssl) {
     struct facts_memory *memory = xcalloc(1, sizeof *memory + strlen(name) + 1);
     copy_name(memory->server_name, name);
     SSL_get0_alpn_selected(ssl, &protocol, &length);
-    if (length < sizeof memory->protocol)
+    if (length > 0 && length < sizeof memory->protocol)
         memcpy(memory->protocol, protocol, length);
     memory->facts = (struct tls_facts){
         .version = SSL_get_version(ssl),
