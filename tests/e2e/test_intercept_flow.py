@@ -176,7 +176,7 @@ def test_what_is_not_tls(lab):
     refusing = "not_tls = refuse  hello_timeout = 300ms"
     for options, passed in (("hello_timeout = 300ms", True), (refusing, False)):
         site = site_of(lab, rules=RULES, interception=options.replace("300ms", '"300ms"'))
-        for count, first in enumerate((b"SSH-2.0-x\r\n", b"\x16\x03\x01\x00\x05hello", b""), 1):
+        for count, first in enumerate((b"SSH-2.0-x\r\n", b"\x17\x03\x03\x00\x05hello", b""), 1):
             with site.tunnel() as tunnel:
                 tunnel.send(first)
                 until(lambda s=site, c=count: s.proxy.counter("intercept_not_tls") == c, 5, f"{first!r} is counted")
