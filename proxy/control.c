@@ -100,6 +100,7 @@ struct admin_calls control_calls(struct server *server) {
         .drain = control_drain,
         .bump = control_bump,
         .cache = server->cache,
+        .interception = server->interception,
         .disk = server->disk,
         .settings = control_settings,
         .origins = control_origins,

@@ -263,6 +263,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/authority.c proxy/tls/authority.h \
 	proxy/tls/authority_hints.c proxy/tls/authority_hints.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
+	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
@@ -291,6 +292,7 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
 	proxy/ctl/answer.c proxy/ctl/answer.h \
 	proxy/ctl/argument.c proxy/ctl/argument.h \
+	proxy/ctl/intercept_command.c proxy/ctl/intercept_command.h \
 	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
 	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \

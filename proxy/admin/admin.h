@@ -48,6 +48,7 @@
 #include "settings/settings.h"
 
 struct admin;
+struct interception;
 struct recorder;
 struct origin_groups;
 
@@ -61,6 +62,7 @@ struct admin_calls {
     /* See service_tag_bump. `kept` is true when a restart does not undo it. Returns false when
      * there is no such service. NULL: there are no services. */
     bool (*bump)(void *context, const char *service, bool *kept);
+    struct interception *interception;           /* NULL: there is none */
     struct cache *cache;                         /* NULL: there are no pages about the cache */
     struct disk *disk;                           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced */

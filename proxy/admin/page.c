@@ -2,6 +2,7 @@
 
 #include "admin/cache_page.h"
 #include "admin/certificates_page.h"
+#include "admin/intercept_page.h"
 #include "admin/origins_page.h"
 #include "admin/record_page.h"
 #include "admin/services_page.h"
@@ -332,7 +333,7 @@ static const struct route {
     {"/status", "GET", page_status},     {"/metrics", "GET", page_metrics},
     {"/settings", "GET", page_settings}, {"/reload", "POST", page_reload},
     {"/drain", "POST", page_drain},      {"/origins", "GET", origins_page_make},
-    {"/services", "GET", page_services},
+    {"/services", "GET", page_services}, {"/intercept", "GET", intercept_page_make},
 };
 
 static bool method_fits(const struct route *route, const char *method) {
@@ -354,7 +355,7 @@ void page_make(struct page *page, const struct admin_calls *calls,
                const struct page_request *request) {
     const char *method = request->method, *path = request->path;
     if (cache_page_make(page, calls, request) || record_page_make(page, calls, request) ||
-        services_page_bump(page, calls, request))
+        services_page_bump(page, calls, request) || intercept_page_clear(page, calls, request))
         return;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         const struct route *route = &routes[i];
@@ -370,7 +371,8 @@ void page_make(struct page *page, const struct admin_calls *calls,
                                                       : "this page only shows something: use GET");
         return;
     }
-    page_error(page, 404,
-               "no such page; the pages are /status, /metrics, /settings, /origins, /services, "
-               "/services/bump, /reload, /drain, /cache/..., /icap/...");
+    page_error(
+        page, 404,
+        "no such page; the pages are /status, /metrics, /settings, /origins, /services, "
+        "/services/bump, /intercept, /intercept/clear, /reload, /drain, /cache/..., /icap/...");
 }

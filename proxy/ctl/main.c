@@ -10,6 +10,7 @@
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
 #include "ctl/icap_command.h"
+#include "ctl/intercept_command.h"
 #include "ctl/show.h"
 
 #include <getopt.h>
@@ -121,6 +122,7 @@ static void retortctl_usage(FILE *out) {
     fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
           "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
           "       retortctl [-s WHERE] [--json] icap COMMAND [ARGUMENTS]\n"
+          "       retortctl [-s WHERE] [--json] intercept [clear ...]\n"
           "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
           "       retortctl ca create|show|export [OPTIONS]\n"
           "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
@@ -131,6 +133,7 @@ static void retortctl_usage(FILE *out) {
     cache_command_help(out);
     icap_command_help(out);
     ca_command_help(out);
+    intercept_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
           "  helpers    pools of helper processes\n"
           "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
@@ -219,6 +222,8 @@ static int retortctl_run(const struct choices *choices, int argc, char **argv) {
         return run_helpers(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "cache") == 0)
         return cache_command(choices->admin, choices->json, argc, argv);
+    if (argc > 0 && strcmp(argv[0], "intercept") == 0)
+        return intercept_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "icap") == 0)
         return icap_command(choices->admin, choices->json, argc, argv);
     if (argc > 1 && strcmp(argv[0], "services") == 0 && strcmp(argv[1], "bump") == 0)

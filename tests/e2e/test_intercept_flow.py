@@ -134,6 +134,11 @@ def test_clients_that_refuse(lab):
     equal(site.get("www.example.com", context=pinned).status, 200, "spliced")
     equal(site.get("www.example.com", source="127.0.0.2").status, 200, "bumped for another client")
     contains(site.proxy.process.log(), "has refused the certificate for www.example.com:", "log")
+    contains(site.proxy.ctl("intercept"), "refused 2 times, spliced", "retortctl intercept")
+    contains(site.proxy.ctl("intercept", "clear", "client=127.0.0.9"), "0 entries", "another client")
+    contains(site.proxy.ctl("intercept", "clear", "host=www.example.com"), "1 entries", "cleared")
+    equal(site.get("www.example.com").status, 200, "bumped again")
+    site.proxy.ctl("intercept", "drop", expect=2)
 
 
 @memcheck
