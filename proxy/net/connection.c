@@ -346,12 +346,18 @@ enum io_status connection_send_file(struct connection *connection, int fd, off_t
                                     size_t length, size_t *put) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     ssize_t sent;
-    if (connection->tls != NULL) {
+    if (connection->tls != NULL && !tls_stream_is_in_kernel(connection->tls)) {
         enum io_status status = connection_copy_file(connection, fd, *offset, length, put);
         *offset += (off_t)*put;
         return status;
     }
     *put = 0;
+    if (connection->tls != NULL) {
+        enum io_status status = tls_stream_flush(connection->tls);
+        connection->writable = status != IO_WAIT;
+        if (status != IO_DONE)
+            return status;
+    }
     do
         sent = sendfile(connection->event.fd, fd, offset, length);
     while (sent < 0 && errno == EINTR);

@@ -115,7 +115,7 @@ enum io_status connection_write(struct connection *connection, const struct iove
 enum io_status connection_write_more(struct connection *connection, const struct iovec *pieces,
                                      int count, size_t *put);
 /* Sends bytes of a file from *offset, and moves *offset. IO_END: the file ends there. With TLS, the
- * bytes are copied to be encrypted. */
+ * bytes are copied to be encrypted, unless the kernel encrypts. */
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,
                                     size_t length, size_t *put);
 /* Like connection_send_file, but copies the bytes first. It is for a file that may change before

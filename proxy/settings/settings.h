@@ -50,6 +50,7 @@ struct listen_tls_settings {
     enum unknown_name unknown_name;
     bool session_tickets;
     enum listen_ocsp ocsp;
+    bool ktls; /* the kernel encrypts, where it can */
     enum client_certificate client_certificate;
     char *client_ca, *client_crl;       /* NULL: none */
     bool client_certificate_fields;     /* origins are told about the client's certificate */

@@ -4,9 +4,14 @@
 #include "tls/stream.h"
 
 #include <errno.h>
+#include <linux/tls.h>
 #include <openssl/bio.h>
 #include <pthread.h>
 #include <sys/socket.h>
+
+/* Commands that OpenSSL gives to a BIO for the kernel's TLS. openssl/bio.h names them in a comment
+ * only. */
+enum { KERNEL_SET_KEYS = 72, KERNEL_SET_RECORD_TYPE = 74, KERNEL_CLEAR_RECORD_TYPE = 75 };
 
 static BIO_METHOD *method; /* of all; made once, lives as long as the process */
 static pthread_once_t method_made = PTHREAD_ONCE_INIT;
@@ -174,6 +179,35 @@ enum io_status tls_bio_flush(struct tls_bio *bio) {
     return bio->kept == NULL ? IO_DONE : IO_WAIT;
 }
 
+/* Sends what is no data as a record of its type. */
+static int send_record(struct tls_bio *bio, BIO *to, const char *bytes, size_t length,
+                       size_t *put) {
+    char control[CMSG_SPACE(sizeof bio->record_type)] = {0};
+    struct iovec piece = {(char *)bytes, length};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *type = CMSG_FIRSTHDR(&message);
+    ssize_t sent = -1;
+    type->cmsg_level = SOL_TLS;
+    type->cmsg_type = TLS_SET_RECORD_TYPE;
+    type->cmsg_len = CMSG_LEN(sizeof bio->record_type);
+    memcpy(CMSG_DATA(type), &bio->record_type, sizeof bio->record_type);
+    if (tls_bio_flush(bio) != IO_DONE)
+        errno = EAGAIN;
+    else
+        sent = sendmsg(bio->fd, &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+        if (errno == EAGAIN || errno == EINTR)
+            BIO_set_retry_write(to);
+        return 0;
+    }
+    bio->record_type = 0;
+    *put = (size_t)sent;
+    return 1;
+}
+
 static int tls_bio_on_write(BIO *to, const char *bytes, size_t length, size_t *put) {
     struct tls_bio *bio = tls_bio_of(to);
     BIO_clear_retry_flags(to);
@@ -181,6 +215,8 @@ static int tls_bio_on_write(BIO *to, const char *bytes, size_t length, size_t *p
     errno = EPROTO;
     if (bio->stopped)
         return 0;
+    if (bio->record_type != 0)
+        return send_record(bio, to, bytes, length, put);
     if (tls_bio_kept(bio) > TLS_BIO_KEPT_MOST && tls_bio_flush(bio) != IO_DONE) {
         BIO_set_retry_write(to);
         return 0;
@@ -193,15 +229,26 @@ static int tls_bio_on_write(BIO *to, const char *bytes, size_t length, size_t *p
     return 1;
 }
 
+/* Nothing that is encrypted already may go through the kernel's encryption. The keys for what we
+ * read stay with OpenSSL. */
+static long move_keys(struct tls_bio *bio, bool sending, void *keys) {
+    if (bio->keys == NULL || !sending || tls_bio_flush(bio) != IO_DONE)
+        return 0;
+    bio->in_kernel = BIO_ctrl(bio->keys, KERNEL_SET_KEYS, sending, keys) > 0;
+    return bio->in_kernel;
+}
+
 /* OpenSSL flushes after each flight of a handshake, and after an alert. What the socket does not
  * take stays kept, and the stream flushes it later. */
 static long tls_bio_on_control(BIO *of, int command, long number, void *pointer) {
     struct tls_bio *bio = tls_bio_of(of);
-    (void)number;
-    (void)pointer;
     switch (command) {
     case BIO_CTRL_FLUSH: return bio->lazy || tls_bio_flush(bio) != IO_FAILED;
     case BIO_CTRL_EOF: return bio->ended;
+    case BIO_CTRL_GET_KTLS_SEND: return bio->in_kernel;
+    case KERNEL_SET_KEYS: return move_keys(bio, number != 0, pointer);
+    case KERNEL_SET_RECORD_TYPE: bio->record_type = (unsigned char)number; return 1;
+    case KERNEL_CLEAR_RECORD_TYPE: bio->record_type = 0; return 1;
     case BIO_CTRL_PUSH:
     case BIO_CTRL_POP: return 1;
     default: return 0;
@@ -234,8 +281,15 @@ BIO *tls_bio_open(struct tls_bio *bio, int fd, struct slice replay) {
     return made;
 }
 
+void tls_bio_offer_kernel(struct tls_bio *bio) {
+    CHECK_OBJ(bio, TLS_BIO_MAGIC);
+    bio->keys = BIO_new_socket(bio->fd, BIO_NOCLOSE);
+}
+
 void tls_bio_release(struct tls_bio *bio) {
     CHECK_OBJ(bio, TLS_BIO_MAGIC);
+    BIO_free(bio->keys);
+    bio->keys = NULL;
     free(bio->replay);
     bio->replay = NULL;
     forget_kept(bio);

@@ -19,6 +19,10 @@
  * `gather` is set, writes are kept as well, and the write after them sends all with one system
  * call. Memory is only used while there are bytes in it.
  *
+ * Linux may encrypt in the kernel (tls.ko). After tls_bio_offer_kernel OpenSSL hands the keys for
+ * what we send to the kernel, if it can; from then on OpenSSL writes clear text, which the kernel
+ * frames and encrypts, and sendfile works on the socket. What is read is decrypted here as before.
+ *
  * Threads: that of the stream.
  */
 #ifndef RETORT_TLS_BIO_H
@@ -39,20 +43,25 @@ struct tls_bio {
     struct tls_stream *below; /* set and freed by the stream; in place of the socket; or NULL */
     bool gather;              /* set by the stream: another write follows at once */
     bool lazy;                /* set by the stream: a flush of OpenSSL does nothing */
-    bool drained; /* the last read took all that the socket had: the next one has to wait */
-    bool hangup;  /* set by the stream: what is left can be read without waiting */
-    bool ended;   /* the other side has finished */
-    bool stopped; /* set by the stream: every read and write fails with EPROTO */
-    char *replay; /* owned; NULL: none left */
-    char *kept;   /* bytes that are not sent yet; owned; NULL: none */
+    bool drained;   /* the last read took all that the socket had: the next one has to wait */
+    bool hangup;    /* set by the stream: what is left can be read without waiting */
+    bool in_kernel; /* the kernel encrypts what is written */
+    bool ended;     /* the other side has finished */
+    bool stopped;   /* set by the stream: every read and write fails with EPROTO */
+    char *replay;   /* owned; NULL: none left */
+    char *kept;     /* bytes that are not sent yet; owned; NULL: none */
     size_t replay_at, replay_end;
     size_t kept_at, kept_end, kept_capacity;
-    uint64_t sent; /* bytes that the socket took, in all */
+    BIO *keys;                 /* of the socket; hands the keys to the kernel. NULL: not offered */
+    unsigned char record_type; /* of the next write in the kernel; 0: data */
+    uint64_t sent;             /* bytes that the socket took, in all */
 };
 
 /* Makes the BIO. The socket belongs to the caller. `replay` is copied. NULL: no memory. */
 BIO *tls_bio_open(struct tls_bio *bio, int fd, struct slice replay);
 void tls_bio_release(struct tls_bio *bio);
+/* Before the handshake: lets the kernel encrypt, where it can. */
+void tls_bio_offer_kernel(struct tls_bio *bio);
 
 /* Sends what is kept. IO_DONE: nothing is kept any more. IO_FAILED: errno says why. */
 enum io_status tls_bio_flush(struct tls_bio *bio);

@@ -206,6 +206,8 @@ static bool set_algorithms(struct tls_server *server, const struct tls_server_se
         settings->ciphersuites != NULL ? settings->ciphersuites : default_ciphersuites;
     const char *groups = settings->groups != NULL ? settings->groups : default_groups;
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    if (settings->ktls)
+        SSL_CTX_set_options(context, SSL_OP_ENABLE_KTLS);
     if (SSL_CTX_set_cipher_list(context, ciphers) != 1)
         return server_fail(server, "ciphers", ciphers);
     if (SSL_CTX_set_ciphersuites(context, suites) != 1)

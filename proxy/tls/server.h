@@ -46,6 +46,7 @@ struct tls_server_settings {
                            address; NULL: "" */
     struct certificate_set *certificates; /* NULL: each stream is shown its own */
     struct ticket_keys *tickets;          /* NULL: no tickets */
+    bool ktls;                            /* the kernel encrypts, where it can */
     enum tls_version min_version;
     const char *ciphers, *ciphersuites, *groups; /* as OpenSSL writes them; NULL: see above */
     enum client_certificate client_certificate;

@@ -33,13 +33,14 @@ static void tls_on_message(int written, int version, int type, const void *bytes
     struct tls_stream *stream;
     (void)ssl;
     CAST_OBJ(stream, owner, TLS_STREAM_MAGIC);
-    if (type != SSL3_RT_HANDSHAKE)
+    if (type != SSL3_RT_HANDSHAKE || length == 0)
         return;
-    if (written && version == TLS1_3_VERSION && length > 0 &&
-        *(const unsigned char *)bytes == SSL3_MT_NEWSESSION_TICKET)
-        stream->bio.lazy = true;
-    if (!written && stream->established)
-        stream->bio.stopped = ++stream->idle_messages > TLS_IDLE_MESSAGES;
+    unsigned char kind = *(const unsigned char *)bytes;
+    if (written)
+        stream->bio.lazy = version == TLS1_3_VERSION && kind == SSL3_MT_NEWSESSION_TICKET;
+    else if (stream->established)
+        stream->bio.stopped = ++stream->idle_messages > TLS_IDLE_MESSAGES ||
+                              (stream->bio.in_kernel && kind == SSL3_MT_KEY_UPDATE);
 }
 
 static struct tls_stream *tls_stream_new(SSL *ssl, int fd, struct slice replay) {
@@ -53,6 +54,8 @@ static struct tls_stream *tls_stream_new(SSL *ssl, int fd, struct slice replay) 
     }
     stream->alert = -1;
     stream->ssl = ssl;
+    if (SSL_get_options(ssl) & SSL_OP_ENABLE_KTLS)
+        tls_bio_offer_kernel(&stream->bio);
     stream->bio.gather = true; /* the records of a flight leave together */
     SSL_set_bio(ssl, bio, bio);
     SSL_set_app_data(ssl, stream);
@@ -125,7 +128,9 @@ static int received_alert(int error) {
 
 static const char *plain_reason(const struct tls_stream *stream, int error, int number) {
     if (stream->bio.stopped)
-        return "it sends messages of TLS without end, and no data";
+        return stream->idle_messages > TLS_IDLE_MESSAGES
+                   ? "it sends messages of TLS without end, and no data"
+                   : "it changes its keys, which TLS in the kernel can't follow: set ktls = false";
     if (error == SSL_ERROR_SYSCALL && number != 0)
         return strerrordesc_np(number);
     if (error == SSL_ERROR_SYSCALL ||
@@ -369,6 +374,10 @@ void tls_stream_note_event(struct tls_stream *stream, bool hangup) {
     tls_bio_note_event(&stream->bio, hangup);
     if (stream->bio.below != NULL)
         tls_stream_note_event(stream->bio.below, hangup);
+}
+
+bool tls_stream_is_in_kernel(const struct tls_stream *stream) {
+    return stream->bio.in_kernel;
 }
 
 bool tls_stream_has_more(const struct tls_stream *stream) {

@@ -88,6 +88,9 @@ bool tls_stream_is_resumed(const struct tls_stream *stream);
 /* The loop reports that the socket has become readable; hangup: that the other side has finished. A
  * read that has emptied the socket is only repeated after this. */
 void tls_stream_note_event(struct tls_stream *stream, bool hangup);
+/* Does the kernel encrypt what is sent? Then sendfile on the socket sends bytes of the stream, once
+ * tls_stream_flush says that nothing is left. */
+bool tls_stream_is_in_kernel(const struct tls_stream *stream);
 /* May a read find bytes although the socket reports none? */
 bool tls_stream_has_more(const struct tls_stream *stream);
 /* Does the last read wait until the socket is writable, or the last write until it is readable?

@@ -53,6 +53,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_store.c \
 	tests/unit/proxy/test_ticket_keys.c \
 	tests/unit/proxy/test_tls_bio.c \
+	tests/unit/proxy/test_tls_kernel.c \
 	tests/unit/proxy/test_tls_stream.c \
 	tests/unit/proxy/test_transaction.c \
 	tests/unit/proxy/test_url_class.c \

@@ -60,6 +60,7 @@ Suite *purge_log_suite(void);
 Suite *admission_filter_suite(void);
 Suite *name_suite(void);
 Suite *tls_bio_suite(void);
+Suite *tls_kernel_suite(void);
 Suite *tls_stream_suite(void);
 Suite *transaction_suite(void);
 Suite *access_log_suite(void);

@@ -20,9 +20,10 @@ static void make_certificate(struct tls_lab *lab) {
     ck_assert_int_gt(X509_sign(lab->certificate, lab->key, EVP_sha256()), 0);
 }
 
-static void open_server(struct tls_lab *lab) {
+static void open_server(struct tls_lab *lab, bool ktls) {
     lab->tickets = ticket_keys_new(0);
-    lab->server = tls_server_new(&(struct tls_server_settings){.tickets = lab->tickets});
+    lab->server =
+        tls_server_new(&(struct tls_server_settings){.tickets = lab->tickets, .ktls = ktls});
     lab->stream = tls_stream_accept(lab->server, lab->fd, SLICE(""));
     ck_assert(tls_stream_show(lab->stream, lab->certificate, NULL, lab->key));
     SSL_set_connect_state(lab->peer);
@@ -56,10 +57,10 @@ void tls_lab_open(struct tls_lab *lab, enum tls_lab_side side, int version) {
     lab->from_peer = BIO_new(BIO_s_mem());
     BIO_set_mem_eof_return(lab->to_peer, -1);
     SSL_set_bio(lab->peer, lab->to_peer, lab->from_peer);
-    if (side == TLS_LAB_SERVER)
-        open_server(lab);
-    else
+    if (side == TLS_LAB_CLIENT)
         open_client(lab);
+    else
+        open_server(lab, side == TLS_LAB_KERNEL);
     ck_assert_ptr_nonnull(lab->stream);
 }
 

@@ -19,7 +19,8 @@
 
 #include <openssl/ssl.h>
 
-enum tls_lab_side { TLS_LAB_SERVER, TLS_LAB_CLIENT }; /* of the stream */
+/* The side of the stream. TLS_LAB_KERNEL: a server that lets the kernel encrypt. */
+enum tls_lab_side { TLS_LAB_SERVER, TLS_LAB_CLIENT, TLS_LAB_KERNEL };
 
 struct tls_lab {
     struct tls_stream *stream;

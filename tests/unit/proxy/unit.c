@@ -135,6 +135,7 @@ int main(void) {
     srunner_add_suite(runner, chain_suite());
     srunner_add_suite(runner, verdicts_suite());
     srunner_add_suite(runner, tls_bio_suite());
+    srunner_add_suite(runner, tls_kernel_suite());
     srunner_add_suite(runner, tls_stream_suite());
     srunner_add_suite(runner, transaction_suite());
     srunner_add_suite(runner, access_log_suite());
