@@ -149,10 +149,10 @@ static int server_on_new_ticket(SSL *ssl, void *arg) {
     return 1;
 }
 
-/* A session must not outlive the client's certificate. */
+/* A session must not outlive the client's certificate. With TLS 1.3 each connection gets a new ticket,
+ * because clients use a ticket only once (RFC 8446 appendix C.4). */
 static SSL_TICKET_RETURN server_on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
                                           size_t name_length, SSL_TICKET_STATUS status, void *arg) {
-    (void)ssl;
     (void)name;
     (void)name_length;
     (void)arg;
@@ -161,7 +161,9 @@ static SSL_TICKET_RETURN server_on_ticket(SSL *ssl, SSL_SESSION *session, const 
     X509 *certificate = SSL_SESSION_get0_peer(session);
     if (certificate != NULL && X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0)
         return SSL_TICKET_RETURN_IGNORE_RENEW;
-    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+    return status == SSL_TICKET_SUCCESS && SSL_version(ssl) < TLS1_3_VERSION
+               ? SSL_TICKET_RETURN_USE
+               : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 static void set_tickets(struct tls_server *server) {

@@ -157,6 +157,21 @@ def test_algorithms(lab):
     true(site.counter("tls_failures_mismatch") >= 6, f"mismatches: {site.counter('tls_failures_mismatch')}")
 
 
+def test_each_connection_gets_a_ticket(lab):
+    """Clients use a ticket of TLS 1.3 only once, so a resumed connection needs another."""
+    leaf = Authority(lab).leaf("a.test")
+    site = Site(lab, ("reverse", [leaf.both], {}))
+    context = trusting(ssl.TLSVersion.TLSv1_3)
+    session, seen = None, set()
+    for number in range(4):
+        with site.connect("a.test", context=context, session=session) as connection:
+            get(connection)
+            equal(connection.session_reused, number > 0, f"connection {number} goes on")
+            session = connection.session
+            true(session.id not in seen, f"connection {number}: a new ticket")
+            seen.add(session.id)
+
+
 def session_of(site, name, context, listener=0):
     with site.connect(name, listener, context) as connection:
         get(connection, host=name)
