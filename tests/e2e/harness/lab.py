@@ -14,11 +14,11 @@ DATA = os.path.join(TESTS, "data", "cache")
 SUPPRESSIONS = os.path.join(TESTS, "valgrind")
 
 
-def sanitized(builddir):
-    """Was this build made with AddressSanitizer?"""
+def sanitized(builddir, kind="address"):
+    """Was this build made with AddressSanitizer? With "thread": with ThreadSanitizer?"""
     try:
         with open(os.path.join(builddir, "Makefile"), encoding="utf-8", errors="replace") as makefile:
-            return any(line.startswith("RETORT_LDFLAGS") and "address" in line for line in makefile)
+            return any(line.startswith("RETORT_LDFLAGS") and kind in line for line in makefile)
     except FileNotFoundError:
         return False
 
@@ -28,6 +28,7 @@ class Lab:
         self.builddir = os.path.abspath(builddir)
         self.valgrind = valgrind
         self.asan = sanitized(builddir)
+        self.tsan = sanitized(builddir, "thread")
         self.keep = keep
         # How much longer things may take than in a plain build.
         self.patience = 12 if valgrind else 3 if self.asan else 1
