@@ -127,6 +127,11 @@ static inline void exchange_release(struct exchange *exchange) {
     exchange->magic = 0;
 }
 
+/* Did the request come on the inside of an intercepted connection? */
+static inline bool exchange_is_intercepted(const struct exchange *exchange) {
+    return exchange->ends->intercepted != NULL;
+}
+
 /* The client's address as text; lives as long as the exchange does. */
 struct slice exchange_client_ip(struct exchange *exchange);
 /* Copies the request's head out of the protocol's buffer, once. */

@@ -1,23 +1,9 @@
 #include "transaction/caching.h"
 
 #include "cache/key.h"
-#include "transaction/inside.h"
 #include "transaction/internal.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/destination.h"
 #include "transaction/transaction.h"
-
-/* Inside an intercepted connection the certificate proves the origin, unless it is not verified. */
-static bool is_unverified(const struct transaction *transaction) {
-    const struct intercepted_facts *facts = inside_facts(transaction);
-    return facts != NULL && !transaction->settings->origin.trust.verify &&
-           inside_is_for(transaction, &transaction->request.url) &&
-           !slice_equal(facts->place, facts->name);
-}
-
-bool caching_is_unproven(const struct transaction *transaction) {
-    return destination_is_unproven(transaction) || is_unverified(transaction);
-}
 
 /* The cache policies that apply to this transaction. */
 

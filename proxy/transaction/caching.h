@@ -29,10 +29,6 @@ struct caching {
 
 struct transaction;
 
-/* Does nothing prove that the answer will be that of the URL's host? The client has chosen the
- * address itself, and neither DNS nor a certificate says that it is the host's. Such
- * an answer is for this client only: nothing is looked up, stored or invalidated. */
-bool caching_is_unproven(const struct transaction *transaction);
 /* Decides by which policy the cache works, and applies what the policy says about the request.
  * False: the cache takes no part. */
 bool caching_begin(struct transaction *transaction);

@@ -35,7 +35,7 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
 void invalidate_stored(struct transaction *transaction) {
     struct cache *cache = transaction->host->cache;
     const struct http_head *response = transaction->response.head;
-    if (caching_is_unproven(transaction) ||
+    if (transaction_is_unproven(transaction) ||
         http_method_is_safe(transaction->request.head->method_id) || response->status < 200 ||
         response->status >= 400)
         return;

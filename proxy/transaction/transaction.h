@@ -28,6 +28,7 @@
 #include "transaction/response.h"
 #include "transaction/step.h"
 #include "transaction/steps/deliver.h"
+#include "transaction/steps/destination.h"
 #include "transaction/steps/fetch.h"
 #include "transaction/steps/lookup.h"
 #include "transaction/steps/store.h"
@@ -138,6 +139,13 @@ unsigned transaction_chains(const struct transaction *transaction,
 static inline struct object *transaction_object(const struct transaction *transaction) {
     return transaction->storing.object != NULL ? transaction->storing.object
                                                : transaction->lookup.object;
+}
+
+/* Does nothing prove that an answer is that of the URL's host, so that it may go to this client only
+ * (steps/destination.h)? */
+static inline bool transaction_is_unproven(const struct transaction *transaction) {
+    return (transaction->destination != NULL || exchange_is_intercepted(transaction->exchange)) &&
+           destination_is_unproven(transaction);
 }
 
 #endif

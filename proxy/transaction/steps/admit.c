@@ -74,9 +74,9 @@ enum step step_admit(struct transaction *transaction) {
         return waiting_page_collect(transaction);
     if (transaction->exchange->upgrade.length > 0)
         note_upgrade(transaction);
-    if (destination_is_wanted(transaction))
+    if (destination_is_wanted(transaction->exchange))
         return STEP_DESTINATION;
-    if (intercept_is_wanted(transaction))
+    if (intercept_is_wanted(transaction->request.kind, transaction->settings))
         return STEP_INTERCEPT;
     return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

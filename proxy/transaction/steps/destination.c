@@ -13,10 +13,6 @@ static struct redirection *redirection_of(const struct transaction *transaction)
     return transaction->exchange->ends->redirection;
 }
 
-bool destination_is_wanted(const struct transaction *transaction) {
-    return redirection_of(transaction) != NULL && !transaction->exchange->is_connection;
-}
-
 static void destination_on_resolved(struct resolver_query *query) {
     struct destination *destination = CONTAINER_OF(query, struct destination, query);
     destination->resolved = true;

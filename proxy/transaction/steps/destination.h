@@ -3,7 +3,7 @@
  * clear-text HTTP names a host. Only if the address is one of the host's, by DNS, is the response
  * that of the host. Otherwise any client could put a page of its own into the cache under any name.
  *
- *     if (destination_is_wanted(transaction))
+ *     if (destination_is_wanted(exchange))
  *         return STEP_DESTINATION;                                  ADMIT
  *     if (destination_is_unproven(transaction)) ...                 neither looked up nor stored
  *     const struct address *place = destination_of(transaction, &url);
@@ -14,6 +14,7 @@
 #ifndef RETORT_TRANSACTION_STEPS_DESTINATION_H
 #define RETORT_TRANSACTION_STEPS_DESTINATION_H
 
+#include "client/exchange.h"
 #include "http/url.h"
 #include "net/resolver.h"
 
@@ -31,7 +32,9 @@ struct destination {
 };
 
 /* Is this a request of clear-text HTTP in transparent mode? */
-bool destination_is_wanted(const struct transaction *transaction);
+static inline bool destination_is_wanted(const struct exchange *exchange) {
+    return exchange->ends->redirection != NULL && !exchange->is_connection;
+}
 /* Does the host of the request not have the address that the client has connected to, by DNS or, in
  * an intercepted connection, by a verified certificate? False as well if a service has put another
  * host into the request. */

@@ -15,11 +15,6 @@
 /* A service sets it in the CONNECT that it sends back. */
 static const struct slice intercept_field = {"X-Intercept", sizeof "X-Intercept" - 1};
 
-bool intercept_is_wanted(const struct transaction *transaction) {
-    return transaction->request.kind == REQUEST_CONNECT &&
-           transaction->settings->intercept_count > 0;
-}
-
 struct slice intercept_sni(const struct transaction *transaction) {
     return transaction->intercept == NULL ? slice_make("", 0)
                                           : client_hello_name(&transaction->intercept->hello);

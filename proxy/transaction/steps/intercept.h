@@ -3,7 +3,7 @@
  * connection: spliced, bumped or blocked. Services are asked after this step, so that they see the
  * name that the client asks for; what they say may only be more restrictive or less inspecting.
  *
- *     if (intercept_is_wanted(transaction))
+ *     if (intercept_is_wanted(transaction->request.kind, transaction->settings))
  *         return STEP_INTERCEPT;
  *     ...
  *     if (transaction->intercept != NULL) ...     the client has been told that the tunnel is open
@@ -20,7 +20,9 @@
 #include "http/head.h"
 #include "net/duplex.h"
 #include "settings/interception.h"
+#include "settings/settings.h"
 #include "tls/client_hello.h"
+#include "transaction/request.h"
 #include "transaction/step.h"
 
 /* What the client is shown instead of the origin's answers. */
@@ -50,7 +52,10 @@ struct intercept {
 
 struct transaction;
 
-bool intercept_is_wanted(const struct transaction *transaction);
+/* `kind` is the request's. */
+static inline bool intercept_is_wanted(enum request_kind kind, const struct settings *settings) {
+    return kind == REQUEST_CONNECT && settings->intercept_count > 0;
+}
 /* The name that the client asks for; empty: none that may be used, or there is no interception. */
 struct slice intercept_sni(const struct transaction *transaction);
 /* A service has changed the CONNECT: takes its field X-Intercept. */

@@ -17,7 +17,7 @@ static bool matter_for_cache(const struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     return (request->method_id == HTTP_METHOD_GET || request->method_id == HTTP_METHOD_HEAD) &&
            transaction->request.body == NULL && transaction->exchange->body_length == 0 &&
-           !caching_is_unproven(transaction) && !https_is_personal(transaction->exchange);
+           !transaction_is_unproven(transaction) && !https_is_personal(transaction->exchange);
 }
 
 /* Clients that accept the same codings find the same variant, and the origin is asked for it. */

@@ -11,13 +11,13 @@
 
 /* Is the request for the server that the client has connected to, as far as the client knows? */
 static bool is_redirected(const struct transaction *transaction) {
-    return destination_is_wanted(transaction);
+    return destination_is_wanted(transaction->exchange);
 }
 
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
-    if (inside_facts(transaction) != NULL ||
+    if (exchange_is_intercepted(transaction->exchange) ||
         (!transaction->exchange->is_connection &&
          (transaction->exchange->listen->mode != LISTEN_FORWARD || is_redirected(transaction))))
         return fail_with(transaction, 405, "CONNECT is supported by forward proxies only");
@@ -63,8 +63,9 @@ static uint16_t port_without_host(const struct transaction *transaction) {
 
 static enum step receive_origin_form(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
-    const struct url_scheme *scheme =
-        inside_facts(transaction) != NULL ? &url_schemes[URL_HTTPS] : transaction->exchange->scheme;
+    const struct url_scheme *scheme = exchange_is_intercepted(transaction->exchange)
+                                          ? &url_schemes[URL_HTTPS]
+                                          : transaction->exchange->scheme;
     struct slice host = transaction->exchange->authority;
     struct url url;
     if (host.length == 0)
@@ -83,7 +84,7 @@ static enum step receive_target(struct transaction *transaction) {
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
         if (transaction->exchange->listen->mode == LISTEN_FORWARD && !is_redirected(transaction) &&
-            inside_facts(transaction) == NULL)
+            !exchange_is_intercepted(transaction->exchange))
             return fail_with(transaction, 400,
                              "this is a forward proxy: the request target "
                              "must be an absolute URL");
@@ -124,10 +125,10 @@ enum step step_receive(struct transaction *transaction) {
         return fail_with(transaction, 400,
                          "this port speaks HTTPS, and the request came in clear text: write "
                          "https:// in place of http://");
-    if (inside_has_page(transaction))
+    if (exchange_is_intercepted(exchange) && inside_has_page(transaction))
         return inside_answer(transaction);
     enum step next = receive_target(transaction);
-    if (next == STEP_ADMIT && inside_facts(transaction) != NULL &&
+    if (next == STEP_ADMIT && exchange_is_intercepted(exchange) &&
         !inside_is_for(transaction, &transaction->request.url))
         return refuse_misdirected(transaction);
     if (next == STEP_ADMIT)

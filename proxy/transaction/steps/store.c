@@ -52,7 +52,7 @@ static bool stands_for_get(struct transaction *transaction) {
 
 /* Prepares storing the answer to a POST, for which no lookup was made. */
 static bool prepare_post(struct transaction *transaction) {
-    if (caching_is_unproven(transaction) || !stands_for_get(transaction) ||
+    if (transaction_is_unproven(transaction) || !stands_for_get(transaction) ||
         !caching_begin_post(transaction))
         return false;
     caching_take_name(transaction);
