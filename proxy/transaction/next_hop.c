@@ -5,9 +5,9 @@
 #include "transaction/transaction.h"
 
 /* The parent's credentials are ours; those of clients are for us. */
-static struct slice next_hop_connect(struct transaction *transaction, struct slice authority) {
+static struct slice next_hop_connect(struct transaction *transaction, struct slice authority,
+                                     const char *credentials) {
     struct arena *arena = &transaction->arena;
-    const char *credentials = transaction->fetch.route->origins->credentials;
     char value[HTTP_CREDENTIALS_VALUE];
     struct slice basic = SLICE("");
     if (credentials != NULL)
@@ -19,24 +19,24 @@ static struct slice next_hop_connect(struct transaction *transaction, struct sli
 
 /* Sets what the connection to the parent needs. Returns its key: clear text has the place. */
 static struct slice set_parent(struct transaction *transaction, const struct aim *aim,
-                               struct slice place, struct origin_request *request) {
+                               struct slice place, struct dial_proxy *proxy) {
     if (aim->tunnel_trust == NULL)
         return place;
     char *room =
         arena_alloc(&transaction->arena, place.length + aim->host.length + ORIGIN_KEY_MORE);
     struct slice key = origin_security_key(room, place, aim->host, aim->tunnel_trust);
-    request->proxy.tls = origin_securities_find(transaction->host->origin_securities, key,
-                                                aim->host, aim->tunnel_trust);
+    proxy->tls = origin_securities_find(transaction->host->origin_securities, key, aim->host,
+                                        aim->tunnel_trust);
     return key;
 }
 
-/* Returns the place of the origin, as far as keys are concerned: another one behind each parent. */
-static struct slice set_tunnel(struct transaction *transaction, const struct aim *aim,
-                               struct slice place, struct origin_request *request) {
-    request->proxy.head = next_hop_connect(transaction, aim->tunnel);
-    request->proxy.timeout = transaction->settings->origin.first_byte_timeout;
+struct slice next_hop_tunnel(struct transaction *transaction, const struct aim *aim,
+                             const struct origins_settings *parents, struct dial_proxy *proxy) {
+    struct slice place = request_write_authority(transaction, aim->host, aim->port);
+    proxy->head = next_hop_connect(transaction, aim->tunnel, parents->credentials);
+    proxy->timeout = transaction->settings->origin.first_byte_timeout;
     return arena_concat(&transaction->arena, aim->tunnel, SLICE(" by "),
-                        set_parent(transaction, aim, place, request));
+                        set_parent(transaction, aim, place, proxy));
 }
 
 struct slice next_hop_set(struct transaction *transaction, const struct aim *aim,
@@ -47,7 +47,8 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
     request->reach = route_reach(transaction);
     request->from = route_source(transaction);
     if (aim->tunnel.length > 0)
-        keyed = set_tunnel(transaction, aim, place, request);
+        keyed =
+            next_hop_tunnel(transaction, aim, transaction->fetch.route->origins, &request->proxy);
     request->pool_key =
         route_pool_key(transaction, request->reach, keyed, aim, request->from != NULL);
     if (aim->trust != NULL)

@@ -18,4 +18,9 @@
 struct slice next_hop_set(struct transaction *transaction, const struct aim *aim,
                           struct origin_request *request);
 
+/* For an aim that is reached through a tunnel of one of `parents`: says how to open it. Returns the
+ * place of the origin, as far as keys are concerned: another one behind each parent. */
+struct slice next_hop_tunnel(struct transaction *transaction, const struct aim *aim,
+                             const struct origins_settings *parents, struct dial_proxy *proxy);
+
 #endif

@@ -42,9 +42,9 @@ static const struct parent_settings *find_parent(struct transaction *transaction
     return rule < to ? &settings->parents[rule - from] : NULL;
 }
 
-bool route_needs_parent(struct transaction *transaction) {
+const struct parent_settings *route_parent(struct transaction *transaction) {
     const struct parent_settings *parent = find_parent(transaction);
-    return parent != NULL && parent->direct != PARENT_DIRECT_ALWAYS;
+    return parent != NULL && parent->direct != PARENT_DIRECT_ALWAYS ? parent : NULL;
 }
 
 /* A single origin with a limit of connections is a group of one server. */
@@ -59,8 +59,8 @@ static void route_set_place(struct transaction *transaction, struct route *route
 }
 
 static void find_for_forward(struct transaction *transaction, struct route *route) {
-    const struct parent_settings *parent = find_parent(transaction);
-    if (parent == NULL || parent->direct == PARENT_DIRECT_ALWAYS) {
+    const struct parent_settings *parent = route_parent(transaction);
+    if (parent == NULL) {
         route_set_place(transaction, route, url_of(transaction));
         return;
     }
@@ -133,12 +133,11 @@ const struct address *route_source(struct transaction *transaction) {
     return source;
 }
 
-const char *route_denial(const struct transaction *transaction) {
+const char *route_parent_denial(const struct transaction *transaction) {
     const struct url *url = url_of(transaction);
     enum reach reach = route_client_reach(transaction);
     struct resolution named;
-    if (transaction->fetch.route->map != NULL || !transaction->fetch.route->by_parent ||
-        !resolver_knows(transaction->net->resolver, url->host, &named))
+    if (!resolver_knows(transaction->net->resolver, url->host, &named))
         return NULL;
     for (unsigned i = 0; i < named.count; i++) {
         address_set_port(&named.addresses[i], url->port);
@@ -146,6 +145,11 @@ const char *route_denial(const struct transaction *transaction) {
             return reach_error(reach);
     }
     return NULL;
+}
+
+const char *route_denial(const struct transaction *transaction) {
+    const struct route *route = transaction->fetch.route;
+    return route->map == NULL && route->by_parent ? route_parent_denial(transaction) : NULL;
 }
 
 /* The destination without a parent, and the path there. */
@@ -222,10 +226,10 @@ bool route_tunnels(const struct transaction *transaction) {
            url_is_https(origin);
 }
 
-static void tunnel_through_parent(struct transaction *transaction, struct aim *aim) {
-    const struct url *parent = &transaction->fetch.slot->member->url;
+void route_aim_through(struct transaction *transaction, struct aim *aim, const struct url *parent,
+                       const struct origins_settings *parents) {
     aim->tunnel = request_write_authority(transaction, aim->host, aim->port);
-    aim->tunnel_trust = url_is_https(parent) ? &transaction->fetch.route->origins->trust : NULL;
+    aim->tunnel_trust = url_is_https(parent) ? &parents->trust : NULL;
     aim->host = parent->host;
     aim->port = parent->port;
 }
@@ -252,7 +256,8 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
     else
         aim_by_url(transaction, aim);
     if (route_tunnels(transaction))
-        tunnel_through_parent(transaction, aim);
+        route_aim_through(transaction, aim, &transaction->fetch.slot->member->url,
+                          transaction->fetch.route->origins);
     else if (route_goes_to_parent(transaction->fetch.route))
         turn_to_parent(transaction, aim);
 }

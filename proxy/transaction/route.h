@@ -60,8 +60,8 @@ static inline void route_go_directly(struct route *route) {
 }
 
 struct route *route_find(struct transaction *transaction);
-/* Do the parent sections send the request of a forward client to another proxy? */
-bool route_needs_parent(struct transaction *transaction);
+/* The parent section that sends the request of a forward client to another proxy; NULL: none does. */
+const struct parent_settings *route_parent(struct transaction *transaction);
 /* The addresses that may be connected to for the request. The operator names maps and parents, so
  * these may have any address. A client may name only what its listener allows. */
 enum reach route_reach(const struct transaction *transaction);
@@ -73,9 +73,14 @@ const struct address *route_source(struct transaction *transaction);
 /* Why a parent is not asked for what a forward client names: the client may not reach that place.
  * NULL: the parent may be asked. The parent itself resolves names, and may refuse them. */
 const char *route_denial(const struct transaction *transaction);
+/* The same before there is a route, for a request that goes to a parent. */
+const char *route_parent_denial(const struct transaction *transaction);
 /* With a map: does the target stay below what the map shows, however the server reads it? */
 bool route_stays_below_map(const struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
+/* Lets the aim, which is an origin, be reached through a tunnel of that parent, one of `parents`. */
+void route_aim_through(struct transaction *transaction, struct aim *aim, const struct url *parent,
+                       const struct origins_settings *parents);
 /* The key of the pool for connections to that server. A pooled connection is used only for clients
  * that might have opened it themselves, and one that comes from a client's address only for that
  * client (`spoofs`). `place` is the aim's host and port. */

@@ -7,6 +7,7 @@
 #include "tls/client.h"
 #include "tls/server.h"
 #include "transaction/inside.h"
+#include "transaction/next_hop.h"
 #include "transaction/route.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
@@ -311,27 +312,89 @@ static struct aim bump_aim(const struct transaction *transaction) {
     };
 }
 
-static enum step start_checking(struct transaction *transaction) {
+static void leave_parent(struct bump *bump) {
+    if (bump->slot != NULL)
+        origin_slot_close(bump->slot);
+    bump->slot = NULL;
+    tls_client_release(&bump->parent_tls);
+}
+
+/* Goes through a tunnel of the parent proxy that the slot is at, if there is one. */
+static enum step dial_origin(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
     const struct settings *settings = transaction->settings;
-    const struct aim aim = bump_aim(transaction);
-    enum reach reach = route_client_reach(transaction);
+    struct aim aim = bump_aim(transaction);
+    struct slice place = request_write_authority(transaction, aim.host, aim.port);
+    struct dial_target target = {
+        .reach = bump->slot != NULL ? REACH_ANY : route_client_reach(transaction),
+        .timeout = settings->origin.connect_timeout,
+        .from = bump->slot != NULL ? NULL : route_source(transaction),
+    };
     bump->state = BUMP_CHECKING;
-    transaction->net->counters.intercept_identity_misses++;
-    bump->key =
-        route_pool_key(transaction, reach, request_write_authority(transaction, aim.host, aim.port),
-                       &aim, route_source(transaction) != NULL);
+    if (bump->slot != NULL) {
+        const struct origins_settings *parents = bump->parent->origins;
+        route_aim_through(transaction, &aim, &bump->slot->member->url, parents);
+        place = next_hop_tunnel(transaction, &aim, parents, &target.proxy);
+        bump->parent_tls = target.proxy.tls != NULL ? tls_client_take(target.proxy.tls) : NULL;
+    }
+    bump->key = route_pool_key(transaction, target.reach, place, &aim, target.from != NULL);
     bump->origin = tls_client_take(origin_securities_find(transaction->host->origin_securities,
                                                           bump->key, aim.name, aim.trust));
-    dial_start(&bump->dial, transaction->net,
-               &(struct dial_target){.host = aim.host,
-                                     .port = aim.port,
-                                     .reach = reach,
-                                     .timeout = settings->origin.connect_timeout,
-                                     .tls = bump->origin,
-                                     .from = route_source(transaction)},
-               &transaction->task);
+    target.host = aim.host;
+    target.port = aim.port;
+    target.tls = bump->origin;
+    dial_start(&bump->dial, transaction->net, &target, &transaction->task);
     return STEP_WAIT;
+}
+
+static enum step show_no_parent(struct transaction *transaction) {
+    static const char reason[] =
+        "none of the parent proxies that lead to the origin could be asked";
+    identity_turn_end(&transaction->bump->turn);
+    transaction->net->counters.origin_failures++;
+    return show_error(transaction, 503, reason, slice_from(reason));
+}
+
+/* Asks the parents one after the other. */
+static enum step take_parent(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    bump->state = BUMP_QUEUED;
+    switch (origin_slot_take(bump->slot)) {
+    case ORIGIN_SLOT_TAKEN: return dial_origin(transaction);
+    case ORIGIN_SLOT_WAITING: return STEP_WAIT;
+    default: break;
+    }
+    leave_parent(bump);
+    return bump->parent->direct == PARENT_DIRECT_FALLBACK ? dial_origin(transaction)
+                                                          : show_no_parent(transaction);
+}
+
+static enum step join_parents(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    size_t index = (size_t)(bump->parent->origins - transaction->settings->origins_groups);
+    const struct origin_slot_needs needs = {
+        .repeatable = true,
+        .only_up = bump->parent->direct == PARENT_DIRECT_FALLBACK,
+        .any_status = true,
+        .deadline = TIMER_NEVER,
+    };
+    const char *denial = route_parent_denial(transaction);
+    if (denial != NULL) {
+        identity_turn_end(&bump->turn);
+        transaction->net->counters.destinations_denied++;
+        return show_error(transaction, 403, denial, slice_from(denial));
+    }
+    bump->slot = arena_alloc(&transaction->arena, sizeof *bump->slot);
+    origin_slot_init(bump->slot, transaction->adapt->origins->list[index], transaction->net,
+                     transaction->host->mailbox, &transaction->task, &needs);
+    return take_parent(transaction);
+}
+
+static enum step start_checking(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    transaction->net->counters.intercept_identity_misses++;
+    bump->parent = route_parent(transaction);
+    return bump->parent != NULL ? join_parents(transaction) : dial_origin(transaction);
 }
 
 static enum step bump_splice(struct transaction *transaction) {
@@ -397,7 +460,8 @@ static enum step origin_failed(struct transaction *transaction) {
         transaction->net->counters.destinations_denied++;
         return show_error(transaction, 403, reason, slice_from(reason));
     }
-    if (bump->dial.reached && !bump->dial.timed_out) {
+    bool is_origin = bump->dial.reached && (bump->dial.tunnel == NULL || bump->dial.tunnel_open);
+    if (is_origin && !bump->dial.timed_out) {
         note_identity(transaction, IDENTITY_BAD, "", reason);
         return show_untrusted(transaction, reason);
     }
@@ -406,10 +470,27 @@ static enum step origin_failed(struct transaction *transaction) {
                       blame_origin(transaction, reason));
 }
 
+/* The parent does not lead to the origin: another one may. */
+static enum step leave_failed_parent(struct transaction *transaction) {
+    struct bump *bump = transaction->bump;
+    origin_slot_failed(bump->slot, bump->dial.error);
+    origin_slot_leave(bump->slot);
+    dial_cancel(&bump->dial);
+    tls_client_release(&bump->origin);
+    tls_client_release(&bump->parent_tls);
+    transaction->net->counters.origin_server_switches++;
+    return take_parent(transaction);
+}
+
 static enum step bump_check(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
     if (bump->dial.state != DIAL_DONE && bump->dial.state != DIAL_FAILED)
         return STEP_WAIT;
+    if (bump->slot != NULL && !bump->dial.proxy_answered)
+        return leave_failed_parent(transaction);
+    if (bump->slot != NULL)
+        origin_slot_answered(bump->slot, 200);
+    leave_parent(bump);
     if (tls_client_was_asked(bump->origin) &&
         transaction->settings->interception.client_certificates)
         return bump_splice(transaction);
@@ -454,6 +535,7 @@ enum step step_bump(struct transaction *transaction) {
         return bump_begin(transaction);
     switch (transaction->bump->state) {
     case BUMP_ASKING: return bump_ask(transaction);
+    case BUMP_QUEUED: return take_parent(transaction);
     case BUMP_CHECKING: return bump_check(transaction);
     case BUMP_READING: return read_page(transaction);
     case BUMP_SHAKING: break;
@@ -468,6 +550,7 @@ void bump_end(struct transaction *transaction) {
     if (bump->origin != NULL)
         dial_cancel(&bump->dial);
     tls_client_release(&bump->origin);
+    leave_parent(bump);
     identity_turn_end(&bump->turn);
     connection_close(&bump->client);
     net_buffer_give(transaction->net, &bump->page);

@@ -4,6 +4,7 @@
  * or the origin is not trusted, the requests inside get a page that says why.
  *
  *     ASKING: another transaction verifies the same origin just now
+ *     QUEUED: the parent proxies that lead to the origin have no connection free
  *     CHECKING: a connection to the origin verifies its certificate. This is left out when the
  *               origin was verified lately, so that answers from the cache need no connection.
  *     READING: the page of a service is read
@@ -22,20 +23,24 @@
 #include "intercept/identity.h"
 #include "intercept/leaf_cache.h"
 #include "net/dial.h"
+#include "origin/slot.h"
 #include "transaction/step.h"
 
-enum bump_state { BUMP_ASKING, BUMP_CHECKING, BUMP_READING, BUMP_SHAKING };
+enum bump_state { BUMP_ASKING, BUMP_QUEUED, BUMP_CHECKING, BUMP_READING, BUMP_SHAKING };
 
 /* Written by bump.c. */
 struct bump {
     struct transaction *transaction;
     enum bump_state state;
-    struct identity_turn turn; /* to verify the origin */
-    struct tls_client *origin; /* counted; NULL: the origin is not asked */
-    struct dial dial;          /* to it */
-    struct slice key;          /* of the pool for connections to it */
-    struct net_buffer *page;   /* of a service; NULL: none */
-    struct connection *client; /* owned */
+    struct identity_turn turn;            /* to verify the origin */
+    const struct parent_settings *parent; /* that leads to the origin; NULL: none */
+    struct origin_slot *slot;             /* at a parent proxy; NULL: none */
+    struct tls_client *parent_tls;        /* counted; NULL: clear text with it */
+    struct tls_client *origin;            /* counted; NULL: the origin is not asked */
+    struct dial dial;                     /* to it */
+    struct slice key;                     /* of the pool for connections to it */
+    struct net_buffer *page;              /* of a service; NULL: none */
+    struct connection *client;            /* owned */
     struct timer timer;
     bool timed_out;
     bool shakes;       /* counts among client.max_handshakes */

@@ -320,11 +320,6 @@ static enum step fetch_start(struct transaction *transaction) {
         return fail_with(transaction, 400,
                          "the path has a segment that a server may take for \".\" or \"..\", so it "
                          "could leave the mapped path");
-    if (inside_facts(transaction) != NULL && route_goes_to_parent(transaction->fetch.route))
-        return fail_with(transaction, 502,
-                         "requests inside intercepted connections do not go to parent proxies: add "
-                         "an intercept section with action = splice, or a parent section with "
-                         "direct = always, for this host");
     const char *denial = route_denial(transaction);
     if (denial != NULL)
         return fail_destination_denied(transaction, denial);

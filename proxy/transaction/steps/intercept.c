@@ -174,9 +174,6 @@ static enum step intercept_tls(struct transaction *transaction) {
     intercept->is_tls = true;
     note_name(transaction, intercept);
     intercept->action = intercept_decide(transaction);
-    /* Requests inside would reach the parent in clear text. */
-    if (intercept->action == INTERCEPT_BUMP && route_needs_parent(transaction))
-        intercept->action = INTERCEPT_SPLICE;
     if (intercept->action == INTERCEPT_BUMP && is_exempt(transaction)) {
         intercept->action = INTERCEPT_SPLICE;
         transaction->net->counters.intercept_exempt++;
