@@ -16,6 +16,7 @@ tables of PERFORMANCE.md. Exit status 1 when Retort failed anywhere.
 
 import argparse
 import concurrent.futures
+import functools
 import os
 import shutil
 import signal
@@ -63,10 +64,14 @@ class Bench:
 
     def start_peers(self, names, **options):
         """Those of the caches that are installed."""
+        return self.start_some({name: functools.partial(CACHES[name].start, self, **options) for name in names})
+
+    def start_some(self, starts):
+        """Those of the programs that are installed: {name: what starts it}."""
         servers = {}
-        for name in names:
+        for name, start in starts.items():
             try:
-                servers[name] = CACHES[name].start(self, **options)
+                servers[name] = start()
             except (Missing, AssertionError) as error:
                 self.left_out.append(f"{name} is left out: {error}")
         return servers

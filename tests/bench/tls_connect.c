@@ -1,12 +1,14 @@
 /*
  * Opens TLS connections as fast as a server takes them: each does a handshake, asks for one path,
- * reads the response, says goodbye and is followed by the next.
+ * reads the response, says goodbye and is followed by the next. The server is asked for by the name
+ * bench.test.
  *
  *     tls_connect PORT CONNECTIONS SECONDS full|resumed 1.2|1.3 PATH [TUNNEL]
  *
  * resumed: each handshake goes on from the newest session that the server gave to the connection
  * before it. TUNNEL (HOST:PORT): the server is a proxy; each connection asks it for a tunnel to
- * there by CONNECT first. The server's certificate is not verified.
+ * there by CONNECT first, and inside it for bench.test:PORT. The server's certificate is not
+ * verified.
  *
  * Prints {"requests", "seconds", "bytes" of the responses, "p50_ms", "p99_ms" from the begin of the
  * connect to the last byte, "resumed": how many were, "errors": {"failed"}}.
@@ -212,16 +214,16 @@ int main(int argument_count, char **arguments) {
     }
     size_t connections = strtoul(arguments[2], NULL, 10);
     double seconds = strtod(arguments[3], NULL), since = asker_now();
-    const char *host = argument_count > 7 ? arguments[7] : "bench.test";
+    const char *tunnel = argument_count > 7 ? arguments[7] : "";
     signal(SIGPIPE, SIG_IGN);
     all.port = (uint16_t)atoi(arguments[1]);
     all.resumes = strcmp(arguments[4], "resumed") == 0;
     make_context(arguments[5]);
-    snprintf(all.request, sizeof all.request, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", arguments[6],
-             host);
+    snprintf(all.request, sizeof all.request, "GET %s HTTP/1.1\r\nHost: bench.test%s\r\n\r\n",
+             arguments[6], argument_count > 7 ? strrchr(tunnel, ':') : "");
     if (argument_count > 7)
-        snprintf(all.tunnel, sizeof all.tunnel, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", host,
-                 host);
+        snprintf(all.tunnel, sizeof all.tunnel, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", tunnel,
+                 tunnel);
     all.times = malloc(TIMES_MOST * sizeof *all.times);
     all.epoll = epoll_create1(0);
     struct connection *opened = calloc(connections, sizeof *opened);

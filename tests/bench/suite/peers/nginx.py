@@ -2,6 +2,7 @@
 
 from harness import ports
 
+from ..machine import LOAD_CORE, SERVER_CORE
 from ..origin import nginx_user
 from ..server import Server
 from .programs import there
@@ -31,7 +32,8 @@ SECURED = """
         ssl_certificate {certificate}; ssl_certificate_key {certificate}; ssl_protocols TLSv1.2 TLSv1.3;"""
 
 
-def start(bench, name="nginx", *, on_disk=False, certificate=None):
+def start(bench, name="nginx", *, on_disk=False, certificate=None, beside=False):
+    """`beside`: on the load's core, since it is not measured itself."""
     there("nginx")
     name = bench.lab.unique(name)
     cache = bench.lab.path(name + "-cache") if on_disk else bench.in_memory(name)
@@ -40,4 +42,4 @@ def start(bench, name="nginx", *, on_disk=False, certificate=None):
               "certificate": SECURED.format(certificate=certificate) if certificate else ""}
     path = bench.lab.write(name + ".conf", CONFIG.format(**values))
     return bench.opened(Server(bench.lab, "nginx", name, ["nginx", "-e", bench.lab.path(name + ".log"), "-c", path],
-                               values["port"], secure=certificate is not None))
+                               values["port"], secure=certificate is not None, core=LOAD_CORE if beside else SERVER_CORE))

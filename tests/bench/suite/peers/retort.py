@@ -37,6 +37,28 @@ def start(bench, name="retort", *, kind="retort", workers=1, memory="64MB", cach
     return server
 
 
+FORWARD = """
+workers = 1
+listen "127.0.0.1:{port}" {{ mode = forward  local_destinations = allow }}
+connect_ports = {{ {origin} }}
+authority {{ certificate = "{authority.file}"  key = "{authority.key}" }}
+intercept all {{ action = bump }}
+origin {{ ca_file = "{trusted}" }}
+cache {{ memory = "64MB" }}
+client {{ max_connections = 12000 }}
+log_level = warn
+"""
+
+
+def start_intercepting(bench, origin, authority, trusted):
+    """A forward proxy that opens TLS connections to the port `origin`, whose certificate the file `trusted` vouches for."""
+    values = {"name": bench.lab.unique("retort-bump"), "port": ports.take()}
+    path = bench.lab.write(values["name"] + ".conf",
+                           FORWARD.format(**values, origin=origin, authority=authority, trusted=trusted))
+    return bench.opened(Server(bench.lab, "retort", values["name"], [bench.lab.built("proxy/retort"), "-f", path],
+                               values["port"]))
+
+
 def start_on_disk(bench, name="retort-disk", *, memory=8 << 20, size="4GB", **options):
     """With a volume in a directory of its own: server.volume is its file."""
     directory = bench.lab.path(bench.lab.unique("volume"))
