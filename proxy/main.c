@@ -164,7 +164,8 @@ int main(int argc, char **argv) {
     }
     signals_ignore_harmless();
     log_open(STDERR_FILENO, "retort", LOG_LEVEL_INFO);
-    server.settings = settings_load(server.path, error);
+    server.settings =
+        alone ? settings_load_alone(server.path, error) : settings_load(server.path, error);
     if (server.settings == NULL) {
         fprintf(stderr, "retort: %s\n", error);
         return 1;

@@ -5,8 +5,9 @@
  *     case FIRST_BYTES_TLS: ...
  *     case FIRST_BYTES_MORE: ...                 read more and judge again, all bytes together
  *
- * TLS begins with the type of a handshake record and the major version 3 (RFC 8446 §5.1). HTTP/1
- * begins with a method, a blank, and a target (RFC 9112 §3); empty lines may stand before (§2.2).
+ * TLS begins with the type of a handshake record and the major version 3 (RFC 8446 §5.1), or,
+ * with old clients, with a ClientHello in the form of SSLv2 (RFC 5246 §E.2). HTTP/1 begins with a
+ * method, a blank, and a target (RFC 9112 §3); empty lines may stand before (§2.2).
  *
  * Threads: any.
  */

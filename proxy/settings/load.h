@@ -23,7 +23,8 @@
 struct load {
     struct settings *settings;
     const struct document *document;
-    char *error; /* SETTINGS_ERROR bytes */
+    char *error;        /* SETTINGS_ERROR bytes */
+    bool without_files; /* the files of certificates and keys are those of another machine */
 };
 
 /* Writes the message and returns false. Line 0 means that the message is about the whole file. */

@@ -28,6 +28,8 @@ bool load_authority(struct load *load) {
     if (settings->authority_certificate == NULL || settings->authority_key == NULL)
         return load_fail(load, section->line,
                          "authority: certificate and key belong together; write both paths");
+    if (load->without_files)
+        return true;
     settings->authority =
         authority_load(settings->authority_certificate, settings->authority_key, error);
     if (settings->authority == NULL)

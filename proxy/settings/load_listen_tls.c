@@ -81,6 +81,8 @@ static bool load_client_authority(struct load *load, const struct document_secti
         return load_fail(load, load_line_of(section, "client_certificate"),
                          "client_certificate: set client_ca to the file of the authorities whose "
                          "certificates clients may show");
+    if (load->without_files)
+        return true;
     tls->authority = client_authority_load(tls->client_ca, tls->client_crl, error);
     return tls->authority != NULL ||
            load_fail(load, load_line_of(section, "client_ca"), "client_ca: %s", error);
@@ -126,11 +128,15 @@ bool load_listen_tls(struct load *load, const struct document_section *section,
         return load_fail(load, load_line_of(section, "redirect_to_https"),
                          "redirect_to_https: the listener speaks TLS itself; write the option into "
                          "the section of the listener for http");
+    if (!check_reverse_only(load, section, listen) || !check_hsts(load, section, tls->hsts) ||
+        !load_client_authority(load, section, tls))
+        return false;
+    if (load->without_files)
+        return true;
     tls->set = certificate_set_load(tls->certificates, error);
     if (tls->set == NULL)
         return load_fail(load, load_line_of(section, "certificates"), "certificates: %s", error);
-    if (!check_reverse_only(load, section, listen) || !check_hsts(load, section, tls->hsts) ||
-        !load_client_authority(load, section, tls) || !check_server(load, section, listen))
+    if (!check_server(load, section, listen))
         return false;
     certificate_set_warn(tls->set);
     load_staples(tls);

@@ -106,7 +106,8 @@ static bool apply_document(struct load *load) {
            load_parents(load) && load_interception(load) && load_authority(load);
 }
 
-struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
+static struct settings *settings_make(const char *path, bool without_files,
+                                      char error[SETTINGS_ERROR]) {
     struct document *document = document_parse(path, error);
     if (document == NULL)
         return NULL;
@@ -114,7 +115,12 @@ struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
     ALLOC_OBJ(settings, SETTINGS_MAGIC);
     settings->references = 1;
     settings->path = xstrdup(path);
-    struct load load = {.settings = settings, .document = document, .error = error};
+    struct load load = {
+        .settings = settings,
+        .document = document,
+        .error = error,
+        .without_files = without_files,
+    };
     if (apply_document(&load)) {
         make_rules(settings);
         warn_about_maps(&load);
@@ -124,6 +130,14 @@ struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
     }
     document_free(&document);
     return settings;
+}
+
+struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
+    return settings_make(path, false, error);
+}
+
+struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR]) {
+    return settings_make(path, true, error);
 }
 
 struct settings *settings_reference(struct settings *settings) {

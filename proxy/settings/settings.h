@@ -311,6 +311,9 @@ struct settings {
 
 /* Returns NULL on an error, with a message that names the file, the line, and what to do. */
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]);
+/* As settings_load, for a configuration that another machine will use: reads no certificates and no
+ * keys. The snapshot can't be served. */
+struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR]);
 struct settings *settings_reference(struct settings *settings);
 void settings_release(struct settings **settingsp);
 

@@ -177,8 +177,7 @@ def test_what_a_reload_leaves_is_said(lab):
             (proxy.text() + f'access_log "{nowhere}/log" {{ format = json }}', "access_log"),
             (proxy.text() + f'error_log = "{nowhere}/log"', "error_log"),
             (proxy.text(cache={"memory": "32MB", "disk": {lab.directory: {"size": "64MB"}}}), "cache.disk"),
-            (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen is still"),
-            (proxy.text(services=[Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none"))]), "ca_file"))):
+            (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen is still"))):
         proxy.write_config(text.replace("/one/", f"/page{number}/"))
         for _ in range(2):
             said = reload_says(proxy, lab)
@@ -188,6 +187,15 @@ def test_what_a_reload_leaves_is_said(lab):
     proxy.write_config(proxy.text())
     equal(reload_says(proxy, lab, expect=0), "", "what it said of a file that is applied")
     equal(json.loads(proxy.reload().body)["not_applied"], [], "not_applied")
+
+
+def test_a_reload_with_a_file_that_can_not_be_used_changes_nothing(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/one/")})
+    service = Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none"))
+    proxy.write_config(proxy.text(services=[service]).replace("/one/", "/two/"))
+    contains(reload_says(proxy, lab), "it must contain certificates in PEM", "what it said")
+    contains(proxy.get("/x", host="h").text(), "/one/", "the old configuration")
 
 
 def test_a_reload_that_can_not_listen_changes_nothing(lab):
@@ -213,7 +221,10 @@ def test_a_check_finds_what_a_start_lacks(lab):
                            (f'admin {{ listen = "{nowhere}/sock" }}', nowhere),
                            (f'admin {{ listen = "{lab.directory}" }}', "is not a socket"),
                            ('listen "192.0.2.1:80" { mode = forward }', "192.0.2.1:80"),
-                           (Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none")).text(), "ca_file")):
+                           (Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none")).text(), "ca_file"),
+                           (f'origin {{ ca_file = "{nowhere}/ca.pem" }}', nowhere),
+                           (f'listen "127.0.0.1:{ports.take()}" {{ mode = reverse  certificates = {{ "{nowhere}/c.pem" }} }}', nowhere),
+                           (f'authority {{ certificate = "{nowhere}/ca.pem"  key = "{nowhere}/ca.key" }}', nowhere)):
         path = lab.write("lacking.conf", f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\n{text}\n')
         status, said = run_check(lab, path)
         equal(status, 1, f"exit status for {text}; it said: {said}")

@@ -83,8 +83,13 @@ static enum hello read_hello(struct transaction *transaction, struct intercept *
     return intercept->timed_out ? HELLO_NOT_TLS : HELLO_INCOMPLETE;
 }
 
+/* The first byte of a ClientHello in the form of SSLv2 counts too: the rest of it may only be late. */
 static bool begins_as_tls(const struct intercept *intercept) {
-    return first_bytes_judge(net_buffer_bytes(intercept->bytes)) == FIRST_BYTES_TLS;
+    enum { OLD_FORM = 0x80 };
+    struct slice bytes = net_buffer_bytes(intercept->bytes);
+    enum first_bytes first = first_bytes_judge(bytes);
+    return first == FIRST_BYTES_TLS ||
+           (first == FIRST_BYTES_MORE && bytes.length > 0 && (bytes.base[0] & OLD_FORM) != 0);
 }
 
 /* The rules are about the name that the client asks for, and about the host that it connects to. */

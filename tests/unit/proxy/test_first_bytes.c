@@ -28,7 +28,9 @@ START_TEST(the_first_bytes_tell_the_protocol) {
     check_decides("GET\t", FIRST_BYTES_OTHER);
     check_decides("GET\r", FIRST_BYTES_OTHER);
     check_decides(" ", FIRST_BYTES_OTHER);
-    check_decides("\xff", FIRST_BYTES_OTHER);
+    check_decides("\xff\xff\xff\xff", FIRST_BYTES_OTHER);
+    check_decides("\x80\x2e\x01\x03", FIRST_BYTES_TLS); /* in the form of SSLv2 */
+    check_decides("\x80\x2e\x01\x02", FIRST_BYTES_OTHER);
     check_decides("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", FIRST_BYTES_OTHER);
     check_judged("\0GET /", 1, FIRST_BYTES_OTHER);
 }
