@@ -176,7 +176,6 @@ def test_hellos_in_pieces(lab):
             true(flight.certificates, what)
 
 
-@memcheck
 def test_what_is_not_tls(lab):
     refusing = "not_tls = refuse  hello_timeout = 300ms"
     for options, passed in (("hello_timeout = 300ms", True), (refusing, False)):

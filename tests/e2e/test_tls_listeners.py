@@ -100,7 +100,6 @@ def alert(call):
     return "no failure"
 
 
-@memcheck
 def test_names_choose_the_certificate(lab):
     root = Authority(lab)
     a, b = root.leaf("a.test", "*.a.test"), root.leaf("b.test")
@@ -129,7 +128,6 @@ def strict(root):
     return context
 
 
-@memcheck
 def test_algorithms(lab):
     leaf = Authority(lab).leaf("a.test", rsa=2048)
     site = Site(lab, ("reverse", [leaf.both], {}), ("reverse", [leaf.both], {"min_version": "tls1.3"}),
@@ -271,7 +269,6 @@ def test_client_certificates(lab):
     equal(site.proxy.results("say=mine", 3), ["PASS", "PASS", "MISS"], "what the cache does for them")
 
 
-@memcheck
 def test_handshakes_are_bounded(lab):
     leaf = Authority(lab).leaf("a.test")
     limit = 2 if lab.patience == 1 else 6
@@ -367,7 +364,6 @@ def test_reload(lab):
     equal(site.proxy.wait_exit(), 0, "exit status")
 
 
-@memcheck
 def test_redirect_and_hsts(lab):
     leaf = Authority(lab).leaf("a.test")
     port = ports.take()
@@ -398,7 +394,6 @@ def test_redirect_and_hsts(lab):
         lacks(get(connection)[0].lower(), "strict-transport", "a listener without hsts")
 
 
-@memcheck
 def test_a_forward_proxy_over_tls(lab):
     root = Authority(lab)
     leaf = root.leaf("proxy.test")
@@ -451,7 +446,6 @@ def test_refusals_at_load(lab):
     contains(said, "has no certificates", "hsts without certificates")
 
 
-@memcheck
 def test_expiry_is_told(lab):
     root = Authority(lab)
     good, soon = root.leaf("a.test", "b.test", days=90.5), root.leaf("soon.test", days=10.5)

@@ -112,7 +112,6 @@ def cut(framing, notify, version="1.1"):
     return answer
 
 
-@memcheck
 def test_what_was_cut_is_not_whole(lab, shared):
     """Whoever is on the way can close a connection, but can't say in the server's name that this is the end."""
     for framing, notify, version, whole in (("none", False, "1.1", False), ("none", False, "1.0", False),
@@ -193,7 +192,6 @@ def test_group_of_both_schemes(lab, shared):
     equal(bad.requests, [], "requests at the bad one")
 
 
-@memcheck
 def test_client_certificate(lab, shared):
     """By nginx: required, and its subject as the server sees it."""
     root = shared["root"]

@@ -50,7 +50,6 @@ def put(certificate, response, name=".ocsp"):
         file.write(response)
 
 
-@memcheck
 def test_from_a_file(lab):
     root = Authority(lab)
     middle = root.intermediate("middle")

@@ -189,7 +189,6 @@ def test_its_own_connections_do_not_come_back(lab, scene):
     equal((proxy.counter("transparent_connections"), proxy.counter("transparent_loops")), (4, 0), "connections, loops")
 
 
-@memcheck
 def test_clients_that_say_nothing(lab, scene):
     scene.redirect()
     proxy = scene.proxy(lab, 'silent_after = "300ms"')
