@@ -1,10 +1,8 @@
 """Origins over TLS: who is believed, what is kept apart, and that what was cut is never taken for whole."""
 
-import socket
-import ssl
-import threading
 import time
 
+from harness import ports
 from harness.certificates import CLIENT, Authority, self_signed
 from harness.checks import contains, equal, same_bytes, true, until
 from harness.groups import group, named, state
@@ -270,32 +268,19 @@ def test_https_by_a_parent_over_tls(lab, shared):
     origin = TlsOrigin(lab, shared["leaf"], answer=lambda connection, seen: connection.send(
         b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nCache-Control: no-store\r\n\r\n" + pattern(300_000)))
 
-    def tunnel(connection, seen):
-        far = socket.create_connection(tuple(seen.target.split(":")), timeout=20)
-        connection.send(b"HTTP/1.1 200 OK\r\n\r\n")
-
-        def back():
-            for data in iter(lambda: far.recv(65536), b""):
-                connection.send(data)
-            end_of_tls(connection)
-        thread = threading.Thread(target=back, daemon=True)
-        thread.start()
-        try:
-            for data in iter(connection.read_some, b""):
-                far.sendall(data)
-        except ssl.SSLZeroReturnError:
-            pass
-        far.shutdown(socket.SHUT_WR)
-        thread.join(20)
-        return True
-    parent = TlsOrigin(lab, shared["leaf"], tunnel)
-    extra = group([parent], "up", **shared["ca"]) + "parent all { origins = up }\n"
+    port = ports.take()
+    parent = Retort(lab, name="parent", extra=f"""connect_ports = {{ {origin.port} }}
+listen "127.0.0.1:{port}" {{ mode = forward  local_destinations = allow  certificates = {{ "{shared["leaf"].both}" }} }}
+""")
+    extra = group([f"https://localhost:{port}"], "up", **shared["ca"]) + "parent all { origins = up }\n"
     proxy = Retort(lab, extra=extra, origin=shared["ca"])
     for _ in range(3):
         same_bytes(proxy.get(f"https://127.0.0.1:{origin.port}/a").body, pattern(300_000), "body")
     equal(proxy.fetch("POST", f"https://127.0.0.1:{origin.port}/up", body=pattern(2_000_000)).status, 200, "status")
     same_bytes(origin.requests[-1].body, pattern(2_000_000), "an upload")
     true(origin.accepted <= 2, "connections are kept")
+    proxy.stop()
+    equal({entry["method"] for entry in parent.entries(f":{origin.port}")}, {"CONNECT"}, "what the parent was asked")
 
 
 def test_reqmod_changes_the_scheme(lab, shared):
