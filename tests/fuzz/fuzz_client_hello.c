@@ -93,6 +93,7 @@ static void check_other_records(const struct client_hello *hello, struct slice m
     ASSERT(is_equal(hello, &again));
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static char message[FUZZ_MOST];
     const char *bytes = (const char *)data;

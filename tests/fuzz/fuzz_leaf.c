@@ -75,6 +75,7 @@ static void check_subject(X509 *certificate, const char *name) {
         slice_from(name)));
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char name[LEAF_NAME_ROOM] = "", error[LEAF_ERROR];
     struct leaf_request request = {.name = slice_make((const char *)data, size)};
