@@ -2,9 +2,9 @@
 # so that they can be read and installed without building; tests/unit/proxy checks that they are
 # current.
 dist_man_MANS += docs/retort.8 docs/retort.conf.5 docs/retortctl.1
-dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
+dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
 	docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/TESTING.md docs/TLS.md docs/TRANSPARENT.md
-EXTRA_DIST += docs/performance.json docs/plots
+EXTRA_DIST += docs/performance.json docs/plots examples/security-headers.conf
 
 docs: proxy/retort$(EXEEXT)
 	proxy/retort$(EXEEXT) --print-options markdown > $(srcdir)/docs/CONFIGURATION.md.new

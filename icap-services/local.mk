@@ -9,6 +9,7 @@ common_libservice_la_SOURCES = \
 	common/service/adapted_head.c common/service/adapted_head.h \
 	common/service/arguments.c common/service/arguments.h \
 	common/service/helper_client.c common/service/helper_client.h \
+	common/service/helper_line.c common/service/helper_line.h \
 	common/service/helper_protocol.c common/service/helper_protocol.h \
 	common/service/option.c common/service/option.h \
 	common/service/service.c common/service/service.h \
@@ -182,6 +183,7 @@ icap_services_retort_helperd_SOURCES = \
 	icap-services/helperd/control.c icap-services/helperd/control.h \
 	icap-services/helperd/dispatch.c icap-services/helperd/dispatch.h \
 	icap-services/helperd/job.c icap-services/helperd/job.h \
+	icap-services/helperd/line_port.c icap-services/helperd/line_port.h \
 	icap-services/helperd/main.c \
 	icap-services/helperd/output.c icap-services/helperd/output.h \
 	icap-services/helperd/pool.c icap-services/helperd/pool.h \

@@ -101,6 +101,7 @@ struct admin_calls control_calls(struct server *server) {
         .bump = control_bump,
         .cache = server->cache,
         .interception = server->interception,
+        .limits = server->clients.limits,
         .disk = server->disk,
         .settings = control_settings,
         .origins = control_origins,

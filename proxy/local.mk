@@ -3,15 +3,16 @@ sbin_PROGRAMS += proxy/retort
 bin_PROGRAMS += proxy/retortctl
 
 proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
-proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
+proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
 	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
-	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS)
+	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS) $(GSSAPI_CFLAGS)
 
 # Everything but main, so that tests can link it.
 noinst_LIBRARIES += proxy/libproxy.a
 proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags)
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
+	proxy/access/rules.c proxy/access/rules.h \
 	proxy/adapt/adapter.c proxy/adapt/adapter.h \
 	proxy/adapt/adapter_account.c proxy/adapt/adapter_account.h proxy/adapt/adapter_account.def \
 	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
@@ -60,8 +61,10 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/walk.c proxy/cache/walk.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
+	proxy/client/announced.c proxy/client/announced.h \
 	proxy/client/background.c \
 	proxy/client/clients.c proxy/client/clients.h \
+	proxy/client/connection_holds.c proxy/client/connection_holds.h \
 	proxy/client/exchange.c proxy/client/exchange.h \
 	proxy/client/handshake.c proxy/client/handshake.h \
 	proxy/client/intercepted.c proxy/client/intercepted.h \
@@ -79,6 +82,43 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
+	proxy/identity/attempts.c proxy/identity/attempts.h \
+	proxy/identity/base64url.c proxy/identity/base64url.h \
+	proxy/identity/check_threads.c proxy/identity/check_threads.h \
+	proxy/identity/flights.c proxy/identity/flights.h \
+	proxy/identity/htpasswd.c proxy/identity/htpasswd.h \
+	proxy/identity/jwt.c proxy/identity/jwt.h \
+	proxy/identity/jwt_keys.c proxy/identity/jwt_keys.h \
+	proxy/identity/password_hash.c proxy/identity/password_hash.h \
+	proxy/identity/remembered.c proxy/identity/remembered.h \
+	proxy/identity/secret_digest.c proxy/identity/secret_digest.h \
+	proxy/identity/secret_file.c proxy/identity/secret_file.h \
+	proxy/identity/authentication.c \
+	proxy/identity/authentication.h \
+	proxy/identity/authenticator.c \
+	proxy/identity/authenticator.h \
+	proxy/identity/authenticator_settings.h \
+	proxy/identity/authorization.c \
+	proxy/identity/authorization.h \
+	proxy/identity/challenge.c \
+	proxy/identity/challenge.h \
+	proxy/identity/credentials_check.c \
+	proxy/identity/credentials_check.h \
+	proxy/identity/gss_acceptor.h \
+	proxy/identity/helper_groups.c \
+	proxy/identity/helper_groups.h \
+	proxy/identity/helper_question.c \
+	proxy/identity/helper_question.h \
+	proxy/identity/identity.c \
+	proxy/identity/identity.h \
+	proxy/identity/identity_method.h \
+	proxy/identity/method_basic_file.c \
+	proxy/identity/method_basic_helper.c \
+	proxy/identity/method_bearer.c \
+	proxy/identity/method_certificate.c \
+	proxy/identity/method_negotiate.c \
+	proxy/settings/load_identity.c proxy/settings/options_identity.def \
+	proxy/settings/load_identity_helpers.c proxy/settings/options_identity_helpers.def \
 	proxy/intercept/interception.c proxy/intercept/interception.h \
 	proxy/intercept/refusals.c proxy/intercept/refusals.h \
 	proxy/intercept/rules.c proxy/intercept/rules.h \
@@ -120,7 +160,16 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/client_fields.c proxy/icap/client_fields.h \
 	proxy/icap/service.c proxy/icap/service.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
+	proxy/limits/bucket.c proxy/limits/bucket.h \
+	proxy/limits/limit_table.c proxy/limits/limit_table.h \
+	proxy/limits/limits.c proxy/limits/limits.h \
+	proxy/limits/pace.c proxy/limits/pace.h \
 	proxy/net/address.c proxy/net/address.h \
+	proxy/net/address_order.c proxy/net/address_order.h \
+	proxy/net/connect_race.c proxy/net/connect_race.h \
+	proxy/net/dns_answer.c proxy/net/dns_answer.h \
+	proxy/net/dns_channel.c proxy/net/dns_channel.h \
+	proxy/net/hosts_file.c proxy/net/hosts_file.h \
 	proxy/net/connection.c proxy/net/connection.h \
 	proxy/net/context.c proxy/net/context.h \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
@@ -132,6 +181,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/sender.c proxy/net/sender.h \
 	proxy/net/own_connections.c proxy/net/own_connections.h \
+	proxy/net/proxy_header.c proxy/net/proxy_header.h \
 	proxy/net/proxy_tunnel.c proxy/net/proxy_tunnel.h \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/privileges.c proxy/net/privileges.h \
@@ -148,6 +198,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/small_fetch.c proxy/origin/small_fetch.h \
 	proxy/origin/staple_fetch.c proxy/origin/staple_fetch.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
+	proxy/rewrite/field_rules.c proxy/rewrite/field_rules.h proxy/rewrite/url_rules.c proxy/rewrite/url_rules.h \
+	proxy/rewrite/forwarded.c proxy/rewrite/forwarded.h \
+	proxy/rewrite/text_template.c proxy/rewrite/text_template.h proxy/rewrite/variables.def \
 	proxy/tls/aia.c proxy/tls/aia.h \
 	proxy/tls/algorithm.c proxy/tls/algorithm.h \
 	proxy/tls/bio.c proxy/tls/bio.h \
@@ -180,6 +233,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/caching.c proxy/transaction/caching.h \
 	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \
+	proxy/transaction/forwarding.c proxy/transaction/forwarding.h \
+	proxy/transaction/head_rules.c proxy/transaction/head_rules.h \
 	proxy/transaction/hops.c proxy/transaction/hops.h \
 	proxy/transaction/https.c proxy/transaction/https.h \
 	proxy/transaction/internal.c proxy/transaction/internal.h \
@@ -188,6 +243,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/message.c proxy/transaction/message.h \
 	proxy/transaction/next_hop.c proxy/transaction/next_hop.h \
 	proxy/transaction/outcome.c proxy/transaction/outcome.h \
+	proxy/transaction/page.c proxy/transaction/page.h \
 	proxy/transaction/postcache.c proxy/transaction/postcache.h \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/ranges.c proxy/transaction/ranges.h \
@@ -203,10 +259,17 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/trace.c proxy/transaction/trace.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/variant_object.c proxy/transaction/variant_object.h \
+	proxy/transaction/variables.c proxy/transaction/variables.h \
 	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
 	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
+	proxy/transaction/proof.c proxy/transaction/proof.h \
 	proxy/transaction/steps/receive.c \
-	proxy/transaction/steps/admit.c \
+	proxy/transaction/steps/admit.c proxy/transaction/steps/admit.h \
+	proxy/transaction/steps/access.c proxy/transaction/steps/access.h \
+	proxy/transaction/purge_orders.c proxy/transaction/purge_orders.h \
+	proxy/transaction/steps/purge.c proxy/transaction/steps/purge.h \
+	proxy/transaction/steps/limit.c proxy/transaction/steps/limit.h \
+	proxy/transaction/steps/rewrite.c \
 	proxy/transaction/steps/reqmod.c proxy/transaction/steps/reqmod.h \
 	proxy/transaction/steps/reqmod_postcache.c proxy/transaction/steps/reqmod_postcache.h \
 	proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
@@ -227,14 +290,23 @@ proxy_libproxy_a_SOURCES = \
 	proxy/control.c proxy/control.h \
 	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \
+	proxy/configured_names.c proxy/configured_names.h \
 	proxy/worker.c proxy/worker.h \
-	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
+	proxy/settings/config_file.c proxy/settings/config_file.h proxy/settings/document.c \
+	proxy/settings/document.h proxy/settings/faults.c proxy/settings/faults.h proxy/settings/lexer.c \
+	proxy/settings/lexer.h proxy/settings/parse.c proxy/settings/scan.c \
 	proxy/settings/json.c \
 	proxy/match/literals.c proxy/match/literals.h \
 	proxy/settings/load.c proxy/settings/load.h \
+	proxy/settings/access.h proxy/settings/load_access.c proxy/settings/options_access.def \
 	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
 	proxy/settings/load_listen.c proxy/settings/load_listen_tls.c proxy/settings/load_map.c proxy/settings/load_origins.c \
+	proxy/settings/limit.h proxy/settings/load_limit.c proxy/settings/options_limits.def \
 	proxy/settings/load_transparent.c \
+	proxy/settings/head_rules.h proxy/settings/load_head_rules.c proxy/settings/options_head_rules.def \
+	proxy/settings/error_page.c proxy/settings/error_page.h proxy/settings/load_pages.c \
+	proxy/settings/forwarding.h proxy/settings/load_forwarding.c \
+	proxy/settings/options_forwarding.def proxy/settings/options_listen_proxies.def \
 	proxy/settings/load_trust.c \
 	proxy/settings/manual.c \
 	proxy/match/map_table.c proxy/match/map_table.h \
@@ -245,25 +317,39 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/interception.h proxy/settings/load_interception.c \
 	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
 	proxy/settings/options_interception.def proxy/settings/options_origins.def \
+	proxy/settings/options_classes.def \
+	proxy/settings/options_pages.def \
 	proxy/settings/options_services.def proxy/settings/options_transparent.def \
 	proxy/settings/load_authority.c proxy/settings/options_authority.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
+	proxy/settings/class_warnings.c proxy/settings/class_warnings.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
+	proxy/settings/rule_kinds.c proxy/settings/rule_kinds.h \
 	proxy/match/regex.c proxy/match/regex.h \
 	proxy/match/rules.c proxy/match/rules.h \
+	proxy/match/class_conditions.c proxy/match/class_conditions.h \
+	proxy/match/class_fields.c proxy/match/class_fields.h \
+	proxy/match/class_hours.c proxy/match/class_hours.h \
+	proxy/match/class_lists.c proxy/match/class_lists.h \
+	proxy/match/list_file.c proxy/match/list_file.h \
+	proxy/match/name_set.c proxy/match/name_set.h \
+	proxy/match/network_set.c proxy/match/network_set.h \
+	proxy/match/url_set.c proxy/match/url_set.h \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/match/url_class.c proxy/match/url_class.h \
-	proxy/intercept/identity.c proxy/intercept/identity.h \
+	proxy/intercept/server_identity.c proxy/intercept/server_identity.h \
 	proxy/intercept/leaf.c proxy/intercept/leaf.h \
 	proxy/intercept/leaf_cache.c proxy/intercept/leaf_cache.h \
 	proxy/intercept/leaf_keys.c proxy/intercept/leaf_keys.h \
 	proxy/intercept/shared_table.c proxy/intercept/shared_table.h \
 	proxy/tls/authority.c proxy/tls/authority.h \
 	proxy/tls/authority_hints.c proxy/tls/authority_hints.h \
+	proxy/admin/access_page.c proxy/admin/access_page.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
+	proxy/admin/limits_page.c proxy/admin/limits_page.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
@@ -276,23 +362,31 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/strict.c proxy/admin/strict.h \
 	proxy/admin/page.c proxy/admin/page.h
+if GSSAPI
+proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor.c
+else
+proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor_none.c
+endif
+EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
-proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) \
+proxy_libs = proxy/libproxy.a common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
-	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) -lpthread -lm
+	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) -lcrypt -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
 proxy_retortctl_CPPFLAGS = $(proxy_cppflags) -DHELPER_DIR='"$(helperdir)"'
 proxy_retortctl_CFLAGS = $(proxy_cflags)
 proxy_retortctl_SOURCES = \
 	proxy/ctl/main.c \
+	proxy/ctl/access_command.c proxy/ctl/access_command.h \
 	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
 	proxy/ctl/answer.c proxy/ctl/answer.h \
 	proxy/ctl/argument.c proxy/ctl/argument.h \
 	proxy/ctl/intercept_command.c proxy/ctl/intercept_command.h \
+	proxy/ctl/limits_command.c proxy/ctl/limits_command.h \
 	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
 	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \

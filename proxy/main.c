@@ -41,6 +41,13 @@ static void raise_file_limit(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A message may have several lines. */
+static void main_tell(const char *message) {
+    struct slice rest = slice_from(message), line;
+    while (slice_next_line(&rest, &line))
+        fprintf(stderr, "retort: %.*s\n", SLICE_PRINT(line));
+}
+
 /* While the workers drain, a second signal ends them at once. */
 static void *hurry_on_signal(void *arg) {
     struct server *server = arg;
@@ -99,7 +106,7 @@ static int main_run(struct server *server) {
     signals_take(&signals, (const int[]){SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 4);
     struct admin *admin = main_start(server, error);
     if (admin == NULL) {
-        fprintf(stderr, "retort: %s\n", error);
+        main_tell(error);
         server_stop(server);
         return 1;
     }
@@ -167,7 +174,7 @@ int main(int argc, char **argv) {
     server.settings =
         alone ? settings_load_alone(server.path, error) : settings_load(server.path, error);
     if (server.settings == NULL) {
-        fprintf(stderr, "retort: %s\n", error);
+        main_tell(error);
         return 1;
     }
     int status = 0;

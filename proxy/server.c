@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "cache/memory.h"
 #include "disk/disk.h"
+#include "identity/authentication.h"
 #include "intercept/interception.h"
+#include "limits/limits.h"
 #include "net/memory_share.h"
 #include "net/own_connections.h"
 #include "readiness.h"
@@ -15,6 +17,7 @@
 #include "settings/start_only.h"
 #include "tls/intermediates.h"
 #include "tls/ticket_keys.h"
+#include "transaction/purge_orders.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -33,6 +36,8 @@ static bool start_workers(struct server *server, struct claims *claims,
         .origin_hosts = server->origin_hosts,
         .intermediates = server->intermediates,
         .interception = server->interception,
+        .purge_orders = server->purge_orders,
+        .authentication = server->authentication,
         .own_connections = server->own_connections,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
@@ -112,12 +117,29 @@ static struct shared_services *services_for(const struct server *server,
     return services;
 }
 
+/* Entries of the table: what the file says, and one for each connection and each half-open one. */
+static size_t limits_room(const struct settings *settings) {
+    return settings->limits_entries + 2 * (size_t)settings->client.max_connections;
+}
+
+/* Before the settings are at work: finds what was counted for their limit sections before. */
+static void adopt_limits(struct server *server, struct settings *settings) {
+    limits_begin_change(server->clients.limits);
+    limit_table_set_room(server->clients.limits->table, limits_room(settings),
+                         clocks_milliseconds(CLOCK_MONOTONIC) * 1000000);
+    for (size_t i = 0; i < settings->limit_count; i++)
+        settings->limits[i].section =
+            limits_section(server->clients.limits, settings->limits[i].name);
+}
+
 static void apply_settings(struct server *server, struct settings *settings,
                            struct claims **claimsp) {
     apply_log(settings);
     cache_set_limit(server->cache, settings->cache.memory);
     verdicts_set_limit(server->verdicts, settings->verdict_space);
     interception_configure(server->interception, settings);
+    authentication_configure(server->authentication, &settings->authentication);
+    adopt_limits(server, settings);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
     struct shared_services *services = services_for(server, settings);
     for (unsigned i = 0; i < server->worker_count; i++)
@@ -149,6 +171,13 @@ static bool server_read_again(struct server *server, char error[SETTINGS_ERROR],
     return true;
 }
 
+/* Each of the errors has a line of its own. */
+static void log_refusal(const char *error) {
+    struct slice rest = slice_from(error), line;
+    while (slice_next_line(&rest, &line))
+        log_error("reload refused, the old configuration stays in use: %.*s", SLICE_PRINT(line));
+}
+
 bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct findings *left) {
     pthread_mutex_lock(&server->lock);
     bool good = server_read_again(server, error, left);
@@ -158,7 +187,7 @@ bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct fin
         log_info("configuration read again from %s%s", server->path,
                  left->count == 0 ? "" : "; some changes are not in use, see the warnings above");
     else
-        log_error("reload refused, the old configuration stays in use: %s", error);
+        log_refusal(error);
     return good;
 }
 
@@ -203,10 +232,13 @@ static void make_shared(struct server *server) {
     server->memory = memory_shares_new(settings->workers);
     server->clients.tickets =
         ticket_keys_new((int64_t)(clocks_milliseconds(CLOCK_BOOTTIME) / 1000));
+    server->clients.limits = limits_new(limits_room(settings));
+    adopt_limits(server, server->settings);
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
     server->interception = interception_new(settings);
+    server->authentication = authentication_new(&settings->authentication, settings->workers);
     server->own_connections = own_connections_new();
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
@@ -223,19 +255,24 @@ bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
     server->first = settings_reference(server->settings);
     struct claims *claims = server_claim(server->settings, NULL, error);
     bool opened = claims != NULL && open_disk(server, error);
+    server->purge_orders = purge_orders_new(server->cache, server->disk);
     server->services = services_for(server, server->settings);
     bool started = opened && start_workers(server, claims, error);
     claims_free(&claims);
     return started;
 }
 
-/* The threads of the disk end before the workers, because they send messages to workers. The disk
- * is closed after the workers and the cache, which use it. */
+/* The threads of the disk and of the checks end before the workers, because they send messages to
+ * workers. The disk is closed after the workers and the cache, which use it. */
 void server_release(struct server *server) {
+    if (server->purge_orders != NULL)
+        purge_orders_stop(server->purge_orders);
     disk_stop(server->disk);
+    authentication_stop(server->authentication);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_join(&server->workers[i]);
     free(server->workers);
+    purge_orders_free(&server->purge_orders);
     memory_set_giver(NULL, NULL);
     if (server->cache != NULL)
         cache_free(&server->cache);
@@ -244,9 +281,11 @@ void server_release(struct server *server) {
         shared_fetches_free(&server->shared_fetches);
     memory_shares_free(&server->memory);
     ticket_keys_release(&server->clients.tickets);
+    limits_free(&server->clients.limits);
     origin_hosts_free(&server->origin_hosts);
     intermediates_free(&server->intermediates);
     interception_free(&server->interception);
+    authentication_free(&server->authentication);
     own_connections_free(&server->own_connections);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);

@@ -34,6 +34,8 @@ struct server {
     struct origin_hosts *origin_hosts;
     struct intermediates *intermediates;
     struct interception *interception;
+    struct purge_orders *purge_orders;
+    struct authentication *authentication;
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;

@@ -3,9 +3,11 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/reserve.h"
+#include "client/announced.h"
 #include "client/handshake.h"
 #include "client/http1/http1.h"
 #include "client/transparent.h"
+#include "configured_names.h"
 #include "event/question.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
@@ -54,6 +56,38 @@ struct worker {
     uint64_t complains_again; /* before this time, exhausted memory is not logged again */
 };
 
+/* For headers of the PROXY protocol: the address of a connection to a listener that has all
+ * addresses of the machine. The kernel knows better for a transparent listener. */
+static bool find_destination(const struct client_accepted *accepted,
+                             const struct listen_settings *listen, struct address *destination) {
+    destination->length = sizeof destination->v6;
+    if (accepted->destination != NULL || listen == NULL || listen->mode == LISTEN_TRANSPARENT ||
+        getsockname(accepted->fd, &destination->any, &destination->length) != 0)
+        return false;
+    address_unmap(destination);
+    return true;
+}
+
+/* The client is known now, also where a load balancer had to name it. `listen` may be NULL. */
+static void worker_take(struct worker *worker, const struct client_accepted *accepted,
+                        const struct listen_settings *listen) {
+    struct clients *clients = &worker->clients;
+    struct client_accepted meant;
+    struct address destination;
+    if (worker->settings->sends_proxy_headers && find_destination(accepted, listen, &destination)) {
+        meant = *accepted;
+        meant.destination = &destination;
+        accepted = &meant;
+    }
+    struct tls_server *server = listen_set_server(clients->listen_set, listen);
+    if (listen != NULL && listen->mode == LISTEN_TRANSPARENT)
+        transparent_accept(clients, accepted);
+    else if (server != NULL)
+        handshake_accept(clients, accepted, server);
+    else
+        http1_accept(&worker->http1, accepted);
+}
+
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
@@ -67,15 +101,22 @@ static void on_accept(struct listener *listener, int fd, const struct address *c
         return;
     }
     struct clients *clients = &worker->clients;
-    const struct address *address = listener_address(listener);
-    const struct listen_settings *listen = listen_set_find(clients->listen_set, address);
-    struct tls_server *server = listen_set_server(clients->listen_set, listen);
-    if (listen != NULL && listen->mode == LISTEN_TRANSPARENT)
-        transparent_accept(clients, fd, client, address);
-    else if (server != NULL)
-        handshake_accept(clients, fd, client, address, server);
+    const struct client_accepted accepted = {
+        .fd = fd,
+        .client = client,
+        .listener = listener_address(listener),
+    };
+    const struct listen_settings *listen = listen_set_find(clients->listen_set, accepted.listener);
+    if (listen != NULL && listen->proxy_network_count > 0)
+        announced_accept(clients, &accepted, listen);
     else
-        http1_accept(&worker->http1, fd, client, address);
+        worker_take(worker, &accepted, listen);
+}
+
+static void worker_accept(struct clients *clients, const struct client_accepted *accepted) {
+    struct worker *worker;
+    CAST_OBJ(worker, clients->arg, WORKER_MAGIC);
+    worker_take(worker, accepted, listen_set_find(clients->listen_set, accepted->listener));
 }
 
 static void worker_on_request(struct exchange *exchange, void *arg) {
@@ -195,6 +236,8 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->origin_hosts = shared->origin_hosts;
     host->waiting_downloads = shared->waiting_downloads;
     host->interception = shared->interception;
+    host->purge_orders = shared->purge_orders;
+    host->authentication = shared->authentication;
     host->client_total = shared->clients;
     host->inside = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
@@ -208,6 +251,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     list_init(&host->active);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
         host->id_prefix = (uint64_t)getpid() << 32;
+    host->index = worker->index;
 }
 
 /* Do clients of some listener say where requests go? */
@@ -227,16 +271,27 @@ static void configure_net(struct worker *worker) {
         listens[i] = settings->listens[i].address;
     if (worker->admin_address.length > 0)
         listens[count++] = worker->admin_address;
-    net_context_configure(&worker->net, &(struct net_configuration){
-                                            .memory = settings->client.memory,
-                                            .listens = listens,
-                                            .listen_count = count,
-                                            .transparent = settings_are_transparent(settings),
-                                            .mark = settings->transparent.mark,
-                                            .dns_ipv6 = settings->origin.dns_ipv6,
-                                            .dns_timeout = settings->origin.dns_timeout,
-                                            .dns_ttl_max = settings->origin.dns_ttl_max,
-                                        });
+    net_context_configure(&worker->net,
+                          &(struct net_configuration){
+                              .memory = settings->client.memory,
+                              .listens = listens,
+                              .listen_count = count,
+                              .transparent = settings_are_transparent(settings),
+                              .mark = settings->transparent.mark,
+                              .attempt_delay = settings->origin.attempt_delay,
+                              .dns_ipv6 = settings->origin.dns_ipv6,
+                              .dns_timeout = settings->origin.dns_timeout,
+                              .dns_tries = settings->origin.dns_tries,
+                              .dns_ttl_max = settings->origin.dns_ttl_max,
+                              .dns_negative_ttl_max = settings->origin.dns_negative_ttl_max,
+                              .dns_stale = settings->origin.dns_stale,
+                              .dns_names = settings->origin.dns_names,
+                              .dns_client_lookups = settings->origin.dns_client_lookups,
+                              .dns_search_clients = settings->origin.dns_search_clients,
+                              .dns_servers = settings->origin.dns_servers,
+                              .dns_search = settings->origin.dns_search,
+                              .hosts_file = settings->origin.hosts_file,
+                          });
     free(listens);
 }
 
@@ -261,9 +316,12 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->admin_address = shared->admin_address;
     configure_net(worker);
     worker->net.resolver = resolver_new(&worker->net);
+    if (worker->net.resolver != NULL)
+        configured_names_keep(worker->net.resolver, worker->settings);
     clients_init(&worker->clients, &worker->net, &worker->mailbox, shared->clients,
                  worker_on_request, worker);
     worker->clients.adopt = worker_adopt;
+    worker->clients.accept = worker_accept;
     http1_host_init(&worker->http1, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
     timer_init(&worker->certificate_timer, on_day_over);
@@ -397,6 +455,8 @@ static void on_reload(struct message *message) {
     worker->settings = reload->settings;
     worker->net.settings = reload->settings;
     configure_net(worker);
+    resolver_settings_changed(worker->net.resolver);
+    configured_names_keep(worker->net.resolver, worker->settings);
     clients_settings_changed(&worker->clients);
     struct origin_groups *origins = reload->origins;
     struct shared_services *services = reload->services;

@@ -23,7 +23,9 @@
 #include "origin/host.h"
 #include "settings/settings.h"
 
+struct authentication;
 struct interception;
+struct purge_orders;
 struct worker;
 
 /* The objects that all workers share. */
@@ -38,6 +40,8 @@ struct worker_shared {
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
     struct interception *interception;
+    struct purge_orders *purge_orders;
+    struct authentication *authentication;
     struct verdicts *verdicts;
     struct origin_groups *origins;    /* of the settings; a worker takes its own reference */
     struct shared_services *services; /* of the settings; a worker takes its own reference */

@@ -3,7 +3,8 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: tls <- net <- match <- record, settings <- cache, origin <- disk <- client, intercept <- adapt, client/http1
+#     <- proxy/: tls <- net <- limits <- match <- identity, rewrite <- record, settings <- cache, origin <- disk <- client, intercept
+#        <- adapt, client/http1
 #     <- icap <- transaction <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
@@ -27,11 +28,13 @@ BEGIN {
     rooms(2, "common/service")
     rooms(2.5, "proxy/tls")
     rooms(3, "proxy/net")
+    rooms(3.5, "proxy/limits")
     rooms(4, "proxy/match")
+    rooms(4.5, "proxy/identity proxy/rewrite")
     rooms(5, "proxy/record proxy/settings")
     rooms(6, "proxy/cache proxy/origin")
     rooms(7, "proxy/disk")
-    rooms(8, "proxy/client proxy/intercept")
+    rooms(8, "proxy/access proxy/client proxy/intercept")
     rooms(9, "proxy/adapt proxy/client/http1")
     rooms(9.5, "proxy/icap")
     rooms(10, "proxy/transaction proxy/transaction/steps")
@@ -45,6 +48,7 @@ BEGIN {
     stand_apart("proxy/cache proxy/origin")
     stand_apart("proxy/disk proxy/client proxy/origin proxy/icap")
     stand_apart("proxy/disk proxy/adapt")
+    stand_apart("proxy/access proxy/client")
     stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
     stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 

@@ -219,3 +219,14 @@ char *slice_put_hex(char *at, uint64_t number) {
 struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number) {
     return slice_make(digits, (size_t)(slice_put_number(digits, number) - digits));
 }
+
+bool slice_next_line(struct slice *rest, struct slice *line) {
+    if (rest->length == 0)
+        return false;
+    const char *newline = memchr(rest->base, '\n', rest->length);
+    size_t length = newline != NULL ? (size_t)(newline - rest->base) : rest->length;
+    *line = slice_make(rest->base, length);
+    length += newline != NULL;
+    *rest = slice_make(rest->base + length, rest->length - length);
+    return true;
+}

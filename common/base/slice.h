@@ -73,6 +73,9 @@ char *slice_put_hex(char *at, uint64_t number);
 /* Writes the text with A to Z in lower case. */
 char *slice_put_lower(char *at, struct slice text);
 
+/* Takes the next line off the front of *rest, without its newline; false: there is none. */
+bool slice_next_line(struct slice *rest, struct slice *line);
+
 /* Takes the next element of a comma-separated list (RFC 9110 §5.6.1) off the front of *rest:
  * quoted strings are kept whole, empty elements skipped. False at the end.
  *

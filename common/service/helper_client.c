@@ -86,6 +86,8 @@ struct helper_job *helper_job_start(const struct helper_request *request) {
     bool fits = fill_packet(&job->packet, request);
     enum helper_io sent = fits ? helper_packet_send(job->fd, &job->packet) : HELPER_IO_BAD;
     job->packet.body = -1; /* the body belongs to the caller */
+    if (fits)
+        explicit_bzero(job->packet.parameters, request->parameters.length); /* maybe a password */
     if (sent == HELPER_IO_BAD)
         helper_client_finish(job, HELPER_FAILED, "the parameters of the job are too long");
     else if (sent != HELPER_IO_DONE)

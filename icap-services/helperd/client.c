@@ -64,8 +64,7 @@ static void client_on_result(struct job *job, enum helper_status status,
 
 static bool take_job(struct client *client, struct job *job) {
     if (job->packet.message.kind != HELPER_JOB || client->job != NULL) {
-        helper_packet_close_body(&job->packet);
-        FREE_OBJ(job);
+        job_free(job);
         return false;
     }
     client->job_id = job->packet.message.id;
@@ -74,8 +73,7 @@ static bool take_job(struct client *client, struct job *job) {
         char why[HELPER_POOL_MAX + 100];
         snprintf(why, sizeof why, "retort-helperd has no pool \"%s\": look at its configuration",
                  job->packet.message.pool);
-        helper_packet_close_body(&job->packet);
-        FREE_OBJ(job);
+        job_free(job);
         return answer_without_result(client, HELPER_REFUSED, why);
     }
     job->client = client;

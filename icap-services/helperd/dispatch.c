@@ -14,12 +14,19 @@ void dispatch_note_pace(struct pool *pool, const struct job *job) {
     *pace += *pace > 0 ? (now - *pace) / WEIGHT : now;
 }
 
+/* After a reload with another protocol, a helper that speaks the old one gets no job. */
+static bool dispatch_same_language(const struct pool *pool, const struct worker *worker) {
+    const struct helper_terms *terms = &pool->settings.terms;
+    return worker->lines.protocol == terms->protocol && worker->lines.channels == terms->channels;
+}
+
 /* A worker that may do a job of that lane. The spare is taken only when no other worker is idle. */
 struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane) {
     struct worker *spare = NULL;
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
-        if (worker->state != WORKER_IDLE || worker->surplus)
+        if (worker->state != WORKER_IDLE || worker->surplus ||
+            !dispatch_same_language(pool, worker))
             continue;
         if (!worker->spare)
             return worker;
@@ -65,6 +72,8 @@ static void dispatch_give(struct pool *pool, struct worker *worker, struct job *
         dispatch_keep_waiting(pool, job);
         return;
     }
+    if (line_port_is_open(&worker->lines)) /* no other helper will get it, so a password can go */
+        explicit_bzero(job->packet.parameters, job->packet.message.inline_length);
     timer_cancel(&pool->loop->timers, &job->timer);
     dispatch_note_begin(pool, worker, job);
     job->worker = worker;

@@ -15,6 +15,13 @@ static void job_count_end(struct pool *pool, const struct job *job, enum helper_
         pool->counts.milliseconds += pool->loop->now - job->submitted;
 }
 
+void job_free(struct job *job) {
+    CHECK_OBJ(job, JOB_MAGIC);
+    helper_packet_close_body(&job->packet);
+    explicit_bzero(job->packet.parameters, helper_packet_parameters(&job->packet).length);
+    FREE_OBJ(job);
+}
+
 void job_finish(struct job *job, enum helper_status status, struct helper_packet *result,
                 const char *why) {
     CHECK_OBJ(job, JOB_MAGIC);
@@ -25,8 +32,7 @@ void job_finish(struct job *job, enum helper_status status, struct helper_packet
     if (job->worker != NULL)
         job->worker->job = NULL;
     job->on_result(job, status, result, why);
-    helper_packet_close_body(&job->packet);
-    FREE_OBJ(job);
+    job_free(job);
 }
 
 void job_refuse(struct job *job, enum refusal refusal) {

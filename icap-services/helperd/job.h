@@ -37,6 +37,8 @@ struct job {
                       const char *why);
 };
 
+/* Frees a job, and wipes its parameters, which may be a password. */
+void job_free(struct job *job);
 /* Ends the job; `result` and `why` are those of on_result. */
 void job_finish(struct job *job, enum helper_status status, struct helper_packet *result,
                 const char *why);

@@ -51,6 +51,10 @@ void pool_submit(struct pool *pool, struct job **jobp) {
     job->packet.message.version = HELPER_VERSION; /* the rest is not for helpers */
     pool_set_place(pool, job);
     timer_init(&job->timer, on_wait_timeout);
+    if (!line_port_takes(pool->settings.terms.protocol, &job->packet)) {
+        job_finish(job, HELPER_UNUSABLE, NULL, "the job is no question of the pool's protocol");
+        return;
+    }
     enum refusal refusal = admission_refusal(pool, job);
     if (refusal != REFUSAL_NONE) {
         job_refuse(job, refusal);
@@ -71,8 +75,7 @@ void pool_cancel(struct job **jobp) {
         job->worker->job = NULL; /* it finishes for nobody; its deadline stays */
     timer_cancel(&pool->loop->timers, &job->timer);
     queue_remove(job);
-    helper_packet_close_body(&job->packet);
-    FREE_OBJ(job);
+    job_free(job);
 }
 
 /* ---- the pool as a whole ------------------------------------------------------------------ */

@@ -135,6 +135,35 @@ static int check_scheduler(cfg_t *cfg, cfg_opt_t *option) {
     return -1;
 }
 
+static bool read_protocol(const char *text, enum pool_protocol *protocol) {
+    static const char *const names[] = {"retort", "squid_basic", "squid_external_acl"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *protocol = (enum pool_protocol)i;
+            return true;
+        }
+    return false;
+}
+
+static int check_protocol(cfg_t *cfg, cfg_opt_t *option) {
+    enum pool_protocol protocol;
+    if (read_protocol(cfg_opt_getnstr(option, 0), &protocol))
+        return 0;
+    cfg_error(cfg, "protocol must be retort, squid_basic or squid_external_acl, not \"%s\"",
+              cfg_opt_getnstr(option, 0));
+    return -1;
+}
+
+static bool check_channels(cfg_t *cfg, cfg_t *pool) {
+    enum pool_protocol protocol = POOL_JOBS;
+    read_protocol(cfg_getstr(pool, "protocol"), &protocol);
+    if (protocol != POOL_JOBS || !cfg_getbool(pool, "channels"))
+        return true;
+    cfg_error(cfg, "pool %s: channels are for protocol = squid_basic and squid_external_acl",
+              cfg_title(pool));
+    return false;
+}
+
 static int check_pool(cfg_t *cfg, cfg_opt_t *option) {
     cfg_t *pool = cfg_opt_getnsec(option, cfg_opt_size(option) - 1);
     if (strlen(cfg_title(pool)) >= HELPER_POOL_MAX) {
@@ -152,7 +181,7 @@ static int check_pool(cfg_t *cfg, cfg_opt_t *option) {
                   cfg_title(pool), program);
         return -1;
     }
-    return 0;
+    return check_channels(cfg, pool) ? 0 : -1;
 }
 
 /* Without a leading 0 the parser takes the mode for a decimal number, which is another mode. */
@@ -185,6 +214,8 @@ static uint64_t read_time(cfg_t *section, const char *name) {
 }
 
 static void read_terms(struct helper_terms *terms, cfg_t *section) {
+    read_protocol(cfg_getstr(section, "protocol"), &terms->protocol);
+    terms->channels = cfg_getbool(section, "channels");
     terms->nice = (int)cfg_getint(section, "nice");
     terms->cpu = read_time(section, "cpu");
     terms->cgroup = optional(section, "cgroup");
@@ -194,12 +225,20 @@ static void read_terms(struct helper_terms *terms, cfg_t *section) {
     service_option_size(slice_from(cfg_getstr(section, "memory")), &terms->memory);
 }
 
-static void read_pool(struct pool_settings *pool, cfg_t *section) {
-    unsigned words = cfg_size(section, "command");
-    pool->name = xstrdup(cfg_title(section));
-    pool->command = xcalloc(words + 1, sizeof *pool->command);
+/* The words of `command`, and those of `arguments` behind them. */
+static char **read_command(cfg_t *section) {
+    unsigned words = cfg_size(section, "command"), more = cfg_size(section, "arguments");
+    char **command = xcalloc(words + more + 1, sizeof *command);
     for (unsigned i = 0; i < words; i++)
-        pool->command[i] = xstrdup(cfg_getnstr(section, "command", i));
+        command[i] = xstrdup(cfg_getnstr(section, "command", i));
+    for (unsigned i = 0; i < more; i++)
+        command[words + i] = xstrdup(cfg_getnstr(section, "arguments", i));
+    return command;
+}
+
+static void read_pool(struct pool_settings *pool, cfg_t *section) {
+    pool->name = xstrdup(cfg_title(section));
+    pool->command = read_command(section);
     pool->processes = (unsigned)cfg_getint(section, "processes");
     pool->max_processes = (unsigned)cfg_getint(section, "max_processes");
     if (pool->max_processes < pool->processes)
@@ -248,6 +287,9 @@ static int parse_file(cfg_t *cfg, const char *path) {
 
 struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_opt_t pool[] = {CFG_STR_LIST("command", NULL, CFGF_NONE),
+                        CFG_STR_LIST("arguments", NULL, CFGF_NONE),
+                        CFG_STR("protocol", "retort", CFGF_NONE),
+                        CFG_BOOL("channels", cfg_false, CFGF_NONE),
                         CFG_INT("processes", 1, CFGF_NONE),
                         CFG_INT("nice", 10, CFGF_NONE),
                         CFG_INT("queue", 64, CFGF_NONE),
@@ -281,6 +323,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_set_validate_func(cfg, "socket_mode", check_mode);
     cfg_set_validate_func(cfg, "clients", check_clients);
     cfg_set_validate_func(cfg, "pool", check_pool);
+    cfg_set_validate_func(cfg, "pool|protocol", check_protocol);
     cfg_set_validate_func(cfg, "pool|processes", check_processes);
     cfg_set_validate_func(cfg, "pool|nice", check_nice);
     cfg_set_validate_func(cfg, "pool|queue", check_queue);
@@ -339,7 +382,9 @@ static bool same_command(char *const *a, char *const *b) {
 static bool same_terms(const struct helper_terms *a, const struct helper_terms *b) {
     bool same_cgroup = a->cgroup == NULL || b->cgroup == NULL ? a->cgroup == b->cgroup
                                                               : strcmp(a->cgroup, b->cgroup) == 0;
-    return same_cgroup && a->io == b->io && a->scheduler == b->scheduler && a->memory == b->memory;
+    bool same_lines = a->protocol == b->protocol && a->channels == b->channels;
+    return same_cgroup && same_lines && a->io == b->io && a->scheduler == b->scheduler &&
+           a->memory == b->memory;
 }
 
 bool pool_settings_same_process(const struct pool_settings *a, const struct pool_settings *b) {

@@ -11,6 +11,11 @@
  *         deadline  = "3s"
  *         max_jobs  = 0
  *     }
+ *     pool staff {
+ *         protocol  = squid_basic
+ *         command   = "/usr/lib/squid/basic_ncsa_auth"
+ *         arguments = {"/etc/retort/users"}
+ *     }
  *
  * retort-helperd(8) explains each option.
  *
@@ -29,8 +34,14 @@ enum { NICE_LOW = -20, NICE_HIGH = 19, POOL_PROCESSES_MAX = 256, POOL_QUEUE_MAX 
 /* The priority of a helper's input and output: ioprio_set(2). */
 enum { IO_AS_NICE = -1, IO_BEST_EFFORT_LOWEST = 7, IO_IDLE = 8 };
 
+/* What a helper speaks: packets (service/helper_protocol.h), or lines as Squid's helpers do
+ * (service/helper_line.h). */
+enum pool_protocol { POOL_JOBS, POOL_SQUID_BASIC, POOL_SQUID_EXTERNAL_ACL };
+
 /* How a helper is run. */
 struct helper_terms {
+    enum pool_protocol protocol;
+    bool channels; /* lines begin with the number of a channel */
     int nice;
     int io;                 /* IO_AS_NICE, 0 (first) to 7 (last) in turn, IO_IDLE */
     int scheduler;          /* SCHED_OTHER, SCHED_BATCH, SCHED_IDLE */

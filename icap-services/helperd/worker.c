@@ -32,12 +32,20 @@ static bool is_result(const struct worker *worker, const struct helper_packet *p
            packet->message.id == worker->job_id;
 }
 
+static enum helper_io worker_receive(struct worker *worker, struct helper_packet *packet) {
+    if (!line_port_is_open(&worker->lines))
+        return helper_packet_receive(worker->fd, packet);
+    enum helper_io io = line_port_receive(&worker->lines, worker->fd, packet);
+    packet->message.id = worker->job_id; /* if nobody has asked, the worker is not BUSY */
+    return io;
+}
+
 static void worker_on_socket(struct event *event, uint32_t events) {
     struct worker *worker = CONTAINER_OF(event, struct worker, event);
     static struct helper_packet packet;
     CHECK_OBJ(worker, WORKER_MAGIC);
     (void)events;
-    enum helper_io io = helper_packet_receive(worker->fd, &packet);
+    enum helper_io io = worker_receive(worker, &packet);
     if (io == HELPER_IO_AGAIN)
         return;
     if (io == HELPER_IO_DONE && is_result(worker, &packet))
@@ -123,6 +131,8 @@ static void accept_terms(const struct helper_terms *terms) {
         set_io_priority(terms->io);
     if (terms->memory > 0 && setrlimit(RLIMIT_AS, &memory) != 0)
         complain("can not limit the memory of a helper: %s", strerror(errno));
+    if (terms->protocol != POOL_JOBS && setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) != 0)
+        complain("a crash of a helper may write a password into a core file: %s", strerror(errno));
 }
 
 /* Nothing of the supervisor may stay in the helper. */
@@ -139,6 +149,8 @@ static _Noreturn void become_helper(int socket, int output, char *const *command
     dup2(output, STDOUT_FILENO);
     accept_terms(terms);
     dup2(socket, STDIN_FILENO);
+    if (terms->protocol != POOL_JOBS)
+        dup2(socket, STDOUT_FILENO);
     close_range(3, UINT_MAX, 0);
     execv(command[0], command);
     complain("can not execute %s: %s", command[0], strerror(errno));
@@ -149,9 +161,10 @@ static _Noreturn void become_helper(int socket, int output, char *const *command
 
 bool worker_start(struct worker *worker, char *const *command, const struct helper_terms *terms) {
     int ends[2];
+    int type = terms->protocol == POOL_JOBS ? SOCK_SEQPACKET : SOCK_STREAM;
     CHECK_OBJ(worker, WORKER_MAGIC);
     ASSERT(worker->state == WORKER_DOWN);
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
         return false;
     int output = output_open(&worker->output);
     pid_t pid = output < 0 ? -1 : fork();
@@ -169,6 +182,7 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
         return false;
     }
     output_begin(&worker->output, pid);
+    line_port_begin(&worker->lines, terms);
     worker->pid = pid;
     worker->fd = ends[0];
     worker->state = WORKER_IDLE;
@@ -202,7 +216,10 @@ bool worker_give(struct worker *worker, const struct helper_packet *packet, uint
     ASSERT(worker->state == WORKER_IDLE);
     if (cpu > 0)
         limit_cpu(worker, cpu);
-    if (helper_packet_send(worker->fd, packet) != HELPER_IO_DONE)
+    bool sent = line_port_is_open(&worker->lines)
+                    ? line_port_send(&worker->lines, worker->fd, packet)
+                    : helper_packet_send(worker->fd, packet) == HELPER_IO_DONE;
+    if (!sent)
         return false;
     worker->state = WORKER_BUSY;
     worker->job_id = packet->message.id;
@@ -234,8 +251,7 @@ void worker_exited(struct worker *worker, int wait_status, uint64_t cpu) {
     worker->ended_cpu = cpu;
     kill(-worker->pid, SIGKILL); /* programs it left behind */
     packet.body = -1;
-    bool answered = worker->fd >= 0 &&
-                    helper_packet_receive(worker->fd, &packet) == HELPER_IO_DONE &&
+    bool answered = worker->fd >= 0 && worker_receive(worker, &packet) == HELPER_IO_DONE &&
                     is_result(worker, &packet);
     close_socket(worker);
     output_finish(&worker->output);

@@ -6,7 +6,8 @@
  *
  * worker_start forks and executes the pool's command at the pool's nice level. Descriptor 0 of the
  * process is the socket, and descriptors 1 and 2 are a pipe into the log (output.h); it has no
- * other descriptor. The process has a session of its own, so that the programs that it runs can be
+ * other descriptor. The socket of a helper that speaks lines (line_port.h) is descriptor 1 as well,
+ * and only descriptor 2 is the pipe. The process has a session of its own, so that the programs that it runs can be
  * killed with it. A worker that was asked to leave, was killed or has crashed is LEAVING until its
  * process has been waited for.
  *
@@ -18,6 +19,7 @@
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "helperd/line_port.h"
 #include "helperd/output.h"
 #include "helperd/queue.h"
 #include "helperd/settings.h"
@@ -49,6 +51,7 @@ struct worker {
     struct job *job; /* while BUSY, unless its client has gone */
     uint64_t job_id;
     struct output output;
+    struct line_port lines;
     struct timer job_timer; /* the deadline, while BUSY */
     struct timer timer;     /* DOWN: when to start again; LEAVING: when to kill */
     uint64_t started;       /* loop's milliseconds */

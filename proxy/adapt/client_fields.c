@@ -1,6 +1,6 @@
 #include "adapt/client_fields.h"
 
-#include "http/credentials.h"
+#include <openssl/evp.h>
 
 #define NAME(text)                                                                                 \
     { text, sizeof(text) - 1 }
@@ -10,6 +10,8 @@ const struct client_field_name client_field_names[CLIENT_FIELD_NAMES] = {
     {CLIENT_FIELD_PORT, NAME("X-Client-Port")},
     {CLIENT_FIELD_SERVER_IP, NAME("X-Server-IP")},
     {CLIENT_FIELD_USERNAME, NAME("X-Client-Username")},
+    {CLIENT_FIELD_AUTHENTICATED_USER, NAME("X-Authenticated-User")},
+    {CLIENT_FIELD_AUTHENTICATED_GROUPS, NAME("X-Authenticated-Groups")},
     {CLIENT_FIELD_TLS_SNI, NAME("X-TLS-SNI")},
     {CLIENT_FIELD_TLS_VERSION, NAME("X-TLS-Version")},
     {CLIENT_FIELD_TLS_CIPHER, NAME("X-TLS-Cipher")},
@@ -39,7 +41,7 @@ static void client_fields_put(struct lines *lines, struct slice name, struct sli
 
 static void client_fields_put_client(struct lines *lines, unsigned fields,
                                      const struct adapt_client *client) {
-    char port[SLICE_DIGITS], user[HTTP_CREDENTIALS_USER];
+    char port[SLICE_DIGITS];
     if (fields & CLIENT_FIELD_IP)
         client_fields_put(lines, SLICE("X-Client-IP"), client->ip);
     if ((fields & CLIENT_FIELD_PORT) && client->port > 0)
@@ -47,8 +49,11 @@ static void client_fields_put_client(struct lines *lines, unsigned fields,
     if (fields & CLIENT_FIELD_SERVER_IP)
         client_fields_put(lines, SLICE("X-Server-IP"), client->server_ip);
     if (fields & CLIENT_FIELD_USERNAME)
-        client_fields_put(lines, SLICE("X-Client-Username"),
-                          http_credentials_user(client->proxy_authorization, user));
+        client_fields_put(lines, SLICE("X-Client-Username"), client->user);
+    if (fields & CLIENT_FIELD_AUTHENTICATED_USER)
+        client_fields_put(lines, SLICE("X-Authenticated-User"), client->authenticated_user);
+    if (fields & CLIENT_FIELD_AUTHENTICATED_GROUPS)
+        client_fields_put(lines, SLICE("X-Authenticated-Groups"), client->authenticated_groups);
     if (fields & CLIENT_FIELD_CREDENTIALS) {
         client_fields_put(lines, SLICE("Proxy-Authorization"), client->proxy_authorization);
         client_fields_put(lines, SLICE("Proxy-Authenticate"), client->proxy_authenticate);
@@ -82,4 +87,40 @@ size_t client_fields_write(unsigned fields, const struct adapt_client *client, c
     if (client->tls != NULL)
         client_fields_put_tls(&lines, fields, client->tls);
     return lines.length;
+}
+
+enum { AUTHENTICATED_MAX = 3072 }; /* bytes before base64 */
+
+/* A comma in a name would look like the end of the name. */
+static char *put_name(char *at, struct slice name) {
+    static const char digits[] = "0123456789ABCDEF";
+    at = slice_put(at, SLICE("Local://"));
+    for (size_t i = 0; i < name.length; i++) {
+        unsigned char byte = (unsigned char)name.base[i];
+        if (byte != ',' && byte != '%') {
+            *at++ = (char)byte;
+            continue;
+        }
+        *at++ = '%';
+        *at++ = digits[byte >> 4];
+        *at++ = digits[byte & 15];
+    }
+    return at;
+}
+
+struct slice client_fields_authenticated(const struct slice *names, size_t count,
+                                         struct arena *arena) {
+    char *text = arena_alloc(arena, AUTHENTICATED_MAX), *at = text;
+    for (size_t i = 0; i < count; i++) {
+        size_t most = 3 * names[i].length + sizeof ",Local://";
+        if (most > AUTHENTICATED_MAX - (size_t)(at - text))
+            break;
+        if (at > text)
+            *at++ = ',';
+        at = put_name(at, names[i]);
+    }
+    size_t length = (size_t)(at - text);
+    char *out = arena_alloc(arena, 4 * ((length + 2) / 3) + 1);
+    return slice_make(out, (size_t)EVP_EncodeBlock((unsigned char *)out,
+                                                   (const unsigned char *)text, (int)length));
 }

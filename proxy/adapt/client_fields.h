@@ -15,7 +15,7 @@
 #ifndef RETORT_ADAPT_CLIENT_FIELDS_H
 #define RETORT_ADAPT_CLIENT_FIELDS_H
 
-#include "base/slice.h"
+#include "base/arena.h"
 
 #include <stdint.h>
 
@@ -35,6 +35,8 @@ struct adapt_client {
     struct slice ip;
     struct slice server_ip; /* of the origin that is asked for it */
     uint16_t port;
+    struct slice user; /* proved, or claimed where nobody is asked for a proof */
+    struct slice authenticated_user, authenticated_groups; /* proved, in the form of the fields */
     struct slice proxy_authorization;   /* credentials of the request, taken out of its head */
     struct slice proxy_authenticate;    /* challenge of the response, likewise */
     const struct adapt_client_tls *tls; /* NULL: clear text */
@@ -45,7 +47,7 @@ enum client_field {
     CLIENT_FIELD_PORT = 2,
     CLIENT_FIELD_SERVER_IP = 4,
     CLIENT_FIELD_CREDENTIALS = 8,
-    CLIENT_FIELD_USERNAME = 16, /* the name in the credentials, without the password */
+    CLIENT_FIELD_USERNAME = 16,
     CLIENT_FIELD_TLS_SNI = 32,
     CLIENT_FIELD_TLS_VERSION = 64,
     CLIENT_FIELD_TLS_CIPHER = 128,
@@ -54,7 +56,14 @@ enum client_field {
     CLIENT_FIELD_TLS_CLIENT = 1024, /* X-TLS-Client-Subject */
     CLIENT_FIELD_TLS_CLIENT_ISSUER = 2048,
     CLIENT_FIELD_TLS_CLIENT_SERIAL = 4096,
+    CLIENT_FIELD_AUTHENTICATED_USER = 8192,
+    CLIENT_FIELD_AUTHENTICATED_GROUPS = 16384,
 };
+
+/* Base64 of "Local://NAME" (X-Authenticated-User of draft-stecher-icap-subid-00), and of such names
+ * joined by commas; as many as have room in a field. Memory: the arena. */
+struct slice client_fields_authenticated(const struct slice *names, size_t count,
+                                         struct arena *arena);
 
 /* Fields that are not known are left out. Returns the length of the text; with more than `capacity`
  * nothing useful was written. */
@@ -62,7 +71,7 @@ size_t client_fields_write(unsigned fields, const struct adapt_client *client, c
                            size_t capacity);
 
 /* The fields that a service may ask for by their names: all but the credentials. */
-enum { CLIENT_FIELD_NAMES = 12 };
+enum { CLIENT_FIELD_NAMES = 14 };
 struct client_field_name {
     enum client_field field;
     struct slice name;

@@ -8,7 +8,7 @@ static void note_rules(struct adapt_set *set, enum adapt_point point) {
     for (size_t i = 0; i < settings->adapt_count; i++)
         for (size_t j = 0; j < settings->adapts[i].service_count; j++)
             if (settings->adapts[i].services[j]->point == point) {
-                size_t rule = settings->adapt_rules + i;
+                size_t rule = settings->rule_first[RULE_ADAPT] + i;
                 set->rules[point][rule / 64] |= UINT64_C(1) << rule % 64;
                 set->any[point] = true;
             }
@@ -99,10 +99,10 @@ static unsigned adapt_set_add_services(const struct adapt_set *set,
 unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
                           struct adapter *chosen[ADAPT_CHAIN_MAX]) {
     const struct settings *settings = set->settings;
-    size_t from = settings->adapt_rules, to = from + settings->adapt_count;
     unsigned count = 0;
-    for (size_t rule = rules_next(bits, from, to); rule < to; rule = rules_next(bits, rule + 1, to))
-        count = adapt_set_add_services(set, &settings->adapts[rule - from], point, count, chosen);
+    for (size_t i = settings_next_rule(settings, RULE_ADAPT, bits, 0); i < settings->adapt_count;
+         i = settings_next_rule(settings, RULE_ADAPT, bits, i + 1))
+        count = adapt_set_add_services(set, &settings->adapts[i], point, count, chosen);
     return count;
 }
 

@@ -49,6 +49,7 @@
 
 struct admin;
 struct interception;
+struct limits;
 struct recorder;
 struct origin_groups;
 
@@ -63,6 +64,7 @@ struct admin_calls {
      * there is no such service. NULL: there are no services. */
     bool (*bump)(void *context, const char *service, bool *kept);
     struct interception *interception;           /* NULL: there is none */
+    struct limits *limits;                       /* NULL: there are none */
     struct cache *cache;                         /* NULL: there are no pages about the cache */
     struct disk *disk;                           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced */

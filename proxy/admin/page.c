@@ -1,8 +1,10 @@
 #include "admin/page.h"
 
+#include "admin/access_page.h"
 #include "admin/cache_page.h"
 #include "admin/certificates_page.h"
 #include "admin/intercept_page.h"
+#include "admin/limits_page.h"
 #include "admin/origins_page.h"
 #include "admin/record_page.h"
 #include "admin/services_page.h"
@@ -42,12 +44,16 @@ void page_json(struct page *page, unsigned status, json_t *json) {
     json_decref(json);
 }
 
-void page_error(struct page *page, unsigned status, const char *reason) {
+/* A reason may contain bytes that are not UTF-8, which JSON can not contain. */
+static json_t *error_object(const char *reason) {
     json_t *json = json_object();
-    /* A reason may contain bytes that are not UTF-8, which JSON can not contain. */
     if (json_object_set_new(json, "error", json_string(reason)) != 0)
         json_object_set_new(json, "error", json_string("see the error log"));
-    page_json(page, status, json);
+    return json;
+}
+
+void page_error(struct page *page, unsigned status, const char *reason) {
+    page_json(page, status, error_object(reason));
 }
 
 void page_not_kept(struct page *page) {
@@ -179,7 +185,7 @@ static void print_interception(FILE *out, const struct admin_report *report) {
                  (double)report->identities);
     print_metric(out, "intercept_identities_evicted", COUNTER_TOTAL,
                  "Servers that were forgotten because interception.identity_entries was reached.",
-                 (double)report->identities_evicted);
+                 (double)report->server_identities_evicted);
 }
 
 static void print_gauges(FILE *out, const struct admin_report *report) {
@@ -281,6 +287,7 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     services_page_print_metrics(out, &report);
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, &report);
+    limits_page_print_metrics(out, calls);
     if (page_end_text(page, out)) {
         page->status = 200;
         page->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -305,13 +312,23 @@ static void page_settings(struct page *page, const struct admin_calls *calls) {
     admin_report_release(&report);
 }
 
+/* As page_error, for a reason of several lines: each is an element of a list as well. */
+static void page_errors(struct page *page, unsigned status, const char *reason) {
+    struct slice rest = slice_from(reason), line;
+    json_t *json = error_object(reason), *lines = json_array();
+    while (slice_next_line(&rest, &line))
+        json_array_append_new(lines, json_stringn(line.base, line.length));
+    json_object_set_new(json, "errors", lines);
+    page_json(page, status, json);
+}
+
 /* The proxy logs the outcome, as after a signal. */
 static void page_reload(struct page *page, const struct admin_calls *calls) {
     char error[SETTINGS_ERROR] = "";
     struct findings left = {0};
     log_info("reload requested through the admin plane");
     if (!calls->reload(calls->context, error, &left)) {
-        page_error(page, 409, error);
+        page_errors(page, 409, error);
         return;
     }
     json_t *not_applied = json_array();
@@ -330,10 +347,11 @@ static const struct route {
     const char *path, *method;
     void (*make)(struct page *page, const struct admin_calls *calls);
 } routes[] = {
-    {"/status", "GET", page_status},     {"/metrics", "GET", page_metrics},
-    {"/settings", "GET", page_settings}, {"/reload", "POST", page_reload},
-    {"/drain", "POST", page_drain},      {"/origins", "GET", origins_page_make},
-    {"/services", "GET", page_services}, {"/intercept", "GET", intercept_page_make},
+    {"/status", "GET", page_status},      {"/metrics", "GET", page_metrics},
+    {"/settings", "GET", page_settings},  {"/reload", "POST", page_reload},
+    {"/drain", "POST", page_drain},       {"/origins", "GET", origins_page_make},
+    {"/services", "GET", page_services},  {"/intercept", "GET", intercept_page_make},
+    {"/access", "GET", access_page_make},
 };
 
 static bool method_fits(const struct route *route, const char *method) {
@@ -355,7 +373,8 @@ void page_make(struct page *page, const struct admin_calls *calls,
                const struct page_request *request) {
     const char *method = request->method, *path = request->path;
     if (cache_page_make(page, calls, request) || record_page_make(page, calls, request) ||
-        services_page_bump(page, calls, request) || intercept_page_clear(page, calls, request))
+        services_page_bump(page, calls, request) || intercept_page_clear(page, calls, request) ||
+        access_page_test(page, calls, request) || limits_page_make(page, calls, request))
         return;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         const struct route *route = &routes[i];

@@ -39,8 +39,8 @@ void admin_report_add_shared(struct admin_report *report, struct cache *cache, s
 
 void admin_report_add_interception(struct admin_report *report, struct interception *interception) {
     leaf_cache_statistics(interception->leaves, &report->leaves);
-    report->identities = identities_count(interception->identities);
-    report->identities_evicted = identities_evicted(interception->identities);
+    report->identities = server_identities_count(interception->identities);
+    report->server_identities_evicted = server_identities_evicted(interception->identities);
 }
 
 void admin_report_release(struct admin_report *report) {

@@ -37,7 +37,7 @@ struct admin_report {
     uint64_t cache_bytes, cache_objects, cache_limit;
     struct verdicts_statistics verdicts;
     struct leaf_cache_statistics leaves;
-    uint64_t identities, identities_evicted;
+    uint64_t identities, server_identities_evicted;
     bool has_disk;
     struct volume_statistics disk;
     struct admin_service *services;

@@ -1,11 +1,13 @@
 #include "client/clients.h"
 #include "client/redirection.h"
+#include "identity/identity.h"
 
 /* The exchange for which no client waits. Its request has no body, and its reply goes nowhere. */
 struct background_exchange {
     struct exchange base;
     struct exchange_ends ends;
     struct address destination;
+    struct exchange_behind behind;
     struct redirection redirection;
     char *request_bytes; /* what base.request points to; owned */
 };
@@ -36,6 +38,7 @@ static void background_finish(struct exchange *exchange) {
     struct background_exchange *own = CONTAINER_OF(exchange, struct background_exchange, base);
     exchange_release(exchange);
     intercepted_release(&own->ends.intercepted);
+    identity_release(&own->base.identity);
     tls_facts_release(&own->ends.tls);
     free(own->request_bytes);
     free(own);
@@ -79,8 +82,12 @@ bool exchange_repeat_in_background(const struct exchange *exchange) {
     if (own->ends.intercepted != NULL)
         intercepted_reference(own->ends.intercepted);
     exchange_init(&own->base, &background_class, clients, &own->ends, listen);
+    if (exchange->behind != NULL)
+        exchange_set_client(&own->base, &exchange->behind->address, &own->behind);
     background_copy_request(own, &exchange->request);
     own->base.background = true;
+    if (exchange->identity != NULL)
+        own->base.identity = identity_reference(exchange->identity);
     own->base.version = exchange->version;
     own->base.scheme = exchange->scheme;
     own->base.authority = http_head_value(&own->base.request, HTTP_HOST);

@@ -1,5 +1,6 @@
 #include "client/clients.h"
 
+#include "client/connection_holds.h"
 #include "client/redirection.h"
 
 /* Both in nanoseconds. A reply that is younger than SHED_AFTER is not slow yet. SHED_PAUSE lies
@@ -48,6 +49,88 @@ void clients_add(struct clients *clients, struct client_connection *connection,
     clients->net->counters.client_connections_open++;
 }
 
+void clients_set_destination(struct client_connection *connection,
+                             const struct address *destination) {
+    if (destination == NULL)
+        return;
+    connection->destination = xmalloc(sizeof *connection->destination);
+    *connection->destination = *destination;
+    connection->ends.destination = connection->destination;
+}
+
+static bool clients_list_has(const struct network *networks, size_t count,
+                             const struct address *client) {
+    for (size_t i = 0; i < count; i++)
+        if (network_contains(&networks[i], client))
+            return true;
+    return false;
+}
+
+/* A proxy in front has many clients. */
+static bool is_uncounted(const struct client_connection *connection) {
+    const struct settings *settings = connection->clients->net->settings;
+    const struct listen_settings *listen = connection->listen;
+    const struct address *client = &connection->ends.client;
+    size_t count = settings->client.uncounted_count;
+    return count == 0 || clients_list_has(settings->client.uncounted, count, client) ||
+           (listen != NULL &&
+            clients_list_has(listen->trusted_proxies, listen->trusted_proxy_count, client));
+}
+
+/* Counts the connection under the section; at most `most`, or any number for 0. */
+static struct limit_entry *count_for_client(struct client_connection *connection,
+                                            struct limit_section *section, unsigned most) {
+    const struct settings *settings = connection->clients->net->settings;
+    const struct limit_demand demand = {.most_active = most};
+    struct limit_verdict verdict;
+    char name[LIMIT_NAME];
+    const struct limit_key key = {
+        section, limit_name_of_client(&connection->ends.client, settings->client.ipv4_prefix,
+                                      settings->client.ipv6_prefix, name)};
+    struct limit_entry *entry =
+        limit_table_take(connection->clients->total->limits->table, &key, &demand,
+                         connection->clients->net->loop->now_nanoseconds, &verdict);
+    if (entry == NULL)
+        limit_section_refused(section, verdict.reason == LIMIT_TABLE_FULL
+                                           ? LIMIT_COUNT_TABLE
+                                           : LIMIT_COUNT_CONNECTIONS);
+    return entry;
+}
+
+bool clients_count(struct client_connection *connection) {
+    struct clients *clients = connection->clients;
+    struct limits *limits = clients->total->limits;
+    if (limits == NULL || is_uncounted(connection))
+        return true;
+    connection->counted = count_for_client(
+        connection, limits->connections, clients->net->settings->client.max_connections_per_client);
+    clients->net->counters.client_share_rejected += connection->counted == NULL;
+    return connection->counted != NULL;
+}
+
+bool clients_count_half_open(struct client_connection *connection) {
+    struct clients *clients = connection->clients;
+    if (connection->counted == NULL)
+        return true;
+    connection->half_open = count_for_client(connection, clients->total->limits->half_open,
+                                             clients->net->settings->client.max_half_open);
+    clients->net->counters.client_half_open_rejected += connection->half_open == NULL;
+    return connection->half_open != NULL;
+}
+
+void clients_spoke(struct client_connection *connection) {
+    if (connection->half_open != NULL)
+        limit_table_leave(connection->clients->total->limits->table, &connection->half_open);
+}
+
+/* A connection that goes on as another one is counted again, though there is no room: it was let in
+ * before, and what held it counts itself off. */
+static void count_arrival(struct client_connection *connection) {
+    struct limits *limits = connection->clients->total->limits;
+    if (limits != NULL && !is_uncounted(connection))
+        connection->counted = count_for_client(connection, limits->connections, 0);
+}
+
 void clients_redirected(struct client_connection *connection, struct redirection **redirectionp) {
     connection->redirection = *redirectionp;
     *redirectionp = NULL;
@@ -60,11 +143,8 @@ void clients_note_arrival(struct client_connection *connection,
     struct clients *clients = connection->clients;
     atomic_fetch_add_explicit(&clients->total->count, 1, memory_order_relaxed);
     clients->net->counters.client_connections--; /* it was counted when it was accepted */
-    if (arrival->destination != NULL) {
-        connection->destination = xmalloc(sizeof *connection->destination);
-        *connection->destination = *arrival->destination;
-        connection->ends.destination = connection->destination;
-    }
+    count_arrival(connection);
+    clients_set_destination(connection, arrival->destination);
     if (arrival->redirection != NULL)
         clients_redirected(connection, arrival->redirection);
     connection->ends.tls = tls_facts_reference(connection_tls_facts(*arrival->connection));
@@ -78,6 +158,11 @@ void clients_remove(struct client_connection *connection) {
     clients->connection_count--;
     atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);
     clients->net->counters.client_connections_open--;
+    clients_spoke(connection);
+    if (connection->counted != NULL)
+        limit_table_leave(clients->total->limits->table, &connection->counted);
+    if (connection->ends.holds != NULL)
+        connection_holds_release(&connection->ends.holds, clients->total->limits);
     intercepted_release(&connection->ends.intercepted);
     tls_facts_release(&connection->ends.tls);
     free(connection->destination);

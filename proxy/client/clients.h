@@ -6,7 +6,7 @@
  *     if (clients_lack_memory(&clients) || !client_total_add(total, max_connections))
  *         close(fd);
  *     else
- *         http1_accept(&http1, fd, &address, &listener);     which calls clients_add
+ *         http1_accept(&http1, &accepted);                   which calls clients_add
  *     ...
  *     clients_settings_changed(&clients);                    net->settings is another snapshot
  *     clients_drain(&clients);                               each connection ends with its requests
@@ -34,9 +34,12 @@ struct client_total {
     alignas(64) _Atomic unsigned count;
     _Atomic unsigned handshakes; /* of TLS, bounded by client.max_handshakes */
     struct ticket_keys *tickets; /* of all listeners with TLS; NULL: no tickets */
+    struct limits *limits;       /* what each client uses; NULL: nothing is counted */
 };
 
 struct client_connection;
+struct limit_entry;
+struct limits;
 
 struct client_connection_class {
     const char *name;
@@ -46,6 +49,15 @@ struct client_connection_class {
     void (*abort)(struct client_connection *connection);
     /* The exchange that has sent the fewest bytes of its body a second; NULL: none sends a body. */
     struct exchange *(*slowest)(struct client_connection *connection);
+};
+
+/* A connection whose first bytes are the client's. */
+struct client_accepted {
+    int fd;
+    const struct address *client;
+    const struct address *listener;    /* where it was accepted */
+    const struct address *destination; /* that the client meant, as a load balancer says; NULL: the
+                                          listener's address, or what the kernel knows */
 };
 
 /* A client's connection that is there already: accepted, maybe secured, and with bytes that were
@@ -69,6 +81,8 @@ struct client_connection {
     struct address listener;         /* where the connection was accepted */
     struct address *destination;     /* owned; NULL: the client meant the listener */
     struct redirection *redirection; /* owned; NULL: the listener is not transparent */
+    /* What counts the connection for its client; NULL: it is not counted. */
+    struct limit_entry *counted, *half_open;
 };
 
 struct clients {
@@ -77,14 +91,18 @@ struct clients {
     void (*on_request)(struct exchange *exchange, void *arg);
     /* Serves requests on a connection that is there already; see clients_adopt. */
     void (*adopt)(struct clients *clients, const struct client_arrival *arrival);
+    /* Serves a connection of which no byte has been read, or a PROXY header only. It is counted in
+     * `total`. */
+    void (*accept)(struct clients *clients, const struct client_accepted *accepted);
     void *arg;
     struct listen_set *listen_set; /* of net->settings */
     bool draining;                 /* no connection takes a further request */
     struct list_link connections;
     struct list_link handshakes; /* of TLS, which are connections too; see handshake.h */
     unsigned connection_count;
-    struct client_total *total; /* connections of all workers */
-    uint64_t sheds_again;       /* nanoseconds of the loop's clock */
+    struct client_total *total;         /* connections of all workers */
+    uint64_t sheds_again;               /* nanoseconds of the loop's clock */
+    uint64_t announced_complains_again; /* milliseconds; see announced.h */
 };
 
 /* net->settings is set. */
@@ -133,6 +151,18 @@ void clients_add(struct clients *clients, struct client_connection *connection,
                  const struct client_connection_class *class, const struct address *address,
                  const struct address *listener);
 void clients_remove(struct client_connection *connection);
+/* Copies the destination, if there is one: it is not the listener's address. */
+void clients_set_destination(struct client_connection *connection,
+                             const struct address *destination);
+/* For protocols, right after clients_add: counts the connection for its client. False: the client
+ * has its share (client.max_connections_per_client), and the connection is to be closed. */
+bool clients_count(struct client_connection *connection);
+/* Counts the connection as half-open: the client has sent nothing, or its TLS handshake is not
+ * complete. False: it has too many of these (client.max_half_open), and the connection is to be
+ * closed. */
+bool clients_count_half_open(struct client_connection *connection);
+/* The connection is half-open no more. */
+void clients_spoke(struct client_connection *connection);
 /* The connection was redirected: its destination is that of the redirection, which is taken. */
 void clients_redirected(struct client_connection *connection, struct redirection **redirectionp);
 /* For protocols, right after clients_add: counts the arrival in clients->total, and notes what other

@@ -1,6 +1,18 @@
 #include "client/exchange.h"
 
+void exchange_set_client(struct exchange *exchange, const struct address *client,
+                         struct exchange_behind *behind) {
+    behind->address = *client;
+    behind->ip_length = (uint8_t)address_format_ip(client, behind->ip);
+    exchange->behind = behind;
+}
+
 struct slice exchange_client_ip(struct exchange *exchange) {
+    return exchange->behind == NULL ? exchange_peer_ip(exchange)
+                                    : slice_make(exchange->behind->ip, exchange->behind->ip_length);
+}
+
+struct slice exchange_peer_ip(struct exchange *exchange) {
     struct exchange_ends *ends = exchange->ends;
     if (ends->ip_length == 0)
         ends->ip_length = (uint8_t)address_format_ip(&ends->client, ends->ip);

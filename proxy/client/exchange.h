@@ -45,11 +45,14 @@
 #include "client/reply.h"
 #include "event/source.h"
 #include "http/head.h"
+#include "limits/pace.h"
 #include "net/duplex.h"
 #include "tls/facts.h"
 
 struct clients;
+struct connection_hold;
 struct exchange;
+struct identity;
 struct intercepted;
 struct redirection;
 
@@ -85,6 +88,15 @@ struct exchange_ends {
     struct tls_facts *tls;           /* counted; NULL: the client's connection is clear text */
     struct intercepted *intercepted; /* the connection is the inside of an intercepted one; NULL:
                                           it is not */
+    struct connection_hold
+        *holds; /* limits that count the connection (client/connection_holds.h) */
+};
+
+/* The client behind a proxy that the listener trusts. */
+struct exchange_behind {
+    struct address address; /* port 0: not known */
+    uint8_t ip_length;
+    char ip[ADDRESS_IP_TEXT];
 };
 
 struct exchange {
@@ -116,6 +128,15 @@ struct exchange {
     int64_t body_length;    /* 0: no body; -1: known when it has ended. It can be read once. */
     struct slice authority; /* Host, or what stands for it; empty: none was sent */
     struct slice upgrade;   /* what the client would change to (RFC 9110 §7.8); empty: nothing */
+    struct exchange_behind *behind; /* see exchange_set_client; NULL: the client's connection ends
+                                       here */
+    struct identity
+        *identity;        /* whose the request is, by its transaction; NULL: nobody is proved */
+    bool body_too_large;  /* body_failed, because of paces[LIMIT_UP]->most */
+    bool reply_too_large; /* the reply was broken off because of paces[LIMIT_DOWN]->most */
+    /* How fast the reply and the body may flow, and how long they may be; the transaction's. NULL:
+     * that is not limited. */
+    struct pace *paces[LIMIT_WAYS];
     struct task *waker;
     uint64_t bytes_sent; /* to the client, all of the reply and interim responses */
     uint64_t head_bytes; /* of those, what goes before the reply's body */
@@ -132,8 +153,20 @@ static inline bool exchange_is_intercepted(const struct exchange *exchange) {
     return exchange->ends->intercepted != NULL;
 }
 
+/* The client of this request: for rules, limits, logs and services. It differs from that of the
+ * connection, `ends->client`, where a trusted proxy in front has said for whom it asks. */
+static inline const struct address *exchange_client(const struct exchange *exchange) {
+    return exchange->behind == NULL ? &exchange->ends->client : &exchange->behind->address;
+}
+
+/* The request is from this client, and the connection is a proxy's. `behind` outlives the
+ * exchange. */
+void exchange_set_client(struct exchange *exchange, const struct address *client,
+                         struct exchange_behind *behind);
 /* The client's address as text; lives as long as the exchange does. */
 struct slice exchange_client_ip(struct exchange *exchange);
+/* Likewise of whoever has opened the connection: the client, or a proxy in front. */
+struct slice exchange_peer_ip(struct exchange *exchange);
 /* Copies the request's head out of the protocol's buffer, once. */
 void exchange_own_request(struct exchange *exchange, struct arena *arena);
 /* The bytes of the reply that were sent behind its head, with the protocol's framing. */

@@ -107,6 +107,7 @@ static void handshake_hand_over(struct handshake *handshake) {
                                .connection = &handshake->socket,
                                .client = &handshake->client.ends.client,
                                .listener = &handshake->client.listener,
+                               .destination = handshake->client.destination,
                            });
     handshake_free(handshake);
 }
@@ -226,13 +227,16 @@ static bool take_place(struct clients *clients) {
     return false;
 }
 
-static struct handshake *handshake_new(struct clients *clients, int fd,
-                                       const struct address *address,
-                                       const struct address *listener, struct tls_server *server) {
+static struct handshake *handshake_new(struct clients *clients,
+                                       const struct client_accepted *accepted,
+                                       struct tls_server *server) {
     struct handshake *handshake;
+    int fd = accepted->fd;
     ALLOC_OBJ(handshake, HANDSHAKE_MAGIC);
     timer_init(&handshake->timer, handshake_on_timeout);
-    clients_add(clients, &handshake->client, &handshake_class, address, listener);
+    clients_add(clients, &handshake->client, &handshake_class, accepted->client,
+                accepted->listener);
+    clients_set_destination(&handshake->client, accepted->destination);
     list_append(&clients->handshakes, &handshake->link);
     clients->net->counters.tls_handshakes_open++;
     handshake->server = tls_server_take(server);
@@ -241,14 +245,18 @@ static struct handshake *handshake_new(struct clients *clients, int fd,
     return handshake;
 }
 
-void handshake_accept(struct clients *clients, int fd, const struct address *address,
-                      const struct address *listener, struct tls_server *server) {
+void handshake_accept(struct clients *clients, const struct client_accepted *accepted,
+                      struct tls_server *server) {
     if (!take_place(clients)) {
-        close(fd);
+        close(accepted->fd);
         atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);
         return;
     }
-    struct handshake *handshake = handshake_new(clients, fd, address, listener, server);
+    struct handshake *handshake = handshake_new(clients, accepted, server);
+    if (!clients_count(&handshake->client) || !clients_count_half_open(&handshake->client)) {
+        handshake_free(handshake);
+        return;
+    }
     if (!connection_watch(handshake->socket)) {
         log_error("cannot watch a client connection: %s", strerror(errno));
         handshake_free(handshake);

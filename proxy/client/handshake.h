@@ -4,7 +4,7 @@
  * of it.
  *
  *     struct tls_server *server = listen_set_server(clients->listen_set, listen);
- *     handshake_accept(clients, fd, &address, &listener, server);
+ *     handshake_accept(clients, &accepted, server);
  *
  * - client.handshake_timeout runs from the accept, whatever the client sends. The kernel gives us a
  *   silent connection a second late (TCP_DEFER_ACCEPT), which is taken off.
@@ -22,8 +22,8 @@
 #include "client/clients.h"
 #include "tls/server.h"
 
-/* Takes the descriptor of a connection that came to `listener` and is counted in clients->total. */
-void handshake_accept(struct clients *clients, int fd, const struct address *address,
-                      const struct address *listener, struct tls_server *server);
+/* Takes the descriptor of a connection that is counted in clients->total. */
+void handshake_accept(struct clients *clients, const struct client_accepted *accepted,
+                      struct tls_server *server);
 
 #endif

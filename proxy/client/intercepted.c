@@ -35,11 +35,14 @@ struct intercepted *intercepted_new(const struct intercepted_facts *facts) {
     intercepted->magic = INTERCEPTED_MAGIC;
     intercepted->references = 1;
     intercepted->facts = copy;
+    if (copy.identity != NULL)
+        identity_reference(copy.identity);
     return intercepted;
 }
 
 void intercepted_free(struct intercepted *intercepted) {
     CHECK_OBJ(intercepted, INTERCEPTED_MAGIC);
+    identity_release(&intercepted->facts.identity);
     FREE_OBJ(intercepted);
 }
 

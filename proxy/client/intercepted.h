@@ -22,6 +22,7 @@
 
 #include "base/assert.h"
 #include "base/slice.h"
+#include "identity/identity.h"
 
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ struct intercepted_facts {
      * from `name` when the client sends another SNI, and for connections to an address. */
     struct slice place;
     struct slice connect;      /* the CONNECT's target, or the destination: "host:port" */
+    struct identity *identity; /* whose the CONNECT is; NULL: nobody is proved */
     struct slice credentials;  /* Proxy-Authorization of the CONNECT; empty: none */
     struct slice sni;          /* as the client sent it, lower case; empty: none */
     struct slice issuer;       /* of the origin's certificate; empty: not known */
@@ -52,7 +54,7 @@ struct intercepted {
     char text[]; /* what the facts point to */
 };
 
-/* Copies the facts. The caller has the one reference. */
+/* Copies the facts, and takes a reference on the identity. The caller has the one reference. */
 struct intercepted *intercepted_new(const struct intercepted_facts *facts);
 void intercepted_free(struct intercepted *intercepted);
 /* May a request inside be for this host and port? The host has one spelling (http/url.h), without

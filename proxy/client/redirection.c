@@ -41,6 +41,15 @@ struct redirection *redirection_new(struct net_context *net, int fd,
     return redirection;
 }
 
+struct redirection *redirection_announced(struct net_context *net,
+                                          const struct address *destination) {
+    struct redirection *redirection = xcalloc(1, sizeof *redirection);
+    redirection->destination = *destination;
+    redirection->kind =
+        reach_allows(net, REACH_OTHERS, destination) ? REDIRECTION_GOOD : REDIRECTION_DIRECT;
+    return redirection;
+}
+
 void redirection_judge(struct redirection *redirection, struct net_context *net,
                        const struct address *client) {
     if (redirection->kind == REDIRECTION_GOOD &&

@@ -35,6 +35,9 @@ struct redirection {
 /* The caller frees it. */
 struct redirection *redirection_new(struct net_context *net, int fd,
                                     const struct address *listener);
+/* For a connection to `destination` that a load balancer announces (announced.h). */
+struct redirection *redirection_announced(struct net_context *net,
+                                          const struct address *destination);
 /* Finds a connection that this process itself has opened. Call it when bytes have arrived, since
  * the process notes a connection only after the kernel has opened it. */
 void redirection_judge(struct redirection *redirection, struct net_context *net,

@@ -169,6 +169,7 @@ static void go_on(struct transparent_connection *connection, bool as_http) {
 static void decide(struct transparent_connection *connection, enum first_bytes kind) {
     bool refuses = connection->net->settings->transparent.other == TRANSPARENT_OTHER_REFUSE;
     connection->speaks_tls = kind == FIRST_BYTES_TLS;
+    clients_spoke(&connection->client);
     go_on(connection, kind == FIRST_BYTES_HTTP || (kind == FIRST_BYTES_OTHER && refuses));
 }
 
@@ -275,20 +276,31 @@ static void transparent_begin(struct transparent_connection *connection) {
     await_first_bytes(connection);
 }
 
-void transparent_accept(struct clients *clients, int fd, const struct address *address,
-                        const struct address *listener) {
+/* What a load balancer says counts for more than what the kernel says of its connection. */
+static struct redirection *transparent_redirection(struct net_context *net,
+                                                   const struct client_accepted *accepted) {
+    return accepted->destination != NULL ? redirection_announced(net, accepted->destination)
+                                         : redirection_new(net, accepted->fd, accepted->listener);
+}
+
+void transparent_accept(struct clients *clients, const struct client_accepted *accepted) {
     struct net_context *net = clients->net;
     struct transparent_connection *connection;
-    struct address client = *address;
+    struct address client = *accepted->client;
+    int fd = accepted->fd;
     ALLOC_OBJ(connection, TRANSPARENT_CONNECTION_MAGIC);
     connection->net = net;
     address_unmap(&client);
     timer_init(&connection->timer, transparent_on_timeout);
-    clients_add(clients, &connection->client, &transparent_connection_class, &client, listener);
-    struct redirection *redirection = redirection_new(net, fd, listener);
+    clients_add(clients, &connection->client, &transparent_connection_class, &client,
+                accepted->listener);
+    struct redirection *redirection = transparent_redirection(net, accepted);
     clients_redirected(&connection->client, &redirection);
     net->counters.transparent_connections++;
     connection->socket = connection_adopt(net, &fd, transparent_on_ready, connection);
     loop_timer_after(net->loop, &connection->timer, net->settings->transparent.silent_after);
-    transparent_begin(connection);
+    if (clients_count(&connection->client) && clients_count_half_open(&connection->client))
+        transparent_begin(connection);
+    else
+        transparent_free(connection);
 }

@@ -2,7 +2,7 @@
  * Transparent mode: connections that clients have opened to servers, and that the firewall has
  * handed to a listener of the proxy. HTTP and TLS come on one port, and the first bytes tell which.
  *
- *     transparent_accept(&clients, fd, &address, &listener);
+ *     transparent_accept(&clients, &accepted);
  *
  * Requests of HTTP are read by the protocol that clients_adopt leads to; each has the server's
  * address in exchange->ends->redirection. For a connection with TLS, clients->on_request is called
@@ -22,8 +22,7 @@
 
 #include "client/clients.h"
 
-/* Takes the descriptor of a connection that came to `listener` and is counted in clients->total. */
-void transparent_accept(struct clients *clients, int fd, const struct address *address,
-                        const struct address *listener);
+/* Takes the descriptor of a connection that is counted in clients->total. */
+void transparent_accept(struct clients *clients, const struct client_accepted *accepted);
 
 #endif

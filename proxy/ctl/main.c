@@ -3,6 +3,7 @@
  * status: 0 for success, 1 for a failure (stderr says why), 2 for wrong usage.
  */
 #include "base/version.h"
+#include "ctl/access_command.h"
 #include "ctl/adlist_command.h"
 #include "ctl/answer.h"
 #include "ctl/ca_command.h"
@@ -11,6 +12,7 @@
 #include "ctl/http_call.h"
 #include "ctl/icap_command.h"
 #include "ctl/intercept_command.h"
+#include "ctl/limits_command.h"
 #include "ctl/show.h"
 
 #include <getopt.h>
@@ -122,7 +124,9 @@ static void retortctl_usage(FILE *out) {
     fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
           "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
           "       retortctl [-s WHERE] [--json] icap COMMAND [ARGUMENTS]\n"
+          "       retortctl [-s WHERE] [--json] access [test URL ...]\n"
           "       retortctl [-s WHERE] [--json] intercept [clear ...]\n"
+          "       retortctl [-s WHERE] [--json] limits [show|clear] [OPTIONS]\n"
           "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
           "       retortctl ca create|show|export [OPTIONS]\n"
           "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
@@ -134,6 +138,8 @@ static void retortctl_usage(FILE *out) {
     icap_command_help(out);
     ca_command_help(out);
     intercept_command_help(out);
+    access_command_help(out);
+    limits_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
           "  helpers    pools of helper processes\n"
           "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
@@ -151,9 +157,12 @@ static void retortctl_usage(FILE *out) {
 static int retortctl_refused(const struct http_answer *answer) {
     json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
-    if (reason != NULL)
+    size_t i;
+    json_t *line, *errors = json_object_get(json, "errors");
+    json_array_foreach(errors, i, line) fprintf(stderr, "retortctl: %s\n", json_string_value(line));
+    if (json_array_size(errors) == 0 && reason != NULL)
         fprintf(stderr, "retortctl: %s\n", reason);
-    else
+    if (reason == NULL)
         fprintf(stderr, "retortctl: retort answered with status %u\n", answer->status);
     json_decref(json);
     return EXIT_FAILURE;
@@ -222,8 +231,12 @@ static int retortctl_run(const struct choices *choices, int argc, char **argv) {
         return run_helpers(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "cache") == 0)
         return cache_command(choices->admin, choices->json, argc, argv);
+    if (argc > 0 && strcmp(argv[0], "access") == 0)
+        return access_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "intercept") == 0)
         return intercept_command(choices->admin, choices->json, argc, argv);
+    if (argc > 0 && strcmp(argv[0], "limits") == 0)
+        return limits_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "icap") == 0)
         return icap_command(choices->admin, choices->json, argc, argv);
     if (argc > 1 && strcmp(argv[0], "services") == 0 && strcmp(argv[1], "bump") == 0)

@@ -340,6 +340,14 @@ static void show_section(FILE *out, const char *section, json_t *members, bool t
     fputs("}\n", out);
 }
 
+static void show_included(FILE *out, json_t *files) {
+    json_t *file;
+    size_t i;
+    json_array_foreach(files, i, file) if (i > 0)
+        fprintf(out, "# including %s\n", json_string_value(file));
+}
+
+/* What was included is shown itself, so that the whole is one file. */
 void show_settings(FILE *out, json_t *settings) {
     const char *name;
     json_t *value, *element;
@@ -347,6 +355,10 @@ void show_settings(FILE *out, json_t *settings) {
     json_object_foreach(settings, name, value) {
         if (strcmp(name, "file") == 0)
             fprintf(out, "# %s, with defaults\n", json_string_value(value));
+        else if (strcmp(name, "files") == 0)
+            show_included(out, value);
+        else if (strcmp(name, "include") == 0)
+            continue;
         else if (json_is_object(value))
             show_section(out, name, value, false);
         else if (strcmp(name, "connect_ports") == 0 || !holds_sections(value))

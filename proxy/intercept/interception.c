@@ -7,7 +7,7 @@ enum { CLIENTS_SHARE = 16 };
 struct interception *interception_new(const struct settings *settings) {
     struct interception *interception = xcalloc(1, sizeof *interception);
     interception->leaves = leaf_cache_new(settings->interception.leaf_cache);
-    interception->identities = identities_new(settings->interception.identity_entries);
+    interception->identities = server_identities_new(settings->interception.identity_entries);
     interception->refusals = refusals_new();
     interception->asks_clients = refusals_new();
     return interception;
@@ -15,7 +15,7 @@ struct interception *interception_new(const struct settings *settings) {
 
 void interception_configure(struct interception *interception, const struct settings *settings) {
     leaf_cache_set_limit(interception->leaves, settings->interception.leaf_cache);
-    identities_set_limit(interception->identities, settings->interception.identity_entries);
+    server_identities_set_limit(interception->identities, settings->interception.identity_entries);
     leaf_cache_keep_authority(interception->leaves, settings->authority);
 }
 
@@ -25,7 +25,7 @@ void interception_free(struct interception **interceptionp) {
     if (interception == NULL)
         return;
     leaf_cache_free(&interception->leaves);
-    identities_free(&interception->identities);
+    server_identities_free(&interception->identities);
     refusals_free(&interception->refusals);
     refusals_free(&interception->asks_clients);
     free(interception);

@@ -12,16 +12,16 @@
 #ifndef RETORT_INTERCEPT_INTERCEPTION_H
 #define RETORT_INTERCEPT_INTERCEPTION_H
 
-#include "intercept/identity.h"
 #include "intercept/leaf_cache.h"
 #include "intercept/refusals.h"
+#include "intercept/server_identity.h"
 #include "settings/settings.h"
 
 struct interception {
     struct leaf_cache *leaves;
-    struct identities *identities; /* of origins */
-    struct refusals *refusals;     /* of our certificates, by clients */
-    struct refusals *asks_clients; /* origins that ask for client certificates */
+    struct server_identities *identities; /* of origins */
+    struct refusals *refusals;            /* of our certificates, by clients */
+    struct refusals *asks_clients;        /* origins that ask for client certificates */
 };
 
 struct interception *interception_new(const struct settings *settings);

@@ -15,13 +15,13 @@ static struct slice url_of_host(const struct intercept_subject *subject, struct 
 static enum intercept_action action_for(const struct settings *settings,
                                         const struct intercept_subject *subject, struct slice host,
                                         struct arena *arena) {
-    const struct class_subject class_subject = {
-        .method = SLICE("CONNECT"),
-        .host = host,
-        .url = url_of_host(subject, host, arena),
-        .path = SLICE("/"),
-        .client = subject->client,
-    };
+    struct class_subject class_subject = *subject->connection;
+    class_subject.method = SLICE("CONNECT");
+    class_subject.host = host;
+    class_subject.url = url_of_host(subject, host, arena);
+    class_subject.path = SLICE("/");
+    class_subject.port = subject->port;
+    class_subject.sni = subject->name;
     const uint64_t *bits = rules_find(settings->intercept_rules, &class_subject, arena);
     size_t rule = rules_next(bits, 0, settings->intercept_count);
     return rule < settings->intercept_count ? settings->intercepts[rule].action : INTERCEPT_SPLICE;

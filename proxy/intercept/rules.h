@@ -24,7 +24,9 @@ struct intercept_subject {
     bool host_is_address;
     uint16_t port;
     struct slice name; /* SNI, lower case; empty: none that may be used */
-    const struct address *client;
+    /* What is known of the CONNECT, or of the connection to a transparent listener: all but the
+     * method, the host, the URL and the path is taken from here. */
+    const struct class_subject *connection;
 };
 
 /* INTERCEPT_SPLICE when no section matches. */

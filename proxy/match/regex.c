@@ -35,10 +35,12 @@ struct regex_scratch {
     unsigned magic;
 #define REGEX_SCRATCH_MAGIC 0x52455853u
     pcre2_match_data *data;
+    pcre2_match_data *groups; /* NULL: not needed yet */
     pcre2_match_context *context, *quick;
     pcre2_jit_stack *stack;
     uint64_t *tried; /* a bit for each of the expressions that are searched for */
     size_t tried_size;
+    bool gave_up; /* see regex_take_gave_up */
 };
 
 static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
@@ -48,6 +50,7 @@ static void on_thread_end(void *arg) {
     struct regex_scratch *scratch;
     CAST_OBJ(scratch, arg, REGEX_SCRATCH_MAGIC);
     pcre2_match_data_free(scratch->data);
+    pcre2_match_data_free(scratch->groups);
     pcre2_match_context_free(scratch->context);
     pcre2_match_context_free(scratch->quick);
     pcre2_jit_stack_free(scratch->stack);
@@ -187,7 +190,10 @@ static int match(const pcre2_code *code, struct slice text, const struct regex_s
 
 static bool search_for(struct regex_search *search, size_t at) {
     struct regex_scratch *scratch = search->scratch;
-    search->found = match(search->regexes->codes[at], search->text, scratch, scratch->context) >= 0;
+    int count = match(search->regexes->codes[at], search->text, scratch, scratch->context);
+    search->found = count >= 0;
+    if (count < 0 && count != PCRE2_ERROR_NOMATCH)
+        scratch->gave_up = true;
     return search->found;
 }
 
@@ -237,6 +243,13 @@ bool regexes_find(const struct regexes *regexes, struct slice text) {
     return search.found;
 }
 
+bool regex_take_gave_up(void) {
+    struct regex_scratch *scratch = regex_scratch();
+    bool gave_up = scratch->gave_up;
+    scratch->gave_up = false;
+    return gave_up;
+}
+
 bool regexes_may_find(const struct regexes *regexes, struct slice text) {
     struct regex_scratch *scratch = regex_scratch();
     if (regexes->filter != NULL)
@@ -245,4 +258,67 @@ bool regexes_may_find(const struct regexes *regexes, struct slice text) {
         if (match(regexes->codes[i], text, scratch, scratch->quick) != PCRE2_ERROR_NOMATCH)
             return true;
     return false;
+}
+
+struct regex {
+    unsigned magic;
+#define REGEX_MAGIC 0x52454758u
+    pcre2_code *code;
+};
+
+struct regex *regex_new(const char *text, char *error, size_t error_size) {
+    pcre2_code *code = regex_compile(text, error, error_size);
+    struct regex *regex;
+    if (code == NULL)
+        return NULL;
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    ALLOC_OBJ(regex, REGEX_MAGIC);
+    regex->code = code;
+    return regex;
+}
+
+void regex_free(struct regex **regexp) {
+    struct regex *regex = *regexp;
+    *regexp = NULL;
+    if (regex == NULL)
+        return;
+    CHECK_OBJ(regex, REGEX_MAGIC);
+    pcre2_code_free(regex->code);
+    FREE_OBJ(regex);
+}
+
+unsigned regex_groups(const struct regex *regex) {
+    uint32_t count = 0;
+    CHECK_OBJ(regex, REGEX_MAGIC);
+    pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &count);
+    return count < REGEX_GROUPS ? count : REGEX_GROUPS - 1;
+}
+
+static pcre2_match_data *groups_of_thread(struct regex_scratch *scratch) {
+    while (scratch->groups == NULL) {
+        scratch->groups = pcre2_match_data_create(REGEX_GROUPS, NULL);
+        if (scratch->groups == NULL)
+            reserve_spend(REGEX_STACK_MIN);
+    }
+    return scratch->groups;
+}
+
+enum regex_result regex_search(const struct regex *regex, struct slice text, size_t from,
+                               struct slice groups[REGEX_GROUPS]) {
+    struct regex_scratch *scratch = regex_scratch();
+    pcre2_match_data *data = groups_of_thread(scratch);
+    const char *base = text.base == NULL ? "" : text.base;
+    CHECK_OBJ(regex, REGEX_MAGIC);
+    int count =
+        pcre2_match(regex->code, (PCRE2_SPTR)base, text.length, from, 0, data, scratch->context);
+    if (count < 0)
+        return count == PCRE2_ERROR_NOMATCH ? REGEX_NOT_FOUND : REGEX_GAVE_UP;
+    const size_t *places = pcre2_get_ovector_pointer(data);
+    for (int i = 0; i < REGEX_GROUPS; i++) {
+        bool found = (count == 0 || i < count) && places[2 * i] != PCRE2_UNSET;
+        groups[i] = found ? slice_make(base + places[2 * i], places[2 * i + 1] - places[2 * i])
+                          : slice_make(NULL, 0);
+    }
+    /* \K in an assertion may put the beginning behind the end. */
+    return places[0] <= places[1] ? REGEX_FOUND : REGEX_GAVE_UP;
 }

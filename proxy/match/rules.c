@@ -1,9 +1,11 @@
 #include "match/rules.h"
 
 #include "base/assert.h"
+#include "match/class_lists.h"
 #include "match/literals.h"
 #include "match/needles.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 
 /* The tables in which the terms of classes are filed. */
@@ -13,11 +15,36 @@ enum place {
     PLACE_CLIENTS,  /* networks, see client_key */
     PLACE_IN_PATHS, /* texts that occur in a path */
     PLACE_IN_URLS,  /* texts that occur in a URL */
+    PLACE_USERS,
+    PLACE_GROUPS,
+    PLACE_METHODS,   /* in lower case */
+    PLACE_PORTS,     /* two bytes */
+    PLACE_LISTENERS, /* in lower case */
+    /* Pointers to lists, each of which a search asks once. */
+    PLACE_HOST_LISTS,
+    PLACE_CLIENT_LISTS,
+    PLACE_URL_LISTS,
     PLACES,
 };
 
-/* The conditions that a class may be filed under, the cheapest first. */
-enum condition { BY_HOST, BY_DOMAIN, BY_CLIENT, BY_PATH, BY_URL, CONDITIONS };
+/* The conditions that a class may be filed under, the cheapest first. Those from LAST_RESORTS on
+ * are for classes without another one, since many requests have the same method and port. */
+enum condition {
+    BY_HOST,
+    BY_DOMAIN,
+    BY_CLIENT,
+    BY_PATH,
+    BY_URL,
+    BY_USER,
+    BY_GROUP,
+    BY_URL_FILE,
+    LAST_RESORTS,
+    BY_METHOD = LAST_RESORTS,
+    BY_PORT,
+    BY_LISTENER,
+    BY_ANY_OF,
+    CONDITIONS
+};
 
 /* A class and the rules that are for it. */
 struct entry {
@@ -27,7 +54,13 @@ struct entry {
     size_t rule_count;
 };
 
-enum { CLIENT_KEY = 18, BLOCKS_MAX = 33 + 129 };
+enum { CLIENT_KEY = 18, BLOCKS_MAX = 33 + 129, WORD_MAX = 64 };
+
+/* An entry that every search compares, unless the request lacks what it needs for certain. */
+struct other {
+    uint32_t entry;
+    unsigned needs; /* CLASS_ASKS_USER and others */
+};
 
 /* Sizes of the networks that classes are filed under. */
 struct block {
@@ -38,7 +71,8 @@ struct block {
 struct rules {
     unsigned magic;
 #define RULES_MAGIC 0x52554c45u
-    bool sealed, any_typed;
+    bool sealed, any_typed, any_lists;
+    unsigned asks;       /* of all classes */
     size_t count, words; /* count: of rules; words: of 64 bits */
     struct entry *entries;
     size_t entry_count;
@@ -46,12 +80,14 @@ struct rules {
     struct needles *in_paths, *in_urls;
     struct block blocks[BLOCKS_MAX];
     size_t block_count;
-    uint32_t *others; /* entries that every search compares */
+    struct other *others;
     size_t other_count;
-    bool by_url;             /* classes are filed only under parts of URLs */
-    uint64_t *always;        /* bits of rules whose classes have no condition on a request */
-    uint64_t *typed;         /* bits of rules whose classes have a content type */
-    struct name_table types; /* a type has the numbers of its rules; "image/": all images */
+    uint64_t words_there[PLACES]; /* bits of the words filed there, see word_bit */
+    uint64_t ports_there;         /* likewise of the last six bits of ports */
+    bool by_url;                  /* classes are filed only under parts of URLs */
+    uint64_t *always;             /* bits of rules whose classes have no condition on a request */
+    uint64_t *typed;              /* bits of rules whose classes have a content type */
+    struct name_table types;      /* a type has the numbers of its rules; "image/": all images */
 };
 
 struct rules *rules_new(void) {
@@ -67,6 +103,7 @@ static struct entry *entry_of(struct rules *rules, const struct url_class *url_c
     rules->entries = xrealloc(rules->entries, (rules->entry_count + 1) * sizeof *rules->entries);
     struct entry *entry = &rules->entries[rules->entry_count++];
     *entry = (struct entry){.url_class = url_class};
+    rules->asks |= url_class_asks(url_class);
     return entry;
 }
 
@@ -82,10 +119,28 @@ void rules_add(struct rules *rules, const struct url_class *url_class) {
 
 typedef void term_fn(void *arg, enum place place, struct slice term);
 
+/* The bytes of the address stand at the end of the key, where the filter of a table looks. */
 static void client_key(const struct network *network, char key[CLIENT_KEY]) {
+    size_t length = network->v6 ? 16 : 4;
+    memset(key, 0, CLIENT_KEY);
     key[0] = (char)network->v6;
     key[1] = (char)network->bits;
-    memcpy(key + 2, network->prefix, sizeof network->prefix);
+    memcpy(key + CLIENT_KEY - length, network->prefix, length);
+}
+
+/* The same for the block of `bits` bits around an address of IPv4. */
+static void client_key_of_v4(uint32_t address, unsigned bits, char key[CLIENT_KEY]) {
+    uint32_t prefix = htonl(bits == 0 ? 0 : address & ~UINT32_C(0) << (32 - bits));
+    memset(key, 0, CLIENT_KEY);
+    key[1] = (char)bits;
+    memcpy(key + CLIENT_KEY - sizeof prefix, &prefix, sizeof prefix);
+}
+
+/* A bit for a word, so that most words that are in no class are seen at a glance. */
+static uint64_t word_bit(struct slice word) {
+    unsigned char first = ascii_lower((unsigned char)word.base[0]);
+    unsigned char last = ascii_lower((unsigned char)word.base[word.length - 1]);
+    return UINT64_C(1) << (first * 5 + last * 3 + word.length) % 64;
 }
 
 static void each_host(char **names, bool domains, term_fn *visit, void *arg) {
@@ -99,11 +154,22 @@ static void each_host(char **names, bool domains, term_fn *visit, void *arg) {
     }
 }
 
+/* Networks of mapped addresses are networks of IPv4, as addresses of clients are. */
+static void unmap_network(struct network *network) {
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (!network->v6 || network->bits < 96 || memcmp(network->prefix, mapped, sizeof mapped) != 0)
+        return;
+    struct network v4 = {.bits = network->bits - 96};
+    memcpy(v4.prefix, network->prefix + sizeof mapped, 4);
+    *network = v4;
+}
+
 static void each_client(char **texts, term_fn *visit, void *arg) {
     struct network network;
     char key[CLIENT_KEY];
     for (; *texts != NULL; texts++) {
         ASSERT(network_parse(&network, slice_from(*texts)));
+        unmap_network(&network);
         network_mask(&network, network.bits);
         client_key(&network, key);
         visit(arg, PLACE_CLIENTS, slice_make(key, sizeof key));
@@ -124,23 +190,145 @@ static bool each_literal(char **regexes, enum place place, term_fn *visit, void 
     return true;
 }
 
+/* Words in lower case; false: one of them is too long to be worth it. */
+static bool each_word(char **words, enum place place, term_fn *visit, void *arg) {
+    char lower[WORD_MAX];
+    for (char **word = words; *word != NULL; word++)
+        if (strlen(*word) > sizeof lower)
+            return false;
+    for (char **word = words; *word != NULL; word++) {
+        slice_put_lower(lower, slice_from(*word));
+        visit(arg, place, slice_make(lower, strlen(*word)));
+    }
+    return true;
+}
+
+static void each_name(char **names, enum place place, term_fn *visit, void *arg) {
+    for (; *names != NULL; names++)
+        visit(arg, place, slice_from(*names));
+}
+
+/* False: the ports are too many. */
+static bool each_port(char **texts, term_fn *visit, void *arg) {
+    enum { MANY = 64 };
+    unsigned count = 0;
+    uint16_t from, to;
+    for (char **text = texts; *text != NULL; text++) {
+        ASSERT(url_class_parse_ports(*text, &from, &to));
+        count += (unsigned)(to - from) + 1;
+    }
+    for (char **text = texts; count <= MANY && *text != NULL; text++) {
+        ASSERT(url_class_parse_ports(*text, &from, &to));
+        for (unsigned port = from; port <= to; port++) {
+            uint16_t key = (uint16_t)port;
+            visit(arg, PLACE_PORTS, slice_make((const char *)&key, sizeof key));
+        }
+    }
+    return count <= MANY;
+}
+
+static void each_list(const struct class_list_array *lists, enum place place, term_fn *visit,
+                      void *arg) {
+    for (size_t i = 0; i < lists->count; i++)
+        visit(arg, place, slice_make((const char *)&lists->each[i], sizeof lists->each[i]));
+}
+
+static bool each_term_of_any(const struct url_class *url_class, term_fn *visit, void *arg);
+
+/* The values of a condition in the file; NULL: the class does not state it. */
+static char **values_of(const struct url_class *url_class, enum condition condition) {
+    const struct url_class_conditions *stated = url_class_conditions(url_class);
+    switch (condition) {
+    case BY_HOST: return stated->hosts != NULL ? stated->hosts : stated->host_files;
+    case BY_DOMAIN: return stated->domains != NULL ? stated->domains : stated->domain_files;
+    case BY_CLIENT: return stated->clients != NULL ? stated->clients : stated->client_files;
+    case BY_PATH: return stated->path_regexes;
+    case BY_URL: return stated->url_regexes;
+    case BY_USER: return stated->users;
+    case BY_GROUP: return stated->groups;
+    case BY_URL_FILE: return stated->url_files;
+    case BY_METHOD: return stated->methods;
+    case BY_PORT: return stated->ports;
+    case BY_LISTENER: return stated->listeners;
+    case BY_ANY_OF: return stated->any_ofs;
+    default: return NULL;
+    }
+}
+
+static void each_host_term(const struct url_class *url_class, bool domains, term_fn *visit,
+                           void *arg) {
+    const struct url_class_conditions *stated = url_class_conditions(url_class);
+    char **names = domains ? stated->domains : stated->hosts;
+    if (names != NULL)
+        each_host(names, domains, visit, arg);
+    each_list(url_class_lists(url_class, domains ? LISTS_OF_DOMAINS : LISTS_OF_HOSTS),
+              PLACE_HOST_LISTS, visit, arg);
+}
+
+/* "*" stands for any user, which no look-up of a name finds. */
+static bool is_any_user(char **users) {
+    for (; *users != NULL; users++)
+        if (strcmp(*users, "*") == 0)
+            return true;
+    return false;
+}
+
 /* False: the class can not be filed under this condition. */
 static bool each_term(const struct url_class *url_class, enum condition condition, term_fn *visit,
                       void *arg) {
     const struct url_class_conditions *stated = url_class_conditions(url_class);
-    char **texts[] = {[BY_HOST] = stated->hosts,
-                      [BY_DOMAIN] = stated->domains,
-                      [BY_CLIENT] = stated->clients,
-                      [BY_PATH] = stated->path_regexes,
-                      [BY_URL] = stated->url_regexes};
-    if (texts[condition] == NULL)
+    char **values = values_of(url_class, condition);
+    if (values == NULL)
         return false;
     switch (condition) {
-    case BY_PATH: return each_literal(texts[condition], PLACE_IN_PATHS, visit, arg);
-    case BY_URL: return each_literal(texts[condition], PLACE_IN_URLS, visit, arg);
-    case BY_CLIENT: each_client(texts[condition], visit, arg); return true;
-    default: each_host(texts[condition], condition == BY_DOMAIN, visit, arg); return true;
+    case BY_PATH: return each_literal(values, PLACE_IN_PATHS, visit, arg);
+    case BY_URL: return each_literal(values, PLACE_IN_URLS, visit, arg);
+    case BY_METHOD: return each_word(values, PLACE_METHODS, visit, arg);
+    case BY_LISTENER: return each_word(values, PLACE_LISTENERS, visit, arg);
+    case BY_PORT: return each_port(values, visit, arg);
+    case BY_ANY_OF: return each_term_of_any(url_class, visit, arg);
+    case BY_CLIENT:
+        if (stated->clients != NULL)
+            each_client(stated->clients, visit, arg);
+        each_list(url_class_lists(url_class, LISTS_OF_CLIENTS), PLACE_CLIENT_LISTS, visit, arg);
+        return true;
+    case BY_USER:
+        if (is_any_user(values))
+            return false;
+        each_name(values, PLACE_USERS, visit, arg);
+        return true;
+    case BY_GROUP: each_name(values, PLACE_GROUPS, visit, arg); return true;
+    case BY_URL_FILE:
+        each_list(url_class_lists(url_class, LISTS_OF_URLS), PLACE_URL_LISTS, visit, arg);
+        return true;
+    default: each_host_term(url_class, condition == BY_DOMAIN, visit, arg); return true;
     }
+}
+
+static void ignore_term(void *arg, enum place place, struct slice term) {
+    (void)arg;
+    (void)place;
+    (void)term;
+}
+
+/* The first condition that a class can be filed under; CONDITIONS: there is none. */
+static enum condition first_condition(const struct url_class *url_class) {
+    int condition = 0;
+    while (condition < CONDITIONS &&
+           !each_term(url_class, (enum condition)condition, ignore_term, NULL))
+        condition++;
+    return (enum condition)condition;
+}
+
+/* A class with any_of is filed under the terms of all the classes that it names. */
+static bool each_term_of_any(const struct url_class *url_class, term_fn *visit, void *arg) {
+    const struct class_references *others = url_class_any_of(url_class);
+    for (size_t i = 0; i < others->count; i++)
+        if (first_condition(others->each[i]) == CONDITIONS)
+            return false;
+    for (size_t i = 0; i < others->count; i++)
+        each_term(others->each[i], first_condition(others->each[i]), visit, arg);
+    return others->count > 0;
 }
 
 /* Filing. */
@@ -179,7 +367,7 @@ static enum condition rules_choose(const struct url_class *url_class,
     enum { FEW = 4 };
     enum condition best = CONDITIONS;
     size_t least = SIZE_MAX;
-    for (int i = 0; i < CONDITIONS; i++) {
+    for (int i = 0; i < CONDITIONS && (i < LAST_RESORTS || best >= LAST_RESORTS); i++) {
         struct filing filing = {.places = trial};
         if (!each_term(url_class, (enum condition)i, count_term, &filing))
             continue;
@@ -199,22 +387,37 @@ static void rules_set_rules(const struct entry *entry, uint64_t *bits) {
 }
 
 static bool wants_nothing(const struct url_class *url_class) {
+    static const struct url_class_conditions none = {0};
+    struct url_class_conditions stated = *url_class_conditions(url_class);
+    stated.content_types = NULL;
+    return memcmp(&stated, &none, sizeof none) == 0;
+}
+
+/* What a request must have, or the class can't match it. */
+static unsigned needs_of(const struct url_class *url_class) {
     const struct url_class_conditions *stated = url_class_conditions(url_class);
-    return stated->hosts == NULL && stated->domains == NULL && stated->path_regexes == NULL &&
-           stated->url_regexes == NULL && stated->methods == NULL && stated->clients == NULL;
+    bool user = stated->users != NULL || stated->groups != NULL;
+    bool destination = stated->destinations != NULL || stated->destination_files != NULL;
+    return (user ? CLASS_ASKS_USER : 0u) | (destination ? CLASS_ASKS_DESTINATION : 0u) |
+           (stated->snis != NULL ? CLASS_ASKS_SNI : 0u) |
+           (stated->certificates != NULL ? CLASS_ASKS_CERTIFICATE : 0u) |
+           (stated->request_headers != NULL ? CLASS_ASKS_HEAD : 0u);
 }
 
 static void file_entry(struct rules *rules, uint32_t at, struct name_table trial[PLACES]) {
     static const enum url_class_known known[CONDITIONS] = {[BY_HOST] = URL_CLASS_KNOWN_HOST,
                                                            [BY_DOMAIN] = URL_CLASS_KNOWN_DOMAIN,
-                                                           [BY_CLIENT] = URL_CLASS_KNOWN_CLIENT};
+                                                           [BY_CLIENT] = URL_CLASS_KNOWN_CLIENT,
+                                                           [BY_USER] = URL_CLASS_KNOWN_USER,
+                                                           [BY_GROUP] = URL_CLASS_KNOWN_GROUP};
     struct entry *entry = &rules->entries[at];
     struct filing filing = {.places = rules->places, .entry = at};
     enum condition condition = rules_choose(entry->url_class, trial);
     if (wants_nothing(entry->url_class))
         rules_set_rules(entry, rules->always);
     else if (condition == CONDITIONS)
-        rules->others[rules->other_count++] = at;
+        rules->others[rules->other_count++] =
+            (struct other){.entry = at, .needs = needs_of(entry->url_class)};
     else {
         entry->known = known[condition];
         each_term(entry->url_class, condition, file_term, &filing);
@@ -246,6 +449,24 @@ static void note_block(struct rules *rules, struct slice key) {
     rules->blocks[rules->block_count++] = block;
 }
 
+static void note_words(struct rules *rules, enum place place) {
+    for (size_t i = 0; i < rules->places[place].count; i++)
+        rules->words_there[place] |= word_bit(name_table_name(&rules->places[place], i));
+}
+
+static void note_facts(struct rules *rules) {
+    note_words(rules, PLACE_METHODS);
+    note_words(rules, PLACE_LISTENERS);
+    for (size_t i = 0; i < rules->places[PLACE_PORTS].count; i++) {
+        uint16_t port;
+        memcpy(&port, name_table_name(&rules->places[PLACE_PORTS], i).base, sizeof port);
+        rules->ports_there |= UINT64_C(1) << port % 64;
+    }
+    rules->any_lists = rules->places[PLACE_HOST_LISTS].count > 0 ||
+                       rules->places[PLACE_CLIENT_LISTS].count > 0 ||
+                       rules->places[PLACE_URL_LISTS].count > 0;
+}
+
 void rules_seal(struct rules *rules) {
     CHECK_OBJ(rules, RULES_MAGIC);
     struct name_table trial[PLACES] = {0};
@@ -268,7 +489,12 @@ void rules_seal(struct rules *rules) {
         note_block(rules, name_table_name(&rules->places[PLACE_CLIENTS], i));
     rules->in_paths = needles_new(&rules->places[PLACE_IN_PATHS]);
     rules->in_urls = needles_new(&rules->places[PLACE_IN_URLS]);
-    rules->by_url = rules->block_count == 0 && rules->other_count == 0;
+    note_facts(rules);
+    rules->by_url = rules->other_count == 0;
+    for (int i = 0; i < PLACES; i++)
+        if (rules->places[i].count > 0 && i != PLACE_HOSTS && i != PLACE_BELOW &&
+            i != PLACE_IN_PATHS && i != PLACE_IN_URLS)
+            rules->by_url = false;
 }
 
 void rules_free(struct rules **rulesp) {
@@ -309,7 +535,7 @@ static uint64_t *copy_bits(const struct rules *rules, const uint64_t *bits, stru
 static void try_entry(struct search *search, uint32_t at) {
     const struct rules *rules = search->rules;
     const struct entry *entry = &rules->entries[at];
-    if (!url_class_matches_request(entry->url_class, search->subject, entry->known))
+    if (url_class_judge_request(entry->url_class, search->subject, entry->known) != CLASS_YES)
         return;
     if (search->bits == NULL)
         search->bits = copy_bits(rules, rules->always, search->arena);
@@ -336,16 +562,96 @@ static void try_host(struct search *search) {
 
 static void try_client(struct search *search) {
     const struct rules *rules = search->rules;
+    const struct address *client = search->subject->client;
+    bool v4 = client->any.sa_family == AF_INET;
     struct network network;
     char key[CLIENT_KEY];
     for (size_t i = 0; i < rules->block_count; i++) {
         const struct block *block = &rules->blocks[i];
-        if (!network_around(&network, search->subject->client, block->v6, block->bits))
+        if (v4 && block->v6)
             continue;
-        client_key(&network, key);
+        if (v4)
+            client_key_of_v4(ntohl(client->v4.sin_addr.s_addr), block->bits, key);
+        else if (network_around(&network, client, block->v6, block->bits))
+            client_key(&network, key);
+        else
+            continue;
         try_entries(search,
                     name_table_find(&rules->places[PLACE_CLIENTS], slice_make(key, sizeof key)));
     }
+}
+
+static void try_name(struct search *search, enum place place, struct slice name) {
+    const struct name_table *table = &search->rules->places[place];
+    if (table->count > 0)
+        try_entries(search, name_table_find(table, name));
+}
+
+static void try_word(struct search *search, enum place place, struct slice word) {
+    char lower[WORD_MAX];
+    if (word.length == 0 || (search->rules->words_there[place] & word_bit(word)) == 0 ||
+        word.length > sizeof lower)
+        return;
+    slice_put_lower(lower, word);
+    try_name(search, place, slice_make(lower, word.length));
+}
+
+static void try_user(struct search *search) {
+    const struct class_user *user = search->subject->user;
+    if (user == NULL)
+        return;
+    try_name(search, PLACE_USERS, user->name);
+    for (size_t i = 0; i < user->group_count; i++)
+        try_name(search, PLACE_GROUPS, user->groups[i]);
+}
+
+static bool is_in_list(const struct class_list *list, enum place place,
+                       const struct class_subject *subject) {
+    switch (place) {
+    case PLACE_HOST_LISTS: return class_list_has_host(list, subject->host);
+    case PLACE_URL_LISTS: return class_list_has_url(list, subject->url);
+    default: return subject->client != NULL && class_list_has_address(list, subject->client);
+    }
+}
+
+static void try_lists(struct search *search, enum place place) {
+    const struct name_table *table = &search->rules->places[place];
+    for (size_t i = 0; i < table->count; i++) {
+        const struct class_list *list;
+        memcpy(&list, name_table_name(table, i).base, sizeof list);
+        if (is_in_list(list, place, search->subject))
+            try_entries(search, name_table_numbers(table, i));
+    }
+}
+
+static void try_others(struct search *search) {
+    const struct class_subject *subject = search->subject;
+    unsigned lacks = (subject->user == NULL ? CLASS_ASKS_USER : 0u) |
+                     (subject->destination_count == 0 ? CLASS_ASKS_DESTINATION : 0u) |
+                     (subject->sni.length == 0 ? CLASS_ASKS_SNI : 0u) |
+                     (subject->certificate.length == 0 ? CLASS_ASKS_CERTIFICATE : 0u) |
+                     (subject->head == NULL ? CLASS_ASKS_HEAD : 0u);
+    for (size_t i = 0; i < search->rules->other_count; i++)
+        if ((search->rules->others[i].needs & lacks) == 0)
+            try_entry(search, search->rules->others[i].entry);
+}
+
+/* What classes state that do not fit a glance at the URL, besides the client's address. */
+static void try_facts(struct search *search) {
+    const struct class_subject *subject = search->subject;
+    try_word(search, PLACE_METHODS, subject->method);
+    if ((search->rules->ports_there >> subject->port % 64 & 1) != 0)
+        try_name(search, PLACE_PORTS,
+                 slice_make((const char *)&subject->port, sizeof subject->port));
+    try_word(search, PLACE_LISTENERS, subject->listener);
+    try_user(search);
+    if (search->rules->any_lists) {
+        try_lists(search, PLACE_HOST_LISTS);
+        try_lists(search, PLACE_CLIENT_LISTS);
+        try_lists(search, PLACE_URL_LISTS);
+    }
+    if (search->rules->other_count > 0)
+        try_others(search);
 }
 
 /* Compares each entry once, however often its literals occur: a client may send a URL that
@@ -362,6 +668,11 @@ static bool rules_on_literal(void *arg, struct numbers numbers) {
         *tried |= bit;
     }
     return false;
+}
+
+unsigned rules_ask(const struct rules *rules) {
+    CHECK_OBJ(rules, RULES_MAGIC);
+    return rules->asks;
 }
 
 size_t rules_words(const struct rules *rules) {
@@ -388,8 +699,8 @@ const uint64_t *rules_find(const struct rules *rules, const struct class_subject
     try_host(&search);
     if (rules->block_count > 0 && subject->client != NULL)
         try_client(&search);
-    for (size_t i = 0; i < rules->other_count; i++)
-        try_entry(&search, rules->others[i]);
+    if (!rules->by_url)
+        try_facts(&search);
     if (rules->in_paths != NULL)
         needles_search(rules->in_paths, subject->path, rules_on_literal, &search);
     if (rules->in_urls != NULL)

@@ -1,6 +1,6 @@
 /*
- * A set of rules, each with a URL class. The settings have one such set: the policy, adapt and
- * parent sections. Each request is matched against all rules once; the result is a bit set.
+ * A set of rules, each with a URL class. The settings have one such set, with a rule for each
+ * section that says what happens to a class (settings/rule_kinds.h). Each request is matched against all rules once; the result is a bit set.
  *
  *     struct rules *rules = rules_new();
  *     rules_add(rules, url_class);                              the first rule is number 0
@@ -14,10 +14,13 @@
  *     rules_free(&rules);
  *
  * A class is filed under the kind of condition that it shares with the fewest other classes: its
- * hosts, its domains, its clients, or the literals of its regular expressions. A look-up finds the
- * few classes that are filed under parts of the request, and only these are compared with it
- * (url_class_matches_request). So the number of classes hardly matters. A request that no class
- * fits takes nothing of the arena.
+ * hosts, its domains, its clients, the literals of its regular expressions, its users or groups. A
+ * look-up finds the few classes that are filed under parts of the request, and only these are
+ * compared with it (url_class_judge_request). A list in a file is asked once, however many classes
+ * name it. A class with any_of is filed under what the classes that it names are filed under. So
+ * the number of classes hardly matters, except for those that state only a time, a field of the
+ * request or `not`: each request is compared with these. A request that no class fits takes nothing
+ * of the arena.
  *
  * Threads: read-only once sealed.
  */
@@ -36,14 +39,16 @@ void rules_free(struct rules **rulesp);
 void rules_add(struct rules *rules, const struct url_class *url_class);
 void rules_seal(struct rules *rules);
 
+/* What the classes of all rules together depend on: CLASS_ASKS_USER and others. */
+unsigned rules_ask(const struct rules *rules);
 /* Words of 64 bits that hold a rule each; at least one. */
 size_t rules_words(const struct rules *rules);
 /* A first look at a request. If only the rules that are for every request can match, it returns
  * their bits; otherwise NULL. */
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text);
-/* The rules whose classes the request fits, whatever content type they state. The bits belong to
- * the arena or to the rules. */
+/* The rules whose classes the request fits for certain, whatever content type they state. The bits
+ * belong to the arena or to the rules. */
 const uint64_t *rules_find(const struct rules *rules, const struct class_subject *subject,
                            struct arena *arena);
 /* Of the rules in `bits`, those whose classes state no content type. */

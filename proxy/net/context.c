@@ -1,11 +1,22 @@
 #include "net/context.h"
 
 #include "base/assert.h"
+#include "net/address_order.h"
 #include "net/memory_share.h"
 
 void net_context_init(struct net_context *net, struct loop *loop) {
     memset(net, 0, sizeof *net);
     net->loop = loop;
+    net->configured = (struct net_configuration){
+        .attempt_delay = 250,
+        .dns_timeout = 5000,
+        .dns_tries = 3,
+        .dns_ttl_max = 300 * 1000,
+        .dns_names = 1024,
+        .dns_client_lookups = 100,
+        .hosts_file = "/etc/hosts",
+    };
+    list_init(&net->questions);
 }
 
 static void free_all(struct net_buffers *buffers) {
@@ -34,6 +45,7 @@ void net_context_configure(struct net_context *net, const struct net_configurati
 void net_context_release(struct net_context *net) {
     free(net->configured.listens);
     net->configured.listens = NULL;
+    slow_addresses_free(&net->slow_addresses);
     free_all(&net->free_buffers);
     free_all(&net->free_large_buffers);
     spool_blocks_release(&net->spare_blocks);

@@ -26,6 +26,7 @@ struct own_connections;
 struct own_networks;
 struct resolver;
 struct settings;
+struct slow_addresses;
 
 /* Read buffers are shared by the connections of a worker. A connection holds one only while bytes
  * wait in it, so an idle connection costs no more than its struct. Large buffers are for bodies. */
@@ -57,11 +58,23 @@ struct net_configuration {
     size_t memory;           /* bytes that the connections of all workers may hold */
     struct address *listens; /* where this proxy itself listens, with its admin plane */
     size_t listen_count;
+    uint64_t attempt_delay; /* milliseconds; net/connect_race.h; 0: addresses do not race */
+    /* Of net/resolver.h, which reads them at its start and when it is told of a change. Times are
+     * in milliseconds. */
     bool dns_ipv6;        /* look-ups ask for IPv6 addresses as well */
-    uint64_t dns_timeout; /* milliseconds, for all tries together; read at the start only */
-    uint64_t dns_ttl_max; /* milliseconds; an address is remembered no longer than this */
-    unsigned mark;        /* of the connections that are opened (SO_MARK); 0: none */
-    bool transparent;     /* some listener is transparent: own_connections is kept */
+    uint64_t dns_timeout; /* for all tries together */
+    unsigned dns_tries;   /* of each name server */
+    uint64_t dns_ttl_max; /* an address is remembered no longer than this */
+    uint64_t dns_negative_ttl_max;
+    uint64_t dns_stale;          /* how long addresses serve beyond their time; 0: not at all */
+    unsigned dns_names;          /* that are remembered */
+    unsigned dns_client_lookups; /* of a client, under way at a time */
+    bool dns_search_clients;     /* search domains are for clients' names too */
+    char *const *dns_servers;    /* end with NULL; NULL or "system": those of the system */
+    char *const *dns_search;     /* likewise; or "none" */
+    const char *hosts_file;      /* NULL or "none": there is none */
+    unsigned mark;               /* of the connections that are opened (SO_MARK); 0: none */
+    bool transparent;            /* some listener is transparent: own_connections is kept */
 };
 
 struct net_context {
@@ -71,7 +84,9 @@ struct net_context {
     struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
     struct own_connections *own_connections; /* of all workers; net/own_connections.h */
     struct own_networks *own_networks;       /* net/reach.h; NULL: not read yet */
-    struct net_configuration configured;     /* net_context_configure */
+    struct slow_addresses *slow_addresses;   /* net/address_order.h; NULL: none */
+    uint64_t no_route_until[2];          /* of IPv4, of IPv6: milliseconds of the loop's clock */
+    struct net_configuration configured; /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
     struct mailbox *mailbox;             /* the worker's; NULL: there is none */
@@ -79,6 +94,9 @@ struct net_context {
     /* Fetches certificates for a handshake that waits (origin/certificate_fetch.h). */
     void (*fetch_intermediate)(struct net_context *net, const char *url);
     struct certificate_fetches *fetches;
+    struct list_link questions; /* to helpers, that wait (identity/helper_question.h) */
+    unsigned question_count;
+    uint64_t questions_told;    /* milliseconds, when the log last said that one failed; 0: never */
     size_t buffer_bytes;        /* of all buffers in use */
     struct memory_share *share; /* net/memory_share.h; NULL: the memory has no limit */
     enum net_pressure pressure;

@@ -1,19 +1,15 @@
 #include "net/dial.h"
 
 #include "base/assert.h"
-#include "net/own_connections.h"
-#include "net/privileges.h"
 #include "net/proxy_tunnel.h"
 #include "tls/client.h"
 #include "tls/intermediates.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
-#include <unistd.h>
 
-static void try_next(struct dial *dial);
 static void shake_hands(struct dial *dial);
 static void dial_stop_fetching(struct dial *dial);
+static void dial_race(struct dial *dial);
 
 static void dial_finish(struct dial *dial, enum dial_state state) {
     dial->state = state;
@@ -21,27 +17,16 @@ static void dial_finish(struct dial *dial, enum dial_state state) {
     loop_defer(dial->net->loop, dial->waker);
 }
 
-/* A failure of TLS at one address says more than that another one can't be reached. */
-static void note_unreachable(struct dial *dial, const char *error, bool timed_out) {
-    if (dial->reached)
-        return;
+/* The connection to one address could not be used. */
+static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
     dial->error = error;
     dial->timed_out = timed_out;
-}
-
-static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
-    if (dial->state == DIAL_CONNECTING)
-        note_unreachable(dial, error, timed_out);
-    else {
-        dial->error = error;
-        dial->timed_out = timed_out;
-    }
     dial_stop_fetching(dial);
     connection_close(&dial->connection);
     if (dial->proxy_answered)
         dial_finish(dial, DIAL_FAILED);
     else
-        try_next(dial);
+        dial_race(dial);
 }
 
 /* With whom the handshake is made now. */
@@ -122,8 +107,6 @@ static void dial_handshake_failed(struct dial *dial) {
 static void shake_hands(struct dial *dial) {
     dial->state = DIAL_HANDSHAKE;
     dial->reached = true;
-    if (dial->patience < dial->timeout)
-        loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
     switch (connection_secure(dial->connection, dial_tls(dial))) {
     case IO_DONE: dial_secured(dial); return;
     case IO_WAIT: dial_fetch(dial, tls_stream_wanted(dial->connection->tls)); return;
@@ -131,35 +114,76 @@ static void shake_hands(struct dial *dial) {
     }
 }
 
-static void dial_connected(struct dial *dial) {
-    int error = 0;
-    socklen_t length = sizeof error;
-    if (getsockopt(dial->connection->event.fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
-        error = errno;
-    if (error != 0)
-        attempt_failed(dial, strerrordesc_np(error), error == ETIMEDOUT);
-    else if (dial_tls(dial) != NULL)
-        shake_hands(dial);
-    else
-        dial_secured(dial);
+/* A new connection takes as little as this at once. */
+static bool send_preface(struct dial *dial) {
+    struct iovec piece = {(char *)dial->preface.base, dial->preface.length};
+    size_t sent;
+    return dial->preface.length == 0 ||
+           (connection_write_more(dial->connection, &piece, 1, &sent) == IO_DONE &&
+            sent == dial->preface.length);
 }
 
 static void dial_on_ready(struct connection *connection) {
     struct dial *dial;
     CAST_OBJ(dial, connection->event.owner, DIAL_MAGIC);
-    if (dial->state == DIAL_CONNECTING && connection->writable)
-        dial_connected(dial);
-    else if (dial->state == DIAL_HANDSHAKE)
+    if (dial->state == DIAL_HANDSHAKE)
         shake_hands(dial);
     else if (dial->state == DIAL_TUNNEL)
         dial_open_tunnel(dial);
 }
 
+static void dial_connected(struct dial *dial) {
+    connection_set_owner(dial->connection, dial_on_ready, dial);
+    if (!send_preface(dial)) {
+        attempt_failed(dial, connection_error(dial->connection), false);
+        return;
+    }
+    if (dial_tls(dial) == NULL) {
+        dial_secured(dial);
+        return;
+    }
+    loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
+    shake_hands(dial);
+}
+
+/* A failure of TLS at one address says more than that another one can't be reached. */
+static void dial_lost(struct dial *dial) {
+    if (!dial->reached) {
+        dial->error = dial->race.error;
+        dial->timed_out = dial->race.timed_out;
+        dial->denied = dial->race.denied;
+    }
+    dial->address = dial->race.address;
+    dial_finish(dial, DIAL_FAILED);
+}
+
+static void on_race_end(struct connect_race *race) {
+    struct dial *dial = CONTAINER_OF(race, struct dial, race);
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    if (race->connection == NULL) {
+        dial_lost(dial);
+        return;
+    }
+    dial->connection = race->connection;
+    race->connection = NULL;
+    dial->address = race->address;
+    dial_connected(dial);
+}
+
+/* Goes on to the addresses that were not tried yet. */
+static void dial_race(struct dial *dial) {
+    dial->state = DIAL_CONNECTING;
+    timer_set(&dial->net->loop->timers, &dial->timer, TIMER_NEVER);
+    if (dial->tunnel != NULL)
+        proxy_tunnel_restart(dial->tunnel);
+    connect_race_go(&dial->race);
+}
+
 static void dial_on_timeout(struct timer *timer) {
     struct dial *dial = CONTAINER_OF(timer, struct dial, timer);
     CHECK_OBJ(dial, DIAL_MAGIC);
-    if (dial->state == DIAL_CONNECTING)
-        attempt_failed(dial, strerrordesc_np(ETIMEDOUT), true);
+    if (dial->state == DIAL_RESOLVING)
+        dial_race(dial); /* the other family takes too long to resolve */
     else if (dial->state == DIAL_HANDSHAKE)
         attempt_failed(dial, "it did not finish the TLS handshake in time; is its port for TLS?",
                        true);
@@ -172,138 +196,79 @@ static void dial_on_timeout(struct timer *timer) {
                        true);
 }
 
-/* Makes the connection come from dial->from. The system chooses the port when it knows where the
- * connection goes, so that there are enough ports. */
-static bool bind_to_source(const struct dial *dial, int fd) {
-    int on = 1;
-    if (dial->from == NULL || dial->from->any.sa_family != dial->address.any.sa_family)
-        return true;
-    struct address from = *dial->from;
-    address_set_port(&from, 0);
-    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-    return privileges_set_foreign(fd, &from, true) && bind(fd, &from.any, from.length) == 0;
+/* The name is resolved, or it is known that it can't be. */
+static void dial_resolved(struct dial *dial) {
+    connect_race_add(&dial->race, &dial->query.result, true);
+    if (dial->state == DIAL_RESOLVING)
+        dial_race(dial);
 }
 
-/* Returns a socket whose connection is under way, or -1 and errno. */
-static int dial_open_socket(const struct dial *dial) {
-    int on = 1;
-    unsigned mark = dial->net->configured.mark;
-    int fd = socket(dial->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if ((mark == 0 || privileges_set_mark(fd, mark)) && bind_to_source(dial, fd) &&
-        (connect(fd, &dial->address.any, dial->address.length) == 0 || errno == EINPROGRESS))
-        return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-/* Begins to connect. Returns 0, or an error number when that fails at once. */
-static int dial_begin(struct dial *dial) {
-    struct own_connections *set = dial->net->own_connections;
-    int fd = dial_open_socket(dial);
-    if (fd < 0)
-        return errno;
-    struct own_connection *own =
-        dial->net->configured.transparent ? own_connections_add(set, fd, &dial->address) : NULL;
-    dial->connection = connection_new(dial->net, &fd, dial_on_ready, dial);
-    if (dial->connection == NULL)
-        own_connections_remove(set, &own);
-    else
-        dial->connection->own = own;
-    return dial->connection == NULL ? ENOMEM : 0;
-}
-
-/* Is the new connection allowed from the local address that the system chose? Nothing has been sent
- * on it yet. */
-static bool leads_out(const struct dial *dial) {
-    struct address from = {.length = sizeof from.v6};
-    if (dial->reach == REACH_ANY)
-        return true;
-    return getsockname(dial->connection->event.fd, &from.any, &from.length) == 0 &&
-           reach_allows_from(dial->net, dial->reach, &dial->address, &from);
-}
-
-static void pass_over(struct dial *dial) {
-    if (dial->tried)
-        return; /* the error of that address says more */
-    dial->denied = true;
-    dial->error = reach_error(dial->reach);
-}
-
-static void try_next(struct dial *dial) {
-    while (dial->next < dial->query.result.count) {
-        dial->address = dial->query.result.addresses[dial->next++];
-        address_set_port(&dial->address, dial->port);
-        if (!reach_allows(dial->net, dial->reach, &dial->address)) {
-            pass_over(dial);
-            continue;
-        }
-        int error = dial_begin(dial);
-        if (error == 0 && !leads_out(dial)) {
-            connection_close(&dial->connection);
-            pass_over(dial);
-            continue;
-        }
-        dial->tried = true;
-        dial->denied = false;
-        if (error == 0) {
-            if (dial->tunnel != NULL)
-                proxy_tunnel_restart(dial->tunnel);
-            dial->state = DIAL_CONNECTING;
-            loop_timer_after(dial->net->loop, &dial->timer, dial->patience);
-            return;
-        }
-        note_unreachable(dial, strerrordesc_np(error), false);
-    }
-    dial_finish(dial, DIAL_FAILED);
-}
-
-static void resolved(struct dial *dial) {
-    if (dial->query.result.count == 0)
-        dial->error = dial->query.result.error;
-    try_next(dial);
-}
-
-static void on_resolved(struct resolver_query *query) {
+static void dial_on_resolved(struct resolver_query *query) {
     struct dial *dial = CONTAINER_OF(query, struct dial, query);
     CHECK_OBJ(dial, DIAL_MAGIC);
-    resolved(dial);
+    dial_resolved(dial);
+}
+
+/* IPv6 need not wait for IPv4, but IPv4 waits a little for IPv6 (RFC 8305 §3). */
+static void dial_on_some(struct resolver_query *query) {
+    struct dial *dial = CONTAINER_OF(query, struct dial, query);
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    connect_race_add(&dial->race, &query->result, false);
+    if (dial->state != DIAL_RESOLVING)
+        return;
+    if (query->result.addresses[0].any.sa_family == AF_INET6)
+        dial_race(dial);
+    else
+        loop_timer_after(dial->net->loop, &dial->timer, DIAL_RESOLUTION_DELAY);
+}
+
+static void start_race(struct dial *dial, const struct dial_target *target) {
+    connect_race_init(&dial->race, dial->net,
+                      &(struct connect_race_terms){
+                          .port = target->port,
+                          .reach = target->reach,
+                          .permit = target->permit,
+                          .permit_arg = target->permit_arg,
+                          .from = target->from,
+                          .patience = target->timeout,
+                      },
+                      on_race_end);
+}
+
+/* Only names of the configuration are beyond the bounds of reach. */
+static void start_query(struct dial *dial, const struct dial_target *target) {
+    resolver_query_init(&dial->query);
+    dial->query.on_some = dial_on_some;
+    dial->query.client = target->client;
+    dial->query.configured = target->reach == REACH_ANY;
+    if (resolver_lookup(dial->net->resolver, target->host, &dial->query, dial_on_resolved))
+        dial_resolved(dial);
 }
 
 void dial_start(struct dial *dial, struct net_context *net, const struct dial_target *target,
                 struct task *waker) {
-    INIT_OBJ(dial, DIAL_MAGIC);
+    memset(dial, 0, offsetof(struct dial, query));
+    dial->magic = DIAL_MAGIC;
     dial->tls = target->tls;
     dial->net = net;
-    dial->port = target->port;
-    dial->reach = target->reach;
-    dial->timeout = dial->patience = target->timeout;
-    dial->from = target->from;
+    dial->timeout = target->timeout;
     dial->proxy_tls = target->proxy.tls;
     dial->proxy_timeout = target->proxy.timeout;
+    dial->preface = target->preface;
     if (target->proxy.head.length > 0)
         dial->tunnel = proxy_tunnel_new(target->proxy.head);
     dial->waker = waker;
-    dial->error = "no address";
     dial->state = DIAL_RESOLVING;
     timer_init(&dial->timer, dial_on_timeout);
     task_init(&dial->fetched_task, dial_on_fetched);
-    resolver_query_init(&dial->query);
-    if (resolver_lookup(net->resolver, target->host, &dial->query, on_resolved))
-        resolved(dial);
+    start_race(dial, target);
+    start_query(dial, target);
 }
 
 void dial_hurry(struct dial *dial, uint64_t patience) {
     CHECK_OBJ(dial, DIAL_MAGIC);
-    if (patience >= dial->timeout)
-        return;
-    dial->patience = patience;
-    if (dial->state == DIAL_CONNECTING)
-        loop_timer_after(dial->net->loop, &dial->timer, patience);
+    if (patience < dial->timeout)
+        connect_race_set_patience(&dial->race, patience);
 }
 
 struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void *owner) {
@@ -312,6 +277,7 @@ struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void
     struct connection *connection = dial->connection;
     dial->connection = NULL;
     dial->state = DIAL_IDLE;
+    connect_race_stop(&dial->race);
     proxy_tunnel_free(&dial->tunnel);
     connection_set_owner(connection, ready, owner);
     return connection;
@@ -322,6 +288,7 @@ void dial_cancel(struct dial *dial) {
         return;
     dial_stop_fetching(dial);
     resolver_cancel(&dial->query);
+    connect_race_stop(&dial->race);
     timer_cancel(&dial->net->loop->timers, &dial->timer);
     connection_close(&dial->connection);
     proxy_tunnel_free(&dial->tunnel);

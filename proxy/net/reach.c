@@ -145,21 +145,35 @@ static bool reach_is_private(const struct address *address) {
                         address);
 }
 
+/* Addresses at which clouds give each of their machines its secrets, apart from 169.254.0.0/16 and
+ * fe80::/10: Amazon's fd00:ec2::254, Google's fd20:ce::254, Azure's 168.63.129.16, Alibaba's
+ * 100.100.100.200, Oracle's 192.0.0.192. */
+static const struct network metadata_networks[] = {
+    {.v6 = true, .bits = 128, .prefix = {0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}},
+    {.v6 = true, .bits = 128, .prefix = {0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54}},
+    {.bits = 32, .prefix = {168, 63, 129, 16}},
+    {.bits = 32, .prefix = {100, 100, 100, 200}},
+    {.bits = 32, .prefix = {192, 0, 0, 192}},
+};
+
 static bool is_local(struct net_context *net, const struct address *address) {
     return contains_any(local_networks, sizeof local_networks / sizeof *local_networks, address) ||
+           contains_any(metadata_networks, sizeof metadata_networks / sizeof *metadata_networks,
+                        address) ||
            is_own(net, address);
 }
 
 /* Extracts the IPv4 address that an IPv6 address contains. False: it contains none. */
 static bool carried(struct address *v4, const struct address *address) {
     /* The first bytes of each form, and where the IPv4 address is: IPv4-compatible (obsolete),
-     * IPv4-mapped, NAT64 (two prefixes), 6to4. */
+     * IPv4-mapped, IPv4-translated (RFC 2765), NAT64 (two prefixes), 6to4. */
     static const struct {
         uint8_t begin[12];
         unsigned length, at;
     } forms[] = {
         {{0}, 12, 12},
         {{[10] = 0xff, [11] = 0xff}, 12, 12},
+        {{[8] = 0xff, [9] = 0xff}, 12, 12},
         {{0x00, 0x64, 0xff, 0x9b}, 12, 12},
         {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 6, 12},
         {{0x20, 0x02}, 2, 2},
@@ -235,8 +249,9 @@ const char *reach_error(enum reach reach) {
     if (reach == REACH_PUBLIC)
         return "it leads to a private network or to the proxy's own machine";
     return reach == REACH_REMOTE
-               ? "clients of this listener may not reach loopback and link-local addresses and the "
-                 "proxy's own machine (listen.local_destinations)"
+               ? "clients of this listener may not reach loopback and link-local addresses, the "
+                 "services of clouds for their machines, and the proxy's own machine "
+                 "(listen.local_destinations)"
                : "the proxy itself listens at this address, and clients may not reach it through "
                  "the proxy";
 }

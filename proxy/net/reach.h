@@ -19,7 +19,8 @@
 #include "net/context.h"
 
 enum reach {
-    REACH_REMOTE, /* no address of this machine; no loopback, link-local, multicast or broadcast */
+    REACH_REMOTE, /* no address of this machine; no loopback, link-local, multicast or broadcast; no
+                     address at which a cloud tells its machines their secrets */
     REACH_OTHERS, /* all but the addresses this proxy listens on, its admin plane included */
     REACH_ANY,    /* all; for hosts that the operator's configuration names */
     REACH_PUBLIC, /* as REACH_REMOTE, without private networks (RFC 1918, RFC 4193, RFC 6598); for

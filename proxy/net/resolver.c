@@ -1,258 +1,116 @@
 #include "net/resolver.h"
 
 #include "base/assert.h"
-#include "base/log.h"
+#include "net/dns_answer.h"
+#include "net/dns_channel.h"
+#include "net/hosts_file.h"
 #include "net/secret_hash.h"
 
-#include <ares.h>
-#include <errno.h>
-#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-enum { TABLE_SIZE = 1024, FAILURE_TTL = 1000, TRIES = 3, NAMES_MAX = 16384 };
+enum {
+    TABLE_SIZE = 1024,
+    SHARES_SIZE = 256,
+    LOOKUPS_MAX = 4096,       /* under way at a time */
+    FAILED_AGAIN = 2000,      /* milliseconds between two tries while old addresses serve */
+    HALF_TTL = 5000,          /* milliseconds, when only one family could be asked for */
+    REFRESH_LEAST = 10 * 1000 /* a shorter time to live is not worth a refresh */
+};
 
-/* One name, which is being looked up or remembered. */
+/* Addresses of a name, in a compact form. */
+struct name_ips {
+    unsigned count[2]; /* of IPv4, of IPv6 */
+    unsigned char ips[2][DNS_ANSWER_IPS][DNS_IP_SIZE];
+};
+
+/* How many look-ups a client has under way. */
+struct lookup_share {
+    struct lookup_share *next;
+    struct network client; /* an IPv6 client is its network of 64 bits */
+    unsigned count;
+};
+
+/* A look-up under way. It may outlive the interest in it. */
+struct name_lookup {
+    unsigned magic;
+#define NAME_LOOKUP_MAGIC 0x4a3e0002u
+    struct list_link link; /* of resolver->lookups, the oldest first */
+    struct resolver *resolver;
+    struct name_entry *entry;   /* NULL: it has been given up */
+    struct lookup_share *share; /* NULL: nobody's */
+    uint64_t until;
+    unsigned step;    /* which of the names that search domains make of it */
+    unsigned waiting; /* answers of this step that have not come */
+    bool failed, no_address;
+    const char *error;
+    uint64_t ttl, negative_ttl; /* milliseconds */
+    struct name_ips found;
+};
+
+/* A name that is being looked up or remembered. */
 struct name_entry {
     unsigned magic;
 #define NAME_ENTRY_MAGIC 0x4a3e0001u
     struct name_entry *next;
-    struct resolver *resolver;
-    char name[RESOLVER_NAME_MAX + 1];
-    bool asking;
-    uint64_t expires;
-    struct resolution result;
+    struct list_link used; /* of resolver->used; the least recently used first */
+    struct list_link kept; /* of resolver->kept; empty: the name may be forgotten */
     struct list_link queries;
-};
-
-/* A socket of c-ares, watched by the loop. */
-struct name_socket {
-    struct list_link link;
-    struct event event;
-    struct resolver *resolver;
+    struct name_lookup *lookup;   /* NULL: none is under way */
+    bool completed;               /* search domains are for it */
+    bool failing;                 /* the last look-up failed, and old addresses serve */
+    bool calling;                 /* its queries are being called */
+    uint64_t ttl, expires, again; /* milliseconds; `again`: when a refresh may begin */
+    uint64_t stale_until;
+    const char *error; /* there are no addresses; NULL: nothing is known */
+    struct name_ips known;
+    char name[];
 };
 
 struct resolver {
     unsigned magic;
 #define RESOLVER_MAGIC 0x4e501feeu
     struct net_context *net;
-    ares_channel channel;
-    struct timer timer;
-    struct list_link sockets;
+    struct dns_channel *channel;
+    struct hosts_file *hosts;
+    struct timer timer; /* gives up look-ups, and refreshes kept names */
+    struct list_link lookups;
+    unsigned lookup_count;
+    struct list_link used, kept;
+    char **search;   /* origin.dns_search; NULL: that of the system */
+    char *signature; /* of the settings on which it depends what names stand for */
     struct name_entry *table[TABLE_SIZE];
     unsigned name_count;
+    struct lookup_share *shares[SHARES_SIZE];
 };
 
-static void rearm(struct resolver *resolver) {
-    struct timeval most = {60, 0}, wait;
-    struct timeval *next = ares_timeout(resolver->channel, &most, &wait);
-    uint64_t milliseconds = (uint64_t)next->tv_sec * 1000 + (uint64_t)next->tv_usec / 1000 + 1;
-    if (list_empty(&resolver->sockets))
-        timer_cancel(&resolver->net->loop->timers, &resolver->timer);
-    else
-        loop_timer_after(resolver->net->loop, &resolver->timer, milliseconds);
-}
+static void lookup_ask(struct name_lookup *lookup);
 
-static void resolver_on_timer(struct timer *timer) {
-    struct resolver *resolver = CONTAINER_OF(timer, struct resolver, timer);
-    ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    rearm(resolver);
-}
+/* Results. */
 
-static void resolver_on_socket(struct event *event, uint32_t events) {
-    struct name_socket *watched = CONTAINER_OF(event, struct name_socket, event);
-    struct resolver *resolver = watched->resolver;
-    CHECK_OBJ(resolver, RESOLVER_MAGIC);
-    bool readable = events & (EPOLLIN | EPOLLERR | EPOLLHUP), writable = events & EPOLLOUT;
-    int fd = event->fd;
-    ares_process_fd(resolver->channel, readable ? fd : ARES_SOCKET_BAD,
-                    writable ? fd : ARES_SOCKET_BAD);
-    rearm(resolver);
-}
-
-static struct name_socket *find_socket(struct resolver *resolver, int fd) {
-    LIST_FOR_EACH (link, &resolver->sockets) {
-        struct name_socket *watched = CONTAINER_OF(link, struct name_socket, link);
-        if (watched->event.fd == fd)
-            return watched;
-    }
-    return NULL;
-}
-
-/* c-ares calls this to say which events of one of its sockets it needs. */
-static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writable) {
-    struct resolver *resolver;
-    CAST_OBJ(resolver, arg, RESOLVER_MAGIC);
-    struct name_socket *watched = find_socket(resolver, fd);
-    if (watched != NULL)
-        loop_remove(resolver->net->loop, &watched->event);
-    if (!readable && !writable) {
-        if (watched != NULL) {
-            list_remove(&watched->link);
-            free(watched);
-        }
-        return;
-    }
-    if (watched == NULL) {
-        watched = xcalloc(1, sizeof *watched);
-        watched->resolver = resolver;
-        list_append(&resolver->sockets, &watched->link);
-    }
-    uint32_t interest = (readable ? (uint32_t)EPOLLIN : 0) | (writable ? (uint32_t)EPOLLOUT : 0);
-    if (!loop_add(resolver->net->loop, &watched->event, fd, interest, resolver_on_socket))
-        log_error("cannot watch a socket of the resolver: %s", strerror(errno));
-}
-
-struct resolver *resolver_new(struct net_context *net) {
-    struct resolver *resolver;
-    ALLOC_OBJ(resolver, RESOLVER_MAGIC);
-    resolver->net = net;
-    list_init(&resolver->sockets);
-    timer_init(&resolver->timer, resolver_on_timer);
-    struct ares_options options = {
-        .timeout = (int)(net->configured.dns_timeout / TRIES) + 1,
-        .tries = TRIES,
-        .sock_state_cb = on_socket_state,
-        .sock_state_cb_data = resolver,
-    };
-    int status = ares_init_options(&resolver->channel, &options,
-                                   ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
-    if (status == ARES_SUCCESS)
-        return resolver;
-    log_error("cannot start the resolver: %s; is /etc/resolv.conf readable?",
-              ares_strerror(status));
-    FREE_OBJ(resolver);
-    return NULL;
-}
-
-void resolver_free(struct resolver **resolverp) {
-    struct resolver *resolver = *resolverp;
-    *resolverp = NULL;
-    if (resolver == NULL)
-        return;
-    CHECK_OBJ(resolver, RESOLVER_MAGIC);
-    ares_destroy(resolver->channel);
-    timer_cancel(&resolver->net->loop->timers, &resolver->timer);
-    LIST_FOR_EACH_SAFE (link, next, &resolver->sockets) {
-        struct name_socket *watched = CONTAINER_OF(link, struct name_socket, link);
-        loop_remove(resolver->net->loop, &watched->event);
-        free(watched);
-    }
-    for (unsigned i = 0; i < TABLE_SIZE; i++)
-        while (resolver->table[i] != NULL) {
-            struct name_entry *entry = resolver->table[i];
-            resolver->table[i] = entry->next;
-            FREE_OBJ(entry);
-        }
-    FREE_OBJ(resolver);
-}
-
-static struct name_entry **resolver_bucket_of(struct resolver *resolver, const char *name) {
-    return &resolver->table[secret_hash(slice_from(name)) % TABLE_SIZE];
-}
-
-/* Removes expired names from a chain, so that the table does not grow with names seen once. */
-static void prune(struct resolver *resolver, struct name_entry **bucket) {
-    while (*bucket != NULL) {
-        struct name_entry *entry = *bucket;
-        if (!entry->asking && entry->expires <= resolver->net->loop->now) {
-            *bucket = entry->next;
-            resolver->name_count--;
-            FREE_OBJ(entry);
-        } else {
-            bucket = &entry->next;
-        }
+static void put_ip(struct address *address, bool v6, const unsigned char *ip) {
+    memset(address, 0, sizeof *address);
+    if (v6) {
+        address->length = sizeof address->v6;
+        address->v6.sin6_family = AF_INET6;
+        memcpy(&address->v6.sin6_addr, ip, 16);
+    } else {
+        address->length = sizeof address->v4;
+        address->v4.sin_family = AF_INET;
+        memcpy(&address->v4.sin_addr, ip, 4);
     }
 }
 
-/* Removes the oldest name of a chain when the table is full, so that names seen once do not keep
- * other names out. */
-static bool forget_oldest(struct resolver *resolver, struct name_entry **bucket) {
-    struct name_entry **oldest = NULL;
-    for (; *bucket != NULL; bucket = &(*bucket)->next)
-        if (!(*bucket)->asking)
-            oldest = bucket;
-    if (oldest == NULL)
-        return false;
-    struct name_entry *entry = *oldest;
-    *oldest = entry->next;
-    resolver->name_count--;
-    FREE_OBJ(entry);
-    return true;
+static void put_result(struct resolution *result, const struct name_ips *ips, const char *error) {
+    result->count = 0;
+    for (int v6 = 1; v6 >= 0; v6--)
+        for (unsigned i = 0; i < ips->count[v6]; i++)
+            put_ip(&result->addresses[result->count++], v6, ips->ips[v6][i]);
+    result->error = result->count > 0 ? NULL : error;
 }
 
-static struct name_entry *find_entry(struct resolver *resolver, const char *name) {
-    struct name_entry **bucket = resolver_bucket_of(resolver, name);
-    prune(resolver, bucket);
-    for (struct name_entry *entry = *bucket; entry != NULL; entry = entry->next)
-        if (strcmp(entry->name, name) == 0)
-            return entry;
-    if (resolver->name_count >= NAMES_MAX && !forget_oldest(resolver, bucket))
-        return NULL;
-    struct name_entry *entry;
-    ALLOC_OBJ(entry, NAME_ENTRY_MAGIC);
-    entry->resolver = resolver;
-    strcpy(entry->name, name);
-    list_init(&entry->queries);
-    entry->next = *bucket;
-    *bucket = entry;
-    resolver->name_count++;
-    return entry;
-}
-
-static void keep_addresses(struct name_entry *entry, const struct ares_addrinfo *found,
-                           uint64_t *ttl) {
-    for (const struct ares_addrinfo_node *node = found->nodes; node != NULL; node = node->ai_next) {
-        if (entry->result.count == RESOLVER_ADDRESSES)
-            break;
-        if (node->ai_addrlen > sizeof(struct sockaddr_in6))
-            continue;
-        struct address *address = &entry->result.addresses[entry->result.count++];
-        memset(address, 0, sizeof *address);
-        memcpy(&address->any, node->ai_addr, node->ai_addrlen);
-        address->length = node->ai_addrlen;
-        if ((uint64_t)node->ai_ttl * 1000 < *ttl && node->ai_ttl > 0)
-            *ttl = (uint64_t)node->ai_ttl * 1000;
-    }
-}
-
-static void on_found(void *arg, int status, int timeouts, struct ares_addrinfo *found) {
-    struct name_entry *entry;
-    CAST_OBJ(entry, arg, NAME_ENTRY_MAGIC);
-    struct net_context *net = entry->resolver->net;
-    uint64_t ttl = net->configured.dns_ttl_max;
-    (void)timeouts;
-    entry->asking = false;
-    if (status == ARES_EDESTRUCTION)
-        return;
-    entry->result.count = 0;
-    entry->result.error = NULL;
-    if (status == ARES_SUCCESS && found != NULL)
-        keep_addresses(entry, found, &ttl);
-    if (found != NULL)
-        ares_freeaddrinfo(found);
-    if (entry->result.count == 0) {
-        entry->result.error = status == ARES_SUCCESS ? "no address" : ares_strerror(status);
-        ttl = FAILURE_TTL;
-        net->counters.dns_failures++;
-    }
-    entry->expires = net->loop->now + ttl;
-    struct list_link *link;
-    while ((link = list_first(&entry->queries)) != NULL) {
-        struct resolver_query *query = CONTAINER_OF(link, struct resolver_query, link);
-        list_remove(link);
-        query->result = entry->result;
-        query->on_resolved(query);
-    }
-}
-
-static void resolver_ask(struct resolver *resolver, struct name_entry *entry) {
-    struct ares_addrinfo_hints hints = {
-        .ai_family = resolver->net->configured.dns_ipv6 ? AF_UNSPEC : AF_INET,
-        .ai_socktype = SOCK_STREAM,
-    };
-    entry->asking = true;
-    resolver->net->counters.dns_lookups++;
-    ares_getaddrinfo(resolver->channel, entry->name, NULL, &hints, on_found, entry);
-    rearm(resolver);
+static bool has_ips(const struct name_ips *ips) {
+    return ips->count[0] + ips->count[1] > 0;
 }
 
 static bool answer_error(struct resolver_query *query, const char *error) {
@@ -261,10 +119,560 @@ static bool answer_error(struct resolver_query *query, const char *error) {
     return true;
 }
 
+/* Shares of clients. */
+
+static struct network share_key(const struct address *client) {
+    struct network key = {.v6 = false};
+    struct address address = *client;
+    address_unmap(&address);
+    if (!network_around(&key, &address, false, 32))
+        network_around(&key, &address, true, 64);
+    return key;
+}
+
+static struct lookup_share **lookup_share_find(struct resolver *resolver,
+                                               const struct network *client) {
+    struct slice bytes = slice_make((const char *)client->prefix, sizeof client->prefix);
+    struct lookup_share **at = &resolver->shares[secret_hash(bytes) % SHARES_SIZE];
+    while (*at != NULL && ((*at)->client.v6 != client->v6 ||
+                           memcmp((*at)->client.prefix, client->prefix, sizeof client->prefix)))
+        at = &(*at)->next;
+    return at;
+}
+
+/* False: the client has as many look-ups under way as it may. */
+static bool share_take(struct resolver *resolver, const struct address *client,
+                       struct lookup_share **share) {
+    *share = NULL;
+    if (client == NULL || client->any.sa_family == AF_UNIX)
+        return true;
+    struct network key = share_key(client);
+    struct lookup_share **at = lookup_share_find(resolver, &key);
+    if (*at == NULL) {
+        *at = xcalloc(1, sizeof **at);
+        (*at)->client = key;
+    }
+    if ((*at)->count >= resolver->net->configured.dns_client_lookups)
+        return false;
+    *share = *at;
+    (*at)->count++;
+    return true;
+}
+
+static void share_give(struct resolver *resolver, struct lookup_share **sharep) {
+    struct lookup_share *share = *sharep;
+    *sharep = NULL;
+    if (share == NULL || --share->count > 0)
+        return;
+    struct lookup_share **at = lookup_share_find(resolver, &share->client);
+    ASSERT(*at == share);
+    *at = share->next;
+    free(share);
+}
+
+/* The table of names. */
+
+static struct name_entry **resolver_bucket_of(struct resolver *resolver, const char *name) {
+    return &resolver->table[secret_hash(slice_from(name)) % TABLE_SIZE];
+}
+
+static void name_entry_free(struct resolver *resolver, struct name_entry *entry) {
+    struct name_entry **at = resolver_bucket_of(resolver, entry->name);
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    list_remove(&entry->used);
+    if (entry->lookup != NULL)
+        entry->lookup->entry = NULL;
+    resolver->name_count--;
+    resolver->net->counters.dns_names--;
+    FREE_OBJ(entry);
+}
+
+static bool may_go(const struct name_entry *entry) {
+    return entry->lookup == NULL && !entry->calling && list_empty(&entry->kept) &&
+           list_empty(&entry->queries);
+}
+
+/* Makes room for another name. Names that were asked for once go before those in use. */
+static bool forget_oldest(struct resolver *resolver) {
+    LIST_FOR_EACH (link, &resolver->used) {
+        struct name_entry *entry = CONTAINER_OF(link, struct name_entry, used);
+        if (!may_go(entry))
+            continue;
+        resolver->net->counters.dns_names_dropped += entry->expires > resolver->net->loop->now;
+        name_entry_free(resolver, entry);
+        return true;
+    }
+    return false;
+}
+
+/* The names used longest ago go when nothing that is remembered of them serves any more. */
+static void forget_expired(struct resolver *resolver) {
+    for (int i = 0; i < 2; i++) {
+        struct list_link *link = list_first(&resolver->used);
+        if (link == NULL)
+            return;
+        struct name_entry *entry = CONTAINER_OF(link, struct name_entry, used);
+        uint64_t now = resolver->net->loop->now;
+        if (!may_go(entry) || entry->expires > now || entry->stale_until > now)
+            return;
+        name_entry_free(resolver, entry);
+    }
+}
+
+static struct name_entry *name_entry_find(struct resolver *resolver, const char *name,
+                                          bool completed) {
+    struct name_entry *entry = *resolver_bucket_of(resolver, name);
+    while (entry != NULL && (entry->completed != completed || strcmp(entry->name, name) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+/* NULL: there are too many names, and none may go. */
+static struct name_entry *name_entry_take(struct resolver *resolver, const char *name,
+                                          bool completed) {
+    struct name_entry *entry = name_entry_find(resolver, name, completed);
+    if (entry != NULL) {
+        list_remove(&entry->used);
+        list_append(&resolver->used, &entry->used);
+        return entry;
+    }
+    forget_expired(resolver);
+    if (resolver->name_count >= resolver->net->configured.dns_names && !forget_oldest(resolver))
+        return NULL;
+    size_t length = strlen(name);
+    entry = xcalloc(1, sizeof *entry + length + 1);
+    entry->magic = NAME_ENTRY_MAGIC;
+    memcpy(entry->name, name, length);
+    entry->completed = completed;
+    list_init(&entry->queries);
+    list_init(&entry->kept);
+    struct name_entry **bucket = resolver_bucket_of(resolver, name);
+    entry->next = *bucket;
+    *bucket = entry;
+    list_append(&resolver->used, &entry->used);
+    resolver->name_count++;
+    resolver->net->counters.dns_names++;
+    return entry;
+}
+
+/* Look-ups. */
+
+static struct name_lookup *lookup_of(struct list_link *link) {
+    struct name_lookup *lookup = CONTAINER_OF(link, struct name_lookup, link);
+    CHECK_OBJ(lookup, NAME_LOOKUP_MAGIC);
+    return lookup;
+}
+
+/* When a kept name is to be asked for again. A server that fails is not asked more often. */
+static void resolver_rearm(struct resolver *resolver) {
+    struct list_link *oldest = list_first(&resolver->lookups);
+    uint64_t at = oldest == NULL ? TIMER_NEVER : lookup_of(oldest)->until;
+    LIST_FOR_EACH (link, &resolver->kept) {
+        const struct name_entry *entry = CONTAINER_OF(link, struct name_entry, kept);
+        if (entry->lookup == NULL && entry->again < at)
+            at = entry->again;
+    }
+    timer_set(&resolver->net->loop->timers, &resolver->timer, at);
+}
+
+/* The look-up is over. It is freed with the last answer that still comes, for nobody. */
+static void lookup_detach(struct name_lookup *lookup) {
+    struct resolver *resolver = lookup->resolver;
+    lookup->entry->lookup = NULL;
+    lookup->entry = NULL;
+    list_remove(&lookup->link);
+    resolver->lookup_count--;
+    share_give(resolver, &lookup->share);
+    if (lookup->waiting == 0)
+        FREE_OBJ(lookup);
+}
+
+static void call_queries(struct name_entry *entry) {
+    struct list_link waiting, *link;
+    list_init(&waiting);
+    while ((link = list_first(&entry->queries)) != NULL) {
+        list_remove(link);
+        list_append(&waiting, link);
+    }
+    entry->calling = true;
+    while ((link = list_first(&waiting)) != NULL) {
+        struct resolver_query *query = CONTAINER_OF(link, struct resolver_query, link);
+        list_remove(link);
+        put_result(&query->result, &entry->known, entry->error);
+        query->on_resolved(query);
+    }
+    entry->calling = false;
+}
+
+static uint64_t bounded(uint64_t ttl, uint64_t most) {
+    if (ttl > most)
+        ttl = most;
+    return ttl < RESOLVER_TTL_MIN ? RESOLVER_TTL_MIN : ttl;
+}
+
+static void keep_found(struct name_entry *entry, const struct name_lookup *lookup,
+                       const struct net_context *net) {
+    uint64_t now = net->loop->now;
+    entry->known = lookup->found;
+    entry->error = NULL;
+    entry->failing = false;
+    entry->ttl = bounded(lookup->ttl, net->configured.dns_ttl_max);
+    if (lookup->failed && entry->ttl > HALF_TTL)
+        entry->ttl = HALF_TTL;
+    entry->expires = now + entry->ttl;
+    entry->stale_until = entry->expires + net->configured.dns_stale;
+    entry->again =
+        now + (entry->ttl < REFRESH_LEAST ? REFRESH_LEAST : entry->ttl - entry->ttl / 10);
+}
+
+/* The servers say that there are no addresses. */
+static void keep_none(struct name_entry *entry, const struct name_lookup *lookup,
+                      const struct net_context *net) {
+    memset(&entry->known, 0, sizeof entry->known);
+    entry->error = lookup->no_address ? "the name has no address" : "there is no such name";
+    entry->failing = false;
+    entry->expires =
+        net->loop->now + bounded(lookup->negative_ttl, net->configured.dns_negative_ttl_max);
+    entry->stale_until = 0;
+    entry->again = entry->expires > net->loop->now + FAILED_AGAIN ? entry->expires
+                                                                  : net->loop->now + FAILED_AGAIN;
+}
+
+/* The servers did not say anything. */
+static void keep_failure(struct name_entry *entry, const char *error, struct net_context *net) {
+    uint64_t now = net->loop->now;
+    entry->again = now + FAILED_AGAIN;
+    if (has_ips(&entry->known) && (entry->expires > now || entry->stale_until > now)) {
+        entry->failing = true;
+        return;
+    }
+    memset(&entry->known, 0, sizeof entry->known);
+    entry->error = error;
+    entry->failing = false;
+    entry->expires = now + RESOLVER_TTL_MIN;
+    entry->stale_until = 0;
+}
+
+static void lookup_finish(struct name_lookup *lookup) {
+    struct name_entry *entry = lookup->entry;
+    struct resolver *resolver = lookup->resolver;
+    struct net_context *net = resolver->net;
+    if (has_ips(&lookup->found)) {
+        keep_found(entry, lookup, net);
+    } else {
+        net->counters.dns_failures++;
+        if (lookup->failed)
+            keep_failure(entry, lookup->error, net);
+        else
+            keep_none(entry, lookup, net);
+    }
+    if (entry->failing)
+        net->counters.dns_stale += !list_empty(&entry->queries);
+    lookup_detach(lookup);
+    call_queries(entry);
+    resolver_rearm(resolver);
+}
+
+/* The name that a step asks for. Search domains come behind a name with enough dots, and before any
+ * other (resolv.conf(5)). Returns false behind the last one. */
+static bool name_of_step(const struct name_lookup *lookup, char name[2 * RESOLVER_NAME_MAX]) {
+    const struct resolver *resolver = lookup->resolver;
+    const struct name_entry *entry = lookup->entry;
+    char *const *domains = resolver->search;
+    unsigned dots = 0, count = 0, step = lookup->step;
+    if (domains == NULL)
+        domains = dns_channel_domains(resolver->channel);
+    for (const char *at = entry->name; *at != '\0'; at++)
+        dots += *at == '.';
+    while (entry->completed && domains[count] != NULL)
+        count++;
+    if (step > count)
+        return false;
+    unsigned itself = dots >= dns_channel_dots(resolver->channel) ? 0 : count;
+    if (step == itself) {
+        strcpy(name, entry->name);
+        return true;
+    }
+    const char *domain = domains[step - (itself == 0)];
+    return snprintf(name, RESOLVER_NAME_MAX, "%s.%s", entry->name, domain) < RESOLVER_NAME_MAX;
+}
+
+static void call_some(struct name_lookup *lookup) {
+    LIST_FOR_EACH_SAFE (link, next, &lookup->entry->queries) {
+        struct resolver_query *query = CONTAINER_OF(link, struct resolver_query, link);
+        if (query->on_some == NULL)
+            continue;
+        put_result(&query->result, &lookup->found, NULL);
+        query->on_some(query);
+    }
+}
+
+static void lookup_keep(struct name_lookup *lookup, const struct dns_answer *answer, bool v6) {
+    uint64_t ttl = (uint64_t)answer->ttl * 1000;
+    if (answer->kind == DNS_ANSWER_ADDRESSES) {
+        lookup->found.count[v6] = answer->count;
+        memcpy(lookup->found.ips[v6], answer->ips, sizeof answer->ips);
+        lookup->ttl = ttl < lookup->ttl ? ttl : lookup->ttl;
+        return;
+    }
+    lookup->no_address = lookup->no_address || answer->kind == DNS_ANSWER_NO_ADDRESS;
+    lookup->negative_ttl = ttl < lookup->negative_ttl ? ttl : lookup->negative_ttl;
+}
+
+/* Both families of a step are answered. */
+static void step_finished(struct name_lookup *lookup) {
+    char name[2 * RESOLVER_NAME_MAX];
+    if (!has_ips(&lookup->found) && !lookup->failed) {
+        lookup->step++;
+        if (name_of_step(lookup, name)) {
+            lookup_ask(lookup);
+            return;
+        }
+    }
+    lookup_finish(lookup);
+}
+
+static void lookup_on_answer(struct name_lookup *lookup, const unsigned char *bytes, size_t length,
+                             const char *error, bool v6) {
+    struct dns_answer answer = {.kind = DNS_ANSWER_BAD};
+    CHECK_OBJ(lookup, NAME_LOOKUP_MAGIC);
+    lookup->waiting--;
+    if (lookup->entry == NULL) {
+        if (lookup->waiting == 0)
+            FREE_OBJ(lookup);
+        return;
+    }
+    if (length > 0)
+        dns_answer_parse(&answer, bytes, length, v6 ? DNS_TYPE_AAAA : DNS_TYPE_A);
+    if (answer.kind == DNS_ANSWER_BAD) {
+        lookup->failed = true;
+        lookup->error = length > 0 ? "the name server sent no valid answer" : error;
+    } else {
+        lookup_keep(lookup, &answer, v6);
+    }
+    if (lookup->waiting == 0)
+        step_finished(lookup);
+    else if (answer.kind == DNS_ANSWER_ADDRESSES)
+        call_some(lookup);
+}
+
+static void on_answer_v4(void *arg, const unsigned char *bytes, size_t length, const char *error) {
+    lookup_on_answer(arg, bytes, length, error, false);
+}
+
+static void on_answer_v6(void *arg, const unsigned char *bytes, size_t length, const char *error) {
+    lookup_on_answer(arg, bytes, length, error, true);
+}
+
+/* The answers may come at once. The last one may end the look-up. */
+static void lookup_ask(struct name_lookup *lookup) {
+    char name[2 * RESOLVER_NAME_MAX];
+    struct resolver *resolver = lookup->resolver;
+    bool asks_v6 = resolver->net->configured.dns_ipv6;
+    if (!name_of_step(lookup, name)) {
+        lookup->failed = true;
+        lookup->error = "the name is too long";
+        lookup_finish(lookup);
+        return;
+    }
+    lookup->waiting = asks_v6 ? 2 : 1;
+    if (asks_v6)
+        dns_channel_ask(resolver->channel, name, DNS_TYPE_AAAA, on_answer_v6, lookup);
+    dns_channel_ask(resolver->channel, name, DNS_TYPE_A, on_answer_v4, lookup);
+}
+
+/* False: the client, or all together, have too many under way. */
+static bool lookup_start(struct resolver *resolver, struct name_entry *entry,
+                         const struct address *client) {
+    struct lookup_share *share;
+    if (resolver->lookup_count >= LOOKUPS_MAX || !share_take(resolver, client, &share)) {
+        resolver->net->counters.dns_refused++;
+        return false;
+    }
+    struct name_lookup *lookup;
+    ALLOC_OBJ(lookup, NAME_LOOKUP_MAGIC);
+    lookup->resolver = resolver;
+    lookup->entry = entry;
+    lookup->share = share;
+    lookup->ttl = lookup->negative_ttl = UINT64_MAX;
+    lookup->until = resolver->net->loop->now + resolver->net->configured.dns_timeout;
+    list_append(&resolver->lookups, &lookup->link);
+    resolver->lookup_count++;
+    entry->lookup = lookup;
+    resolver->net->counters.dns_lookups++;
+    lookup_ask(lookup);
+    resolver_rearm(resolver);
+    return true;
+}
+
+static void resolver_on_timer(struct timer *timer) {
+    struct resolver *resolver = CONTAINER_OF(timer, struct resolver, timer);
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    uint64_t now = resolver->net->loop->now;
+    struct list_link *link;
+    while ((link = list_first(&resolver->lookups)) != NULL && lookup_of(link)->until <= now) {
+        struct name_lookup *lookup = lookup_of(link);
+        lookup->failed = true;
+        lookup->error = "the name servers did not answer in time";
+        lookup_finish(lookup);
+    }
+    LIST_FOR_EACH_SAFE (each, next, &resolver->kept) {
+        struct name_entry *entry = CONTAINER_OF(each, struct name_entry, kept);
+        if (entry->lookup == NULL && entry->again <= now && !lookup_start(resolver, entry, NULL))
+            entry->again = now + FAILED_AGAIN;
+    }
+    resolver_rearm(resolver);
+}
+
+/* The resolver itself. */
+
+/* NULL: that of the system. */
+static char **copy_search(char *const *search) {
+    size_t count = 0, kept = 0;
+    while (search != NULL && search[count] != NULL)
+        count++;
+    if (count == 0 || strcmp(search[0], "system") == 0)
+        return NULL;
+    char **copy = xcalloc(count + 1, sizeof *copy);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(search[i], "none") != 0)
+            copy[kept++] = xstrdup(search[i]);
+    return copy;
+}
+
+static void free_search(char ***searchp) {
+    for (size_t i = 0; *searchp != NULL && (*searchp)[i] != NULL; i++)
+        free((*searchp)[i]);
+    free(*searchp);
+    *searchp = NULL;
+}
+
+static struct dns_channel *open_channel(struct net_context *net) {
+    const struct net_configuration *configured = &net->configured;
+    return dns_channel_new(net, &(struct dns_terms){
+                                    .servers = configured->dns_servers,
+                                    .timeout = configured->dns_timeout,
+                                    .tries = configured->dns_tries,
+                                });
+}
+
+static char *append_texts(char *text, char *const *list) {
+    char *longer;
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++) {
+        ASSERT(asprintf(&longer, "%s %s", text, list[i]) > 0);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static char *write_signature(const struct net_configuration *configured) {
+    char *text;
+    ASSERT(asprintf(&text, "%d %s;", configured->dns_ipv6,
+                    configured->hosts_file != NULL ? configured->hosts_file : "") > 0);
+    text = append_texts(text, configured->dns_servers);
+    return append_texts(text, configured->dns_search);
+}
+
+/* Returns whether names may stand for something else now. */
+static bool copy_configured(struct resolver *resolver) {
+    const struct net_configuration *configured = &resolver->net->configured;
+    char *signature = write_signature(configured);
+    bool differs = resolver->signature == NULL || strcmp(signature, resolver->signature) != 0;
+    free(resolver->signature);
+    resolver->signature = signature;
+    free_search(&resolver->search);
+    resolver->search = copy_search(configured->dns_search);
+    hosts_file_free(&resolver->hosts);
+    if (configured->hosts_file != NULL && strcmp(configured->hosts_file, "none") != 0)
+        resolver->hosts = hosts_file_new(configured->hosts_file);
+    hosts_file_refresh(resolver->hosts, resolver->net->loop->now);
+    return differs;
+}
+
+struct resolver *resolver_new(struct net_context *net) {
+    struct resolver *resolver;
+    struct dns_channel *channel = open_channel(net);
+    if (channel == NULL)
+        return NULL;
+    ALLOC_OBJ(resolver, RESOLVER_MAGIC);
+    resolver->net = net;
+    resolver->channel = channel;
+    list_init(&resolver->lookups);
+    list_init(&resolver->used);
+    list_init(&resolver->kept);
+    timer_init(&resolver->timer, resolver_on_timer);
+    copy_configured(resolver);
+    return resolver;
+}
+
+void resolver_free(struct resolver **resolverp) {
+    struct resolver *resolver = *resolverp;
+    struct list_link *link;
+    *resolverp = NULL;
+    if (resolver == NULL)
+        return;
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    while ((link = list_first(&resolver->lookups)) != NULL)
+        lookup_detach(lookup_of(link));
+    dns_channel_free(&resolver->channel);
+    timer_cancel(&resolver->net->loop->timers, &resolver->timer);
+    while ((link = list_first(&resolver->used)) != NULL)
+        name_entry_free(resolver, CONTAINER_OF(link, struct name_entry, used));
+    free_search(&resolver->search);
+    free(resolver->signature);
+    hosts_file_free(&resolver->hosts);
+    FREE_OBJ(resolver);
+}
+
+/* Look-ups under way begin anew at the servers of the new channel. */
+static void resolver_restart_lookups(struct resolver *resolver) {
+    struct list_link former, *link;
+    list_init(&former);
+    list_splice(&former, &resolver->lookups);
+    while ((link = list_first(&former)) != NULL) {
+        struct name_entry *entry = lookup_of(link)->entry;
+        lookup_detach(lookup_of(link));
+        if (!list_empty(&entry->queries) && !lookup_start(resolver, entry, NULL))
+            call_queries(entry);
+    }
+}
+
+void resolver_settings_changed(struct resolver *resolver) {
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    struct dns_channel *channel = open_channel(resolver->net);
+    if (copy_configured(resolver))
+        resolver_clear(resolver);
+    if (channel == NULL)
+        return; /* the log says why; the former servers stay */
+    struct dns_channel *old = resolver->channel;
+    resolver->channel = channel;
+    resolver_restart_lookups(resolver);
+    dns_channel_free(&old);
+}
+
+void resolver_clear(struct resolver *resolver) {
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    uint64_t now = resolver->net->loop->now;
+    LIST_FOR_EACH_SAFE (link, next, &resolver->used) {
+        struct name_entry *entry = CONTAINER_OF(link, struct name_entry, used);
+        entry->expires = entry->again = now;
+        entry->stale_until = 0;
+        entry->failing = false;
+        if (may_go(entry))
+            name_entry_free(resolver, entry);
+    }
+    resolver_rearm(resolver);
+}
+
+/* Names. */
+
 /* These names always mean loopback, whatever a server or a file says (RFC 6761 §6.3). */
 static bool is_localhost(struct slice name) {
     struct slice last = SLICE("localhost");
-    if (name.length > 0 && name.base[name.length - 1] == '.')
+    while (name.length > 0 && name.base[name.length - 1] == '.')
         name.length--;
     if (name.length < last.length)
         return false;
@@ -287,29 +695,98 @@ bool resolver_knows(const struct resolver *resolver, struct slice host, struct r
     return true;
 }
 
+/* Writes the name in lower case, and without dots at its end. */
+static bool write_name(struct slice host, char name[RESOLVER_NAME_MAX + 1]) {
+    while (host.length > 0 && host.base[host.length - 1] == '.')
+        host.length--;
+    if (host.length == 0 || host.length > RESOLVER_NAME_MAX ||
+        memchr(host.base, '\0', host.length) != NULL)
+        return false;
+    *slice_put_lower(name, host) = '\0';
+    return true;
+}
+
+static bool is_in_hosts(struct resolver *resolver, const char *name, struct resolution *result) {
+    struct address found[HOSTS_FILE_ADDRESSES];
+    hosts_file_refresh(resolver->hosts, resolver->net->loop->now);
+    unsigned count = hosts_file_find(resolver->hosts, slice_from(name), found);
+    result->count = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (found[i].any.sa_family == AF_INET || resolver->net->configured.dns_ipv6)
+            result->addresses[result->count++] = found[i];
+    result->error = result->count > 0 ? NULL : "the hosts file has no IPv4 address for the name";
+    return count > 0;
+}
+
+/* Is what is remembered good enough, now or while the name servers fail? */
+static bool serves(const struct name_entry *entry, uint64_t now) {
+    return entry->expires > now || (entry->failing && entry->stale_until > now);
+}
+
+/* Asks again for a name that is in use before, or while, what is known of it expires. */
+static void refresh(struct resolver *resolver, struct name_entry *entry,
+                    const struct address *client) {
+    uint64_t now = resolver->net->loop->now;
+    bool stale = entry->expires <= now;
+    resolver->net->counters.dns_stale += stale;
+    if (entry->lookup != NULL || entry->again > now || !has_ips(&entry->known))
+        return;
+    if (!lookup_start(resolver, entry, client))
+        entry->again = now + FAILED_AGAIN;
+}
+
 bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolver_query *query,
                      void (*on_resolved)(struct resolver_query *query)) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     char name[RESOLVER_NAME_MAX + 1];
+    bool completed = query->configured || resolver->net->configured.dns_search_clients;
     query->on_resolved = on_resolved;
     if (resolver_knows(resolver, host, &query->result))
         return true;
-    if (host.length == 0 || host.length > RESOLVER_NAME_MAX)
+    if (!write_name(host, name))
         return answer_error(query, "the name is empty or too long");
-    for (size_t i = 0; i < host.length; i++)
-        name[i] = (char)ascii_lower((unsigned char)host.base[i]);
-    name[host.length] = '\0';
-    struct name_entry *entry = find_entry(resolver, name);
+    if (is_in_hosts(resolver, name, &query->result))
+        return true;
+    struct name_entry *entry = name_entry_take(resolver, name, completed);
     if (entry == NULL)
         return answer_error(query, "too many names are being looked up");
-    if (!entry->asking && entry->expires <= resolver->net->loop->now) {
-        /* The answer may come at once, for instance from /etc/hosts. Nobody waits for it yet. */
-        resolver_ask(resolver, entry);
+    if (serves(entry, resolver->net->loop->now)) {
+        refresh(resolver, entry, query->client);
+        put_result(&query->result, &entry->known, entry->error);
+        return true;
     }
-    if (!entry->asking) {
-        query->result = entry->result;
+    if (entry->lookup == NULL && !lookup_start(resolver, entry, query->client))
+        return answer_error(query,
+                            "too many names are being looked up (origin.dns_client_lookups)");
+    if (entry->lookup == NULL) {
+        put_result(&query->result, &entry->known, entry->error);
         return true;
     }
     list_append(&entry->queries, &query->link);
     return false;
+}
+
+void resolver_keep(struct resolver *resolver, struct slice host) {
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    char name[RESOLVER_NAME_MAX + 1];
+    struct resolution known;
+    if (resolver_knows(resolver, host, &known) || !write_name(host, name) ||
+        is_in_hosts(resolver, name, &known))
+        return;
+    struct name_entry *entry = name_entry_take(resolver, name, true);
+    if (entry == NULL || !list_empty(&entry->kept))
+        return;
+    list_append(&resolver->kept, &entry->kept);
+    if (entry->lookup == NULL && entry->expires <= resolver->net->loop->now &&
+        !lookup_start(resolver, entry, NULL))
+        entry->again = resolver->net->loop->now + FAILED_AGAIN;
+    resolver_rearm(resolver);
+}
+
+void resolver_keep_none(struct resolver *resolver) {
+    struct list_link *link;
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    while ((link = list_first(&resolver->kept)) != NULL)
+        list_remove(link);
+    resolver_rearm(resolver);
 }

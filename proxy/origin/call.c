@@ -191,12 +191,17 @@ static void connect_fresh(struct origin_call *call) {
         .host = call->request.host,
         .port = call->request.port,
         .reach = call->request.reach,
+        .permit = call->request.permit,
+        .permit_arg = call->request.permit_arg,
         .timeout = call->request.connect_timeout,
         .from = call->request.from,
+        .client = call->request.client,
+        .preface = call->request.preface,
         .tls = call->request.security,
         .proxy = call->request.proxy,
     };
     dial_start(&call->dial, call->net, &target, &call->dial_task);
+    call->request.client = NULL; /* it may be gone when the request is repeated */
 }
 
 static void on_body_news(struct task *task) {
@@ -204,6 +209,26 @@ static void on_body_news(struct task *task) {
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     if (call->connection != NULL)
         origin_call_send(call);
+}
+
+/* A pooled connection may lead to an address that the name does not have any more, or that was
+ * judged for another client. */
+static bool pooled_is_permitted(const struct origin_call *call,
+                                const struct connection *connection) {
+    struct address address = {.length = sizeof address.v6};
+    return call->request.permit == NULL ||
+           (getpeername(connection->event.fd, &address.any, &address.length) == 0 &&
+            call->request.permit(call->request.permit_arg, &address));
+}
+
+static struct connection *take_pooled(struct origin_call *call) {
+    const struct origin_request *request = &call->request;
+    struct connection *connection =
+        pool_take(call->pool, request->pool_key, origin_call_on_ready, call);
+    if (connection != NULL && !pooled_is_permitted(call, connection))
+        pool_give(call->pool, request->pool_key, &connection, request->idle_timeout,
+                  request->max_idle);
+    return connection;
 }
 
 void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
@@ -231,7 +256,7 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     if (request->body != NULL)
         source_set_waker(request->body, &call->send_task);
     if (request->repeatable)
-        call->connection = pool_take(pool, request->pool_key, origin_call_on_ready, call);
+        call->connection = take_pooled(call);
     if (call->connection == NULL) {
         connect_fresh(call);
         return;

@@ -48,11 +48,16 @@ struct origin_request {
     struct slice host;
     uint16_t port;
     enum reach reach;
-    struct slice pool_key;       /* another one for each reach, `from` and security */
-    const struct address *from;  /* that the connection comes from; NULL: the system chooses it */
-    struct tls_client *security; /* https (origin/security.h), counted by the call; NULL: http */
-    struct dial_proxy proxy;     /* the parent that opens a tunnel to an https origin */
-    struct slice head;           /* complete, with the empty line */
+    dial_permit_fn *permit; /* is also asked about the address of a pooled connection; NULL: none */
+    void *permit_arg;       /* lives as long as the call */
+    struct slice pool_key;  /* another one for each reach, `from` and security */
+    const struct address *from;   /* that the connection comes from; NULL: the system chooses it */
+    const struct address *client; /* whose request it is, for the bound on look-ups; NULL: the
+                                     proxy's own. Read by origin_call_start only. */
+    struct tls_client *security;  /* https (origin/security.h), counted by the call; NULL: http */
+    struct dial_proxy proxy;      /* the parent that opens a tunnel to an https origin */
+    struct slice preface;         /* sent first on a new connection, TLS included */
+    struct slice head;            /* complete, with the empty line */
     enum http_method method;
     struct source *body;      /* NULL: none */
     bool chunked;             /* how to send the body; else as it is */

@@ -20,6 +20,8 @@ struct origin_check {
     struct origin_call call;
     struct http_head response;
     char *head, *key;
+    char preface[PROXY_HEADER_WRITTEN]; /* a PROXY header */
+    size_t preface_length;
 };
 
 struct origin_checks {
@@ -69,6 +71,7 @@ static void check_on_timer(struct timer *timer) {
                                   : origin_securities_find(checks->securities, key,
                                                            check->member->url.host, trust),
         .pool_key = key,
+        .preface = slice_make(check->preface, check->preface_length),
         .head = slice_from(check->head),
         .method = HTTP_METHOD_GET,
         .connect_timeout = check->settings->check_timeout,
@@ -103,6 +106,9 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
     timer_init(&check->timer, check_on_timer);
     task_init(&check->task, check_on_news);
     check_write_key(check);
+    if (settings->proxy_protocol != PROXY_HEADER_OFF)
+        check->preface_length =
+            proxy_header_write(settings->proxy_protocol, NULL, NULL, check->preface);
     int length = asprintf(&check->head,
                           "GET %s HTTP/1.1\r\n"
                           "Host: %s\r\n"

@@ -1,51 +1,72 @@
 /*
- * A parsed configuration file: sections and their values, each with its line. Names are checked
- * against the option table; values are still text. libconfuse parses the grammar.
+ * A parsed configuration: the sections and values of a file and of the files that it includes, each
+ * with its place. Names are checked against the option table; values are still text.
  *
- *     struct document *document = document_parse("/etc/retort/retort.conf", error);
+ *     struct faults faults = {0};
+ *     struct document *document = document_parse("/etc/retort/retort.conf", &faults);
  *     DOCUMENT_FOR_EACH_SECTION(section, document, "listen") {
  *         const struct document_value *mode = document_value(section, "mode");
- *         if (mode != NULL) printf("line %d: %s\n", mode->line, mode->text);
+ *         if (mode != NULL) printf("%s\n", mode->text);
  *     }
  *     document_free(&document);
  *
- * document_scan checks the text before libconfuse. It refuses what the lexer of libconfuse would
- * change silently: a backslash lost in double quotes, a '*' outside quotes, a missing '}' at the
- * end.
+ * A place is a file and a line in one number: the lines of the main file are their own places.
+ * document_file and document_line take it apart again.
  *
- * Threads: document_parse may be called from any thread; a lock inside serialises the calls,
- * because the lexer of libconfuse is global. A document belongs to its caller.
+ * A fault is noted with its place (document_blame). What is at fault can be dropped, and the rest
+ * be loaded, to find the other faults (settings.c).
+ *
+ * Threads: a document belongs to its caller.
  */
 #ifndef RETORT_SETTINGS_DOCUMENT_H
 #define RETORT_SETTINGS_DOCUMENT_H
 
+#include "settings/faults.h"
 #include "settings/options.h"
 #include "settings/settings.h"
+
+enum {
+    DOCUMENT_LINE_BITS = 22,
+    DOCUMENT_FILES = 500,      /* most files of a configuration */
+    DOCUMENT_DEPTH = 8,        /* a file that a file includes that a file includes ... */
+    DOCUMENT_BYTES = 64 << 20, /* of all files together */
+};
 
 struct document_value {
     const struct option *option;
     char *text;
-    int line;
+    int line; /* its place */
+    bool faulty;
 };
 
 struct document_section {
     const struct option_section *kind;
     char *title;                   /* NULL when sections of this kind have no title */
-    int line;                      /* the line of its '{' */
+    int line;                      /* the place of its '{' */
     struct document_value *values; /* in the file's order */
     size_t value_count;
+    bool incomplete; /* something in it could not be taken; what it lacks is not told */
+    bool blamed;     /* something is wrong with it */
+    bool faulty;     /* it was blamed before: what else is wrong with it is not told */
+    bool dropped;    /* it has a title and is faulty: it is there no more */
 };
 
 struct document {
     unsigned magic;
 #define DOCUMENT_MAGIC 0x444f4355u
-    char *path;
+    char *path;   /* of the main file */
+    char **files; /* all of them; the first is the main file */
+    size_t file_count;
+    size_t bytes; /* of all of them */
+    bool broken;  /* the grammar is, or a file is missing: there is no sense in loading it */
     struct document_section
         *sections; /* the first is the top level; the rest in the order of their '{' */
     size_t section_count;
 };
 
-struct document *document_parse(const char *path, char error[SETTINGS_ERROR]);
+/* Returns NULL when the grammar is broken. A document with faults of other kinds is returned; do
+ * not use what is loaded from it. */
+struct document *document_parse(const char *path, struct faults *faults);
 void document_free(struct document **documentp);
 
 /* Returns the next section of that kind after `after` (NULL: the first one), or NULL. */
@@ -61,7 +82,21 @@ const struct document_value *document_value(const struct document_section *secti
     for (const struct document_section *section = document_section(document, kind, NULL);          \
          section != NULL; section = document_section(document, kind, section))
 
-/* Checks the raw text. Returns false with the line and a message. */
-bool document_scan(const char *text, size_t length, int *line, char *error, size_t error_size);
+const char *document_file(const struct document *document, int place);
+int document_line(int place);
+
+/* Notes a fault at a place: in the section or value that stands there. Place 0 is nowhere. The
+ * message is not added when it follows from an earlier fault: the section at that place is faulty
+ * already, or the message names a section that is. */
+void document_blame(struct document *document, struct faults *faults, int place, const char *format,
+                    va_list arguments) __attribute__((format(printf, 4, 0)));
+/* Drops what was blamed. False: nothing was. */
+bool document_drop_faulty(struct document *document);
+
+/* For parse.c: adds a section, or a value to one. The index of a section stays the same. */
+size_t document_add_section(struct document *document, const struct option_section *kind,
+                            const char *title, int place);
+void document_add_value(struct document *document, size_t section, const struct option *option,
+                        const char *text, int place);
 
 #endif

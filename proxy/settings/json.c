@@ -1,5 +1,6 @@
 /* The JSON of a snapshot. Options are written by the option table; titles are written here. */
 #include "base/assert.h"
+#include "identity/authenticator.h"
 #include "settings/options.h"
 #include "settings/settings.h"
 #include "settings/value.h"
@@ -9,6 +10,13 @@
 static void add_values(json_t *object, const char *section, const void *source) {
     OPTIONS_FOR_EACH (option, section)
         json_object_set_new(object, option->name, value_to_json(option, source));
+}
+
+static void add_files(json_t *root, const struct settings *settings) {
+    json_t *files = json_array();
+    for (size_t i = 0; settings->files[i] != NULL; i++)
+        json_array_append_new(files, json_string(settings->files[i]));
+    json_object_set_new(root, "files", files);
 }
 
 /* Adds an object to the array of its kind in `parent`. */
@@ -87,10 +95,28 @@ static void add_adapts(json_t *root, const struct settings *settings) {
     }
 }
 
+static void add_accesses(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->access_count; i++)
+        add_element(root, "access", "class", url_class_name(settings->accesses[i].url_class),
+                    &settings->accesses[i]);
+}
+
 static void add_intercepts(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->intercept_count; i++)
         add_element(root, "intercept", "class", url_class_name(settings->intercepts[i].url_class),
                     &settings->intercepts[i]);
+}
+
+static void add_error_pages(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->error_page_count; i++)
+        add_element(root, "error_page", "class", url_class_name(settings->error_pages[i].url_class),
+                    &settings->error_pages[i]);
+}
+
+static void add_limits(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->limit_count; i++)
+        add_element(root, "limit", "class", url_class_name(settings->limits[i].url_class),
+                    &settings->limits[i]);
 }
 
 /* Writes only options that the policy sets: another policy may set the rest. */
@@ -107,10 +133,38 @@ static void add_policies(json_t *root, const struct settings *settings) {
     }
 }
 
+static void add_authenticators(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->authenticator_count; i++) {
+        const struct authenticator_settings *values = &settings->authenticators[i]->settings;
+        add_element(root, "authenticator", "name", values->name, values);
+    }
+}
+
+static void add_fields(json_t *root, const char *kind, const struct fields_settings *list,
+                       size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        json_t *element = add_element(root, kind, "class", url_class_name(list[i].url_class), NULL);
+        OPTIONS_FOR_EACH (option, kind)
+            if (option->type != OPTION_STRINGS ||
+                *(char **const *)((const char *)&list[i] + option->at) != NULL)
+                json_object_set_new(element, option->name, value_to_json(option, &list[i]));
+    }
+}
+
+static void add_head_rules(json_t *root, const struct settings *settings) {
+    add_fields(root, "request_headers", settings->request_fields, settings->request_fields_count);
+    add_fields(root, "response_headers", settings->response_fields,
+               settings->response_fields_count);
+    for (size_t i = 0; i < settings->rewrite_count; i++)
+        add_element(root, "rewrite", "class", url_class_name(settings->rewrites[i].url_class),
+                    &settings->rewrites[i]);
+}
+
 char *settings_to_json(const struct settings *settings) {
     CHECK_OBJ(settings, SETTINGS_MAGIC);
     json_t *root = json_object();
     json_object_set_new(root, "file", json_string(settings->path));
+    add_files(root, settings);
     add_values(root, "", settings);
     for (const struct option_section *s = option_sections + 1; s->name != NULL; s++) {
         json_t *parent = s->parent == NULL ? root : json_object_get(root, s->parent);
@@ -124,9 +178,14 @@ char *settings_to_json(const struct settings *settings) {
     add_origins(root, settings);
     add_services_and_logs(root, settings);
     add_url_classes(root, settings);
+    add_accesses(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
     add_intercepts(root, settings);
+    add_authenticators(root, settings);
+    add_head_rules(root, settings);
+    add_error_pages(root, settings);
+    add_limits(root, settings);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
     json_decref(root);
     ASSERT(text != NULL);

@@ -10,14 +10,39 @@
 
 bool load_fail(struct load *load, int line, const char *format, ...) {
     va_list arguments;
-    size_t length = (size_t)snprintf(load->error, SETTINGS_ERROR,
-                                     line > 0 ? "%s:%d: " : "%s: ", load->document->path, line);
-    if (length < SETTINGS_ERROR) {
-        va_start(arguments, format);
-        vsnprintf(load->error + length, SETTINGS_ERROR - length, format, arguments);
-        va_end(arguments);
-    }
+    va_start(arguments, format);
+    document_blame(load->document, load->faults, line, format, arguments);
+    va_end(arguments);
     return false;
+}
+
+static void load_log(const struct load *load, enum log_level level, int line, const char *format,
+                     va_list arguments) __attribute__((format(printf, 4, 0)));
+static void load_log(const struct load *load, enum log_level level, int line, const char *format,
+                     va_list arguments) {
+    char text[2000];
+    if (load->quiet)
+        return;
+    vsnprintf(text, sizeof text, format, arguments);
+    if (line > 0)
+        log_write(level, "%s:%d: %s", document_file(load->document, line), document_line(line),
+                  text);
+    else
+        log_write(level, "%s: %s", load->document->path, text);
+}
+
+void load_warn(const struct load *load, int line, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    load_log(load, LOG_LEVEL_WARN, line, format, arguments);
+    va_end(arguments);
+}
+
+void load_tell(const struct load *load, int line, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    load_log(load, LOG_LEVEL_INFO, line, format, arguments);
+    va_end(arguments);
 }
 
 /* The line for an error about an option: the line of its value, or else of its section. */
@@ -38,15 +63,16 @@ bool load_values(struct load *load, const struct document_section *section, cons
                              section->title, option->name, option->name, option->example);
         value_set_fallback(option, destination);
     }
+    bool good = true;
     for (size_t i = 0; section != NULL && i < section->value_count; i++) {
         const struct document_value *value = &section->values[i];
         if (!value_set(value->option, destination, value->text, reason, sizeof reason))
-            return value->option->secret ? load_fail(load, value->line, "%s: the value %s",
+            good = value->option->secret ? load_fail(load, value->line, "%s: the value %s",
                                                      value->option->name, reason)
                                          : load_fail(load, value->line, "%s: \"%s\" %s",
                                                      value->option->name, value->text, reason);
     }
-    return true;
+    return good;
 }
 
 void load_release_values(const char *kind, void *destination) {
@@ -64,20 +90,25 @@ bool load_check_name(struct load *load, const struct document_section *section) 
                      section->kind->name, section->title);
 }
 
-static const struct document_value *find_secret(const struct document *document) {
+static const struct document_value *find_secret(const struct document *document, const char *file) {
     for (size_t i = 0; i < document->section_count; i++)
-        for (size_t j = 0; j < document->sections[i].value_count; j++)
-            if (document->sections[i].values[j].option->secret)
-                return &document->sections[i].values[j];
+        for (size_t j = 0; j < document->sections[i].value_count; j++) {
+            const struct document_value *value = &document->sections[i].values[j];
+            if (value->option->secret && strcmp(document_file(document, value->line), file) == 0)
+                return value;
+        }
     return NULL;
 }
 
 void warn_about_secrets(const struct load *load) {
-    const struct document_value *secret = find_secret(load->document);
-    const char *path = load->settings->path;
     struct stat status;
-    if (secret != NULL && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0)
-        log_warn("%s:%d: %s is a secret, but every user of this machine can read the file: change "
-                 "its group to retort's (chgrp) and run chmod 640 %s",
-                 path, secret->line, secret->option->name, path);
+    for (size_t i = 0; i < load->document->file_count; i++) {
+        const char *path = load->document->files[i];
+        const struct document_value *secret = find_secret(load->document, path);
+        if (secret != NULL && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0)
+            load_warn(load, secret->line,
+                      "%s is a secret, but every user of this machine can read the file: change "
+                      "its group to retort's (chgrp) and run chmod 640 %s",
+                      secret->option->name, path);
+    }
 }

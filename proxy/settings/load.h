@@ -9,8 +9,13 @@
  *             if (...) return load_fail(load, load_line_of(section, "origin"), "...", ...);
  *
  * Each function loads its sections of the document into the settings. It may use what was loaded
- * before; settings.c has the order. After false, `error` contains the message, and the caller
- * releases the settings as usual.
+ * before; settings.c has the order. It returns false at the first fault, and the caller releases
+ * the settings as usual. Then the rest of the document is loaded again without the section at fault
+ * (settings.c), so that nothing is made from half of a section. A message about a name that is
+ * missing has the name in quotes; it is not shown when the section of that name is what is at fault.
+ *
+ * The `line` of a section or value is a place (settings/document.h): for load_fail and load_warn
+ * only.
  *
  * Threads: the caller's of settings_load.
  */
@@ -22,13 +27,20 @@
 /* A snapshot in the making. */
 struct load {
     struct settings *settings;
-    const struct document *document;
-    char *error;        /* SETTINGS_ERROR bytes */
+    struct document *document;
+    struct faults *faults;
     bool without_files; /* the files of certificates and keys are those of another machine */
+    bool quiet;         /* warnings have been written already */
 };
 
-/* Writes the message and returns false. Line 0 means that the message is about the whole file. */
+/* Notes the fault and returns false. Line 0 means that the message is about the whole file. */
 bool load_fail(struct load *load, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Writes a warning with its file and line. */
+void load_warn(const struct load *load, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Likewise, what need not be changed. */
+void load_tell(const struct load *load, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The line for an error about an option: the line of its value, or else of its section. */
 int load_line_of(const struct document_section *section, const char *name);
@@ -49,24 +61,47 @@ bool load_listens(struct load *load);
 bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen);
 bool load_transparent(struct load *load);
+bool load_forwarding(struct load *load);
+bool load_head_rules(struct load *load);
 bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
 bool load_cache(struct load *load);
 bool load_icap_services(struct load *load);
+bool load_accesses(struct load *load);
+/* After the rules have been made. */
+void finish_accesses(const struct load *load);
 bool load_url_classes(struct load *load);
 bool load_adapts(struct load *load);
 bool load_policies(struct load *load);
 bool load_parents(struct load *load);
+bool load_limits(struct load *load);
 bool load_interception(struct load *load);
+bool load_error_pages(struct load *load);
+bool load_pac(struct load *load);
 bool load_authority(struct load *load);
+bool load_identity(struct load *load);
+/* After all others: the configuration as a whole. */
+bool check_listens(struct load *load);
+/* Checks what an authenticator says about helpers. */
+bool load_identity_helpers(struct load *load, const struct document_section *section,
+                           const struct authenticator_settings *settings);
+/* Sets asked_groups: the groups that the group_helper is asked for. */
+bool load_asked_groups(struct load *load, const struct document_section *section,
+                       struct authenticator_settings *settings);
+void release_asked_groups(struct authenticator_settings *settings);
 void warn_about_maps(const struct load *load);
 void warn_about_secrets(const struct load *load);
 
 /* Returns NULL when no class has that name. */
 const struct origins_settings *load_find_origins(const struct settings *settings,
                                                  struct slice name);
+/* Returns NULL when no class has that name. */
 const struct url_class *load_find_class(const struct settings *settings, const char *name);
+/* Finds the class that a section's title names. False with an error: there is none. */
+bool load_section_class(struct load *load, const struct document_section *section,
+                        const struct url_class **url_class);
+struct authenticator *load_find_authenticator(const struct settings *settings, const char *name);
 
 void release_listens(struct settings *settings);
 void release_listen_tls(struct listen_settings *listen);
@@ -75,10 +110,16 @@ void release_maps(struct settings *settings);
 void release_disks(struct settings *settings);
 void release_icap_services(struct settings *settings);
 void release_url_classes(struct settings *settings);
+void release_accesses(struct settings *settings);
 void release_adapts(struct settings *settings);
 void release_policies(struct settings *settings);
 void release_parents(struct settings *settings);
+void release_head_rules(struct settings *settings);
+void release_limits(struct settings *settings);
 void release_interception(struct settings *settings);
+void release_error_pages(struct settings *settings);
+void release_pac(struct settings *settings);
 void release_authority(struct settings *settings);
+void release_identity(struct settings *settings);
 
 #endif

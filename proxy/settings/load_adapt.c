@@ -62,27 +62,21 @@ static bool check_icap_tls(struct load *load, const struct document_section *sec
     if (!uses_tls(service))
         return true;
     if (!service->trust.verify)
-        log_warn("%s:%d: icap_service %s: verify is false, so anybody on the path to the server "
-                 "can read and change what is sent; set ca_file instead",
-                 load->document->path, section->line, service->name);
+        load_warn(load, section->line,
+                  "icap_service %s: verify is false, so anybody on the path to the server can read "
+                  "and change what is sent; set ca_file instead",
+                  service->name);
     return load_trust(load, section, &service->trust);
 }
 
 static bool check_icap_include(struct load *load, const struct document_section *section,
                                const struct icap_service_settings *service) {
-    static const char *const known[] = {"X-Client-IP",
-                                        "X-Client-Port",
-                                        "X-Server-IP",
-                                        "X-Client-Username",
-                                        "X-TLS-SNI",
-                                        "X-TLS-Version",
-                                        "X-TLS-Cipher",
-                                        "X-TLS-Issuer",
-                                        "X-TLS-Verification",
-                                        "X-TLS-Client-Subject",
-                                        "X-TLS-Client-Issuer",
-                                        "X-TLS-Client-Serial",
-                                        "none"};
+    static const char *const known[] = {
+        "X-Client-IP",         "X-Client-Port",        "X-Server-IP",
+        "X-Client-Username",   "X-Authenticated-User", "X-Authenticated-Groups",
+        "X-TLS-SNI",           "X-TLS-Version",        "X-TLS-Cipher",
+        "X-TLS-Issuer",        "X-TLS-Verification",   "X-TLS-Client-Subject",
+        "X-TLS-Client-Issuer", "X-TLS-Client-Serial",  "none"};
     for (char **name = service->include; name != NULL && *name != NULL; name++) {
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -90,7 +84,8 @@ static bool check_icap_include(struct load *load, const struct document_section 
         if (!found)
             return load_fail(load, load_line_of(section, "include"),
                              "include: \"%s\" is not known; write X-Client-IP, X-Client-Port, "
-                             "X-Server-IP, X-Client-Username, X-TLS-SNI, X-TLS-Version, "
+                             "X-Server-IP, X-Client-Username, X-Authenticated-User, "
+                             "X-Authenticated-Groups, X-TLS-SNI, X-TLS-Version, "
                              "X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification, "
                              "X-TLS-Client-Subject, X-TLS-Client-Issuer, X-TLS-Client-Serial or "
                              "none",
@@ -169,22 +164,18 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
     adapt->services[adapt->service_count++] = service;
     if (adapt_point_is_reqmod(service->point) &&
         url_class_conditions(adapt->url_class)->content_types != NULL)
-        log_warn("%s:%d: service %s is asked about requests, but class %s has a content_type and "
-                 "matches only responses: the service will never be asked",
-                 load->document->path, value->line, service->name,
-                 url_class_name(adapt->url_class));
+        load_warn(load, value->line,
+                  "service %s is asked about requests, but class %s has a content_type and matches "
+                  "only responses: the service will never be asked",
+                  service->name, url_class_name(adapt->url_class));
     return true;
 }
 
 static bool apply_adapt(struct load *load, const struct document_section *section,
                         struct adapt_settings *adapt) {
     struct adapt_names names = {0};
-    adapt->url_class = load_find_class(load->settings, section->title);
-    if (adapt->url_class == NULL)
-        return load_fail(load, section->line,
-                         "adapt: there is no url_class \"%s\"; add one, correct the name, or use "
-                         "the class \"all\"",
-                         section->title);
+    if (!load_section_class(load, section, &adapt->url_class))
+        return false;
     bool good = load_values(load, section, "adapt", &names);
     load_release_values("adapt", &names);
     adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);

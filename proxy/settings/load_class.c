@@ -2,6 +2,7 @@
 #include "settings/load.h"
 
 #include "base/assert.h"
+#include "match/class_lists.h"
 #include "settings/value.h"
 
 #include <stdlib.h>
@@ -30,6 +31,41 @@ static bool apply_url_class(struct load *load, const struct document_section *se
     return good;
 }
 
+static struct url_class *find_class_to_name(void *arg, const char *name) {
+    const struct settings *settings = arg;
+    for (size_t i = 0; i < settings->url_class_count; i++)
+        if (settings->url_classes[i] != NULL &&
+            strcmp(url_class_name(settings->url_classes[i]), name) == 0)
+            return settings->url_classes[i];
+    return NULL;
+}
+
+/* The line of the section that defines the class; 0: the class is built in. */
+static int line_of_class(const struct load *load, const struct url_class *url_class) {
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "url_class")
+        if (strcmp(section->title, url_class_name(url_class)) == 0)
+            return section->line;
+    return 0;
+}
+
+/* Classes may name others that stand behind them, so this comes when all are there. */
+static bool link_classes(struct load *load) {
+    struct settings *settings = load->settings;
+    char reason[700];
+    settings->class_lists = class_lists_new();
+    if (load->without_files)
+        class_lists_skip_files(settings->class_lists);
+    const struct url_class_surroundings around = {settings->class_lists, find_class_to_name,
+                                                  settings};
+    for (size_t i = 0; i < settings->url_class_count; i++)
+        if (!url_class_link(settings->url_classes[i], &around, reason, sizeof reason))
+            return load_fail(load, line_of_class(load, settings->url_classes[i]), "%s", reason);
+    for (size_t i = 0; i < settings->url_class_count; i++)
+        if (!url_class_settle(settings->url_classes[i], reason, sizeof reason))
+            return load_fail(load, line_of_class(load, settings->url_classes[i]), "%s", reason);
+    return true;
+}
+
 bool load_url_classes(struct load *load) {
     const struct url_class_conditions none = {0};
     struct settings *settings = load->settings;
@@ -41,14 +77,22 @@ bool load_url_classes(struct load *load) {
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "url_class")
         if (!apply_url_class(load, section, &settings->url_classes[i++]))
             return false;
-    return true;
+    return link_classes(load);
 }
 
 const struct url_class *load_find_class(const struct settings *settings, const char *name) {
-    for (size_t i = 0; i < settings->url_class_count; i++)
-        if (strcmp(url_class_name(settings->url_classes[i]), name) == 0)
-            return settings->url_classes[i];
-    return NULL;
+    return find_class_to_name((void *)(uintptr_t)settings, name);
+}
+
+bool load_section_class(struct load *load, const struct document_section *section,
+                        const struct url_class **url_class) {
+    *url_class = load_find_class(load->settings, section->title);
+    return *url_class != NULL ||
+           load_fail(
+               load, section->line,
+               "%s: there is no url_class \"%s\"; add one, correct the name, or use the class "
+               "\"all\"",
+               section->kind->name, section->title);
 }
 
 /* Options that are used before there is a response. */
@@ -64,7 +108,7 @@ static bool is_about_requests(const struct option *option) {
 
 static bool check_policy(struct load *load, const struct document_section *section,
                          const struct policy_settings *policy) {
-    bool by_type = url_class_conditions(policy->url_class)->content_types != NULL;
+    bool by_type = (url_class_asks(policy->url_class) & CLASS_ASKS_TYPE) != 0;
     for (size_t i = 0; by_type && i < section->value_count; i++)
         if (is_about_requests(section->values[i].option))
             return load_fail(load, section->values[i].line,
@@ -80,12 +124,8 @@ static bool check_policy(struct load *load, const struct document_section *secti
 
 static bool apply_policy(struct load *load, const struct document_section *section,
                          struct policy_settings *policy) {
-    policy->url_class = load_find_class(load->settings, section->title);
-    if (policy->url_class == NULL)
-        return load_fail(load, section->line,
-                         "policy: there is no url_class \"%s\"; add one, correct the name, or use "
-                         "the class \"all\"",
-                         section->title);
+    if (!load_section_class(load, section, &policy->url_class))
+        return false;
     if (section->value_count == 0)
         return load_fail(load, section->line,
                          "policy \"%s\" sets no option; add one, or remove the section",
@@ -113,6 +153,7 @@ void release_url_classes(struct settings *settings) {
     for (size_t i = 0; i < settings->url_class_count; i++)
         url_class_free(&settings->url_classes[i]);
     free(settings->url_classes);
+    class_lists_free(&settings->class_lists);
 }
 
 void release_policies(struct settings *settings) {

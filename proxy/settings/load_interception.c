@@ -7,19 +7,16 @@
 
 static bool apply_intercept(struct load *load, const struct document_section *section,
                             struct intercept_settings *intercept) {
-    intercept->url_class = load_find_class(load->settings, section->title);
-    if (intercept->url_class == NULL)
-        return load_fail(load, section->line,
-                         "intercept: there is no url_class \"%s\"; add one, correct the name, or "
-                         "use the class \"all\"",
-                         section->title);
-    const struct url_class_conditions *conditions = url_class_conditions(intercept->url_class);
-    if (conditions->content_types != NULL || conditions->path_regexes != NULL)
-        return load_fail(load, section->line,
-                         "intercept: class %s has a path_regex or a content_type, but of a "
-                         "connection only the server's name and the client are known; use host, "
-                         "domain, url_regex or client",
-                         section->title);
+    if (!load_section_class(load, section, &intercept->url_class))
+        return false;
+    const char *unknown = url_class_unknown_of_connection(intercept->url_class);
+    if (unknown != NULL)
+        return load_fail(
+            load, section->line,
+            "intercept: class %s has a %s, which is not known of a connection; use "
+            "host, domain, sni, port, url_regex, client, user, group, listener, certificate or "
+            "time",
+            section->title, unknown);
     return load_values(load, section, "intercept", intercept);
 }
 

@@ -16,6 +16,18 @@ static void allow_private_networks(struct listen_settings *listen) {
         ASSERT(network_parse(&listen->allow[i], slice_from(networks[i])));
 }
 
+/* The texts were checked when they were read; "none" is no network. */
+static void trust_load_balancers(struct listen_settings *listen) {
+    size_t count = 0;
+    while (listen->proxy_texts != NULL && listen->proxy_texts[count] != NULL)
+        count++;
+    listen->proxy_networks = xcalloc(count + 1, sizeof *listen->proxy_networks);
+    for (size_t i = 0; i < count; i++)
+        listen->proxy_network_count +=
+            network_parse(&listen->proxy_networks[listen->proxy_network_count],
+                          slice_from(listen->proxy_texts[i]));
+}
+
 static bool apply_listen(struct load *load, const struct document_section *section,
                          struct listen_settings *listen) {
     if (!load_values(load, section, "listen", listen))
@@ -25,6 +37,9 @@ static bool apply_listen(struct load *load, const struct document_section *secti
                          "listen: \"%s\" is not an address with a port; write \"127.0.0.1:3128\", "
                          "\"[::1]:3128\" or \":3128\"",
                          section->title);
+    if (listen->name == NULL)
+        listen->name = xstrdup(section->title);
+    trust_load_balancers(listen);
     if (listen->mode == LISTEN_FORWARD && document_value(section, "allow") == NULL)
         allow_private_networks(listen);
     for (struct listen_settings *other = load->settings->listens; other < listen; other++)
@@ -39,20 +54,24 @@ bool load_listens(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
     settings->listen_count = document_section_count(load->document, "listen");
-    if (settings->listen_count == 0)
-        return load_fail(load, 0,
-                         "there is no listen section, so nobody could connect; write: listen "
-                         "\"127.0.0.1:3128\" { mode = forward }");
-    settings->listens = xcalloc(settings->listen_count, sizeof *settings->listens);
+    settings->listens = xcalloc(settings->listen_count + 1, sizeof *settings->listens);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "listen")
         if (!apply_listen(load, section, &settings->listens[i++]))
             return false;
     return true;
 }
 
+bool check_listens(struct load *load) {
+    return load->settings->listen_count > 0 ||
+           load_fail(load, 0,
+                     "there is no listen section, so nobody could connect; write: listen "
+                     "\"127.0.0.1:3128\" { mode = forward }");
+}
+
 void release_listens(struct settings *settings) {
     for (size_t i = 0; i < settings->listen_count; i++) {
         release_listen_tls(&settings->listens[i]);
+        free(settings->listens[i].proxy_networks);
         load_release_values("listen", &settings->listens[i]);
     }
     free(settings->listens);

@@ -188,13 +188,14 @@ void warn_about_maps(const struct load *load) {
     for (size_t i = 0; i < settings->listen_count; i++)
         reverse = reverse || settings->listens[i].mode == LISTEN_REVERSE;
     if (settings->map_count > 0 && !reverse)
-        log_warn("%s:%d: map sections are used by reverse listeners only, and there is none; add: "
-                 "listen \":8080\" { mode = reverse }",
-                 settings->path, document_section(load->document, "map", NULL)->line);
+        load_warn(load, document_section(load->document, "map", NULL)->line,
+                  "map sections are used by reverse listeners only, and there is none; add: listen "
+                  "\":8080\" { mode = reverse }");
     if (settings->map_count == 0 && reverse)
-        log_warn("%s: there is a reverse listener but no map section, so it answers every request "
-                 "with 404; add: map \"/\" { origin = \"http://HOST:PORT/\" }",
-                 settings->path);
+        load_warn(
+            load, 0,
+            "there is a reverse listener but no map section, so it answers every request with "
+            "404; add: map \"/\" { origin = \"http://HOST:PORT/\" }");
 }
 
 void release_maps(struct settings *settings) {

@@ -41,9 +41,10 @@ bool load_origin(struct load *load) {
     if (!load_values(load, section, "origin", load->settings) || !load_trust(load, section, trust))
         return false;
     if (!trust->verify)
-        log_warn("%s:%d: origin: verify is off, so anybody on the path to an https:// server can "
-                 "read and change what is sent, and the cache may store it; set ca_file instead",
-                 load->document->path, load_line_of(section, "verify"));
+        load_warn(
+            load, load_line_of(section, "verify"),
+            "origin: verify is off, so anybody on the path to an https:// server can read and "
+            "change what is sent, and the cache may store it; set ca_file instead");
     return true;
 }
 
@@ -61,10 +62,10 @@ static bool apply_origins_trust(struct load *load, const struct document_section
         return false;
     if (!origins->trust.verify && origins_use_tls(origins) &&
         document_value(section, "verify") != NULL)
-        log_warn("%s:%d: origins %s: verify is off, so anybody on the path to its https:// servers "
-                 "can read and change what is sent, and the cache may store it; set ca_file "
-                 "instead",
-                 load->document->path, load_line_of(section, "verify"), origins->name);
+        load_warn(load, load_line_of(section, "verify"),
+                  "origins %s: verify is off, so anybody on the path to its https:// servers can "
+                  "read and change what is sent, and the cache may store it; set ca_file instead",
+                  origins->name);
     return true;
 }
 
@@ -97,6 +98,9 @@ bool load_origins_groups(struct load *load) {
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "origins")
         if (!apply_origins_group(load, section, &settings->origins_groups[i++]))
             return false;
+    for (i = 0; i < settings->origins_group_count; i++)
+        settings->sends_proxy_headers |=
+            settings->origins_groups[i].proxy_protocol != PROXY_HEADER_OFF;
     return true;
 }
 
@@ -110,12 +114,8 @@ const struct origins_settings *load_find_origins(const struct settings *settings
 
 static bool apply_parent(struct load *load, const struct document_section *section,
                          struct parent_settings *parent) {
-    parent->url_class = load_find_class(load->settings, section->title);
-    if (parent->url_class == NULL)
-        return load_fail(load, section->line,
-                         "parent: there is no url_class \"%s\"; add one, correct the name, or use "
-                         "the class \"all\"",
-                         section->title);
+    if (!load_section_class(load, section, &parent->url_class))
+        return false;
     if (!load_values(load, section, "parent", parent))
         return false;
     if (parent->origins_name == NULL && parent->direct != PARENT_DIRECT_ALWAYS)

@@ -23,10 +23,11 @@ struct manual_part {
 
 static const struct manual_part introduction[] = {
     {NULL,
-     "retort reads its configuration from one file: at the start, and again after SIGHUP or "
-     "\"retortctl reload\". \"retort -t -f FILE\" checks a file without running the proxy. An "
-     "error in the file is reported with its line, and a running proxy then keeps its settings. "
-     "Transactions that are in progress during a reload keep the settings that they started with.",
+     "retort reads its configuration from one file, which can include others: at the start, and "
+     "again after SIGHUP or \"retortctl reload\". \"retort -t -f FILE\" checks a file without "
+     "running the proxy. All errors are reported, each with its file and line, and a running "
+     "proxy then keeps its settings. Transactions that are in progress during a reload keep the "
+     "settings that they started with.",
      NULL},
     {"A complete example",
      "This file configures a forward proxy and a reverse proxy in one process, with an ICAP "
@@ -75,7 +76,9 @@ static const char *type_name(const struct option *option) {
     case OPTION_STRING: return "text";
     case OPTION_WORD: return "one of";
     case OPTION_STRINGS: return "text or list of texts";
-    case OPTION_NETWORKS: return "network or list of networks, or all";
+    case OPTION_NETWORKS:
+        return option->nobody ? "network or list of networks, or none"
+                              : "network or list of networks, or all";
     case OPTION_PORTS: return "port or list of ports, or none";
     }
     return "";

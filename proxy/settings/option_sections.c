@@ -138,14 +138,33 @@ const struct option_section option_sections[] = {
         .name = "url_class",
         .title = "NAME",
         .documentation =
-            "Defines a named class of requests, which adapt, policy and parent sections refer "
-            "to. A class matches when all of its conditions match. A condition with several "
-            "values matches when one of them does. The class \"all\" is built in and matches "
+            "Defines a named class of requests. Other sections say what happens to its requests: "
+            "adapt, policy, parent, and more. A class matches when all of its conditions match. A "
+            "condition with several values matches when one of them does; a file adds values to "
+            "the condition of the same name. What is not known of a request matches no condition. "
+            "The class \"all\" is built in and matches "
             "everything. In \"double quotes\" a backslash is written twice; in 'single quotes' "
             "it stands for itself.",
         .example = "url_class images { path_regex = '\\.(jpe?g|gif|png)$' }\n"
                    "url_class shop_pages { domain = { \"example.com\", \"example.org\" }\n"
                    "                       content_type = \"text/html\" }",
+    },
+    {
+        .name = "access",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Sets what happens to the requests of a URL class. The first section in the file whose "
+            "class matches decides. As soon as there is an access section, a request that none "
+            "matches is denied. Without access sections, every client that a listener takes "
+            "(listen.allow) may ask for everything that its reach allows "
+            "(listen.local_destinations). The sections decide before services and the cache see "
+            "the request, and again when a service has changed it. Addresses of hosts "
+            "(url_class.destination) are judged when a connection is made to them. See "
+            "docs/ACCESS.md.",
+        .example = "url_class inside { client = { \"10.0.0.0/8\" } }\n"
+                   "access inside { action = allow }\n"
+                   "access all { action = deny }",
     },
     {
         .name = "adapt",
@@ -170,6 +189,51 @@ const struct option_section option_sections[] = {
                    "policy all { query_drop = { \"utm_*\", fbclid }  negative_ttl = \"30s\" }",
     },
     {
+        .name = "forwarding",
+        .documentation =
+            "Sets what origins and parent proxies learn of clients and of this proxy. Proxies in "
+            "front of it are named by listen.trusted_proxies.",
+        .example = "listen \":8080\" { mode = reverse  trusted_proxies = \"10.0.0.5\" }\n"
+                   "forwarding { forwarded = append  untrusted = drop }",
+    },
+    {
+        .name = "request_headers",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Changes the fields of requests of a URL class. All sections that match apply, in the "
+            "order of the file; in a section first remove, then replace, set and add. Several "
+            "sections may have the same class. Fields that say how a message is sent can not be "
+            "changed (Connection, Content-Length, Host, Via and others). CONNECT requests are left "
+            "alone.",
+        .example = "request_headers all { set = \"X-Client: %{client_ip}\"  remove = \"X-Debug-*\" "
+                   "}",
+    },
+    {
+        .name = "response_headers",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Changes the fields of responses to requests of a URL class, in the way of "
+            "request_headers. The class may have a content_type. Interim responses (1xx), answers "
+            "to CONNECT and trailers are left alone.",
+        .example = "response_headers all { set = \"X-Content-Type-Options: nosniff\"\n"
+                   "                       remove = { \"Server\", \"X-Powered-By\" } }",
+    },
+    {
+        .name = "rewrite",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Rewrites the URLs of requests of a URL class, after access rules have let the request "
+            "in and before services and the cache see it. The sections are tried once, in the "
+            "order of the file, each with what the ones before it have made. Their classes are "
+            "compared with the URL that the client asked for. Access rules decide again about the "
+            "rewritten URL. CONNECT requests are left alone.",
+        .example = "rewrite all { match = '^http://old\\.example/(.*)'  to = "
+                   "\"https://new.example/$1\" }",
+    },
+    {
         .name = "intercept",
         .title = "CLASS",
         .documentation =
@@ -189,6 +253,34 @@ const struct option_section option_sections[] = {
                    "intercept all { action = bump }",
     },
     {
+        .name = "error_page",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Sets the page that clients get when a request of a URL class fails or is refused. The "
+            "first section in the file applies whose class matches and whose status is that of the "
+            "answer. A request whose URL could not be read belongs to the class all only. Without "
+            "such a section Retort sends a short page of its own, as HTML, plain text, or JSON "
+            "(RFC 9457). The fields of the answer, such as Proxy-Authenticate and Retry-After, do "
+            "not depend on the page. examples/pages/ has pages in English and German.",
+        .example = "error_page all {\n"
+                   "    status = { 403, 407 }\n"
+                   "    file = \"/etc/retort/pages/%{language}/denied.html\"\n"
+                   "}",
+    },
+    {
+        .name = "pac",
+        .documentation =
+            "Gives browsers a file that says how they reach the proxy (proxy auto-configuration): "
+            "at http://retort.internal/proxy.pac and /wpad.dat through the proxy, and, for "
+            "browsers "
+            "that do not know it yet, under these paths at every forward listener: "
+            "http://proxy.example.com:3128/proxy.pac. Access sections decide about both as "
+            "requests "
+            "to the host retort.internal.",
+        .example = "pac { proxy = \"PROXY proxy.example.com:3128\"  direct = \"corp.example\" }",
+    },
+    {
         .name = "authority",
         .documentation =
             "Names the certificate authority (CA) that signs the certificates which clients of "
@@ -201,9 +293,49 @@ const struct option_section option_sections[] = {
                    "}",
     },
     {
+        .name = "authenticator",
+        .title = "NAME",
+        .documentation =
+            "Defines how users prove who they are: a kind of credentials, and who knows whether "
+            "they are good. Access sections name authenticators. NAME consists of letters, digits, "
+            "'.', '_' and '-'. Clients of forward listeners are asked with 407 "
+            "(Proxy-Authenticate), clients of reverse listeners with 401 (WWW-Authenticate).",
+        .example = "authenticator staff {\n"
+                   "    type = basic\n"
+                   "    file = \"/etc/retort/users\"\n"
+                   "    realm = \"Staff\"\n"
+                   "}",
+    },
+    {
+        .name = "authentication",
+        .documentation =
+            "Limits what the checks of all authenticator sections cost together, and how often "
+            "passwords may be tried.",
+        .example = "authentication { attempts = 3  wait_max = \"1h\" }",
+    },
+    {
         .name = "interception",
         .documentation = "Configures how TLS connections are intercepted (see intercept).",
         .example = "interception { not_tls = refuse  refusals = 0 }",
+    },
+    {
+        .name = "limit",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Limits what clients may use of the proxy for requests of a URL class. All sections "
+            "that match a request apply; the section may occur several times. A request above a "
+            "limit is answered as status says, and retort_limit_refused_total counts it for each "
+            "section and reason. \"retortctl limits\" shows who has used how much. What has been "
+            "used stays counted over a reload, as long as the section stays.",
+        .example = "limit all { requests = \"20/s\"  burst = 100  concurrent = 50 }\n"
+                   "limit downloads { by = user  bandwidth = \"2MB\" }\n"
+                   "limit all { by = class  bandwidth = \"50MB\" }",
+    },
+    {
+        .name = "limits",
+        .documentation = "Configures how limit sections count.",
+        .example = "limits { entries = 1000000 }",
     },
     {
         .name = "admin",

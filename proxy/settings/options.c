@@ -1,6 +1,7 @@
 #include "settings/options.h"
 
 #include "http/credentials.h"
+#include "match/class_fields.h"
 #include "match/regex.h"
 #include "settings/negative.h"
 #include "settings/settings.h"
@@ -23,6 +24,11 @@
 static const char *const listen_mode_words[] = {"forward", "reverse", "transparent", NULL};
 static const char *const silent_words[] = {"close", "tunnel", NULL};
 static const char *const other_words[] = {"refuse", "tunnel", NULL};
+static const char *const fields_where_words[] = {"client", "origin", NULL};
+static const char *const forwarding_words[] = {"append", "off", "replace", "delete", NULL};
+static const char *const untrusted_words[] = {"keep", "drop", NULL};
+/* enum forwarded_field. */
+static const char *const client_from_words[] = {"x_forwarded_for", "forwarded", NULL};
 static const char *const mismatch_words[] = {"pass", "refuse", NULL};
 static const char *const local_destination_words[] = {"deny", "allow", NULL};
 static const char *const access_log_words[] = {"squid",          "combined",          "json",
@@ -38,11 +44,16 @@ const char *adapt_point_name(enum adapt_point point) {
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
 static const char *const query_sent_words[] = {"stored", "whole", NULL};
+static const char *const proxy_protocol_words[] = {"off", "v1", "v2", NULL};
 static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
                                             NULL};
 static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
 static const char *const intercept_action_words[] = {"splice", "bump", "block", NULL};
+static const char *const access_action_words[] = {"allow",    "deny",   "authenticate",
+                                                  "redirect", "tunnel", NULL};
+static const char *const limit_by_words[] = {"client", "user", "class", NULL};
+static const char *const limit_answer_words[] = {"429", "503", "close", NULL};
 static const char *const not_tls_words[] = {"tunnel", "refuse", NULL};
 /* enum tls_staple_check. */
 static const char *const staple_words[] = {"off", "on", "strict", NULL};
@@ -50,6 +61,9 @@ static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
 static const char *const client_certificate_words[] = {"off", "optional", "required", NULL};
 static const char *const listen_ocsp_words[] = {"off", "file", "fetch", NULL};
 static const char *const unknown_name_words[] = {"default", "refuse", NULL};
+static const char *const authenticator_type_words[] = {"basic", "bearer", "certificate",
+                                                       "negotiate", NULL};
+static const char *const certificate_user_words[] = {"cn", "email", "subject", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 /* The destination of a value. */
@@ -57,6 +71,12 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define ONCE(name, member) .section = name, .at = offsetof(struct settings, member)
 #define DISK(member)       .section = "disk", .at = offsetof(struct disk_settings, member)
 #define LISTEN(member)     .section = "listen", .at = offsetof(struct listen_settings, member)
+#define REQUEST_FIELDS(member)                                                                     \
+    .section = "request_headers", .at = offsetof(struct fields_settings, member)
+#define RESPONSE_FIELDS(member)                                                                    \
+    .section = "response_headers", .at = offsetof(struct fields_settings, member)
+#define REWRITE(member)    .section = "rewrite", .at = offsetof(struct rewrite_settings, member)
+#define FORWARDING(member) ONCE("forwarding", forwarding.member)
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
 #define ORIGINS(member)    .section = "origins", .at = offsetof(struct origins_settings, member)
 #define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
@@ -66,10 +86,17 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
     .section = "icap_service", .at = offsetof(struct icap_service_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
+#define ACCESS(member)       .section = "access", .at = offsetof(struct access_settings, member)
 #define ADAPT(member)        .section = "adapt", .at = offsetof(struct adapt_names, member)
+#define LIMIT(member)        .section = "limit", .at = offsetof(struct limit_settings, member)
 #define INTERCEPT(member)    .section = "intercept", .at = offsetof(struct intercept_settings, member)
 #define INTERCEPTION(member) ONCE("interception", interception.member)
-#define POLICY(member)       .section = "policy", .at = offsetof(struct cache_policy, member)
+#define AUTHENTICATOR(member)                                                                      \
+    .section = "authenticator", .at = offsetof(struct authenticator_settings, member)
+#define AUTHENTICATION(member) ONCE("authentication", authentication.member)
+#define POLICY(member)         .section = "policy", .at = offsetof(struct cache_policy, member)
+#define ERROR_PAGE(member)                                                                         \
+    .section = "error_page", .at = offsetof(struct error_page_settings, member)
 
 /* The type and range of a value. */
 #define BOOL               .type = OPTION_BOOL
@@ -86,6 +113,14 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 
 const struct option options[] = {
     /* The top level. */
+    {TOP(include), .name = "include", STRINGS, .fallback_note = "none",
+     DOC "Reads other files in place of this line, as if their lines stood here. Each value is the "
+         "path of a file, or a pattern with * ? and [ ] that stands for all files it matches, in "
+         "the order of their names. A path that does not begin with / is relative to the directory "
+         "of the file that names it. A file that is not there is an error; a pattern that matches "
+         "nothing is none. Included files may include others, 8 deep. The option may occur any "
+         "number of times, outside all sections.",
+     .example = "\"conf.d/*.conf\""},
     {TOP(workers), .name = "workers", COUNT(0, 1024), DEFAULT("0"),
      DOC "Sets the number of threads that serve clients. Each thread has an event loop of its "
          "own. The value 0 starts one thread for each CPU core. A reload does not change this "
@@ -153,6 +188,10 @@ const struct option options[] = {
      "and map sections say where requests go. transparent: clients know of no proxy; the kernel "
      "redirects their connections to the listener (see the section transparent).",
      .example = "forward"},
+    {LISTEN(name), .name = "name", STRING, .fallback_note = "the address as written",
+     DOC "Names the listener for the condition listener of url_class. Several listeners may have "
+         "the same name.",
+     .example = "guests"},
     {LISTEN(allow), .name = "allow", .type = OPTION_NETWORKS,
      .count_at = offsetof(struct listen_settings, allow_count),
      .fallback_note = "forward mode: this machine and private networks (127.0.0.0/8, 10.0.0.0/8, "
@@ -163,13 +202,24 @@ const struct option options[] = {
          "everybody. An open forward proxy on the Internet is found and misused within hours.",
      .example = "{ \"10.1.0.0/16\", \"::1\" }"},
 
+    {LISTEN(max_head), .name = "max_head", SIZE_OF(0, 1 * MB), DEFAULT("0"),
+     DOC "Limits the size of a request's head at this listener. A larger one is answered with 431 "
+         "and counted in retort_client_bad_requests_total. The value 0 means client.max_head.",
+     .example = "\"16KB\""},
+    {LISTEN(max_url), .name = "max_url", SIZE_OF(0, 1 * MB), DEFAULT("0"),
+     DOC "Limits the size of the URL in a request at this listener, as the client sends it. A "
+         "longer one is answered with 414 and counted in retort_client_bad_requests_total. The "
+         "value 0 means that only max_head limits it.",
+     .example = "\"8KB\""},
     {LISTEN(local_destinations), .name = "local_destinations", WORD(local_destination_words),
      DEFAULT("deny"),
      DOC "Sets whether clients of a forward or transparent listener may reach services on the "
          "proxy's own "
          "machine and on its links. deny: Retort answers with 403 when the destination is a "
          "loopback address (127.0.0.0/8, ::1), a link-local address (169.254.0.0/16, where "
-         "clouds give a machine its secrets, and fe80::/10), an unspecified, multicast or "
+         "clouds give a machine its secrets, and fe80::/10), another address where clouds do that "
+         "(fd00:ec2::254, fd20:ce::254, 168.63.129.16, 100.100.100.200, 192.0.0.192), an "
+         "unspecified, multicast or "
          "broadcast address, or any address of the machine itself. Retort checks the address "
          "that a name resolves to, also after a service has changed the request; "
          "retort_destinations_denied_total counts refusals. When a request goes to a parent "
@@ -179,7 +229,21 @@ const struct option options[] = {
          "reach what map sections name.",
      .example = "allow"},
 
+    {LISTEN(proxy_texts), .name = "proxy_protocol", STRINGS, .check = option_check_network,
+     DEFAULT("none"),
+     DOC "Lists the addresses and networks of load balancers that connect to the listener and "
+         "begin each connection with a header of the PROXY protocol (version 1 or 2). The client "
+         "that the header names is then the client for allow, access rules, limits, logs and "
+         "services. The header is not optional: a connection from another address is closed and "
+         "counted in retort_proxy_headers_untrusted_total; one without a good header is closed "
+         "and counted in retort_proxy_headers_bad_total, at the latest after "
+         "client.header_timeout. A header without addresses (LOCAL, UNKNOWN), as health checks "
+         "have, leaves the load balancer's own address. The value none means that the listener "
+         "takes no headers.",
+     .example = "{ \"10.0.0.4\", \"10.0.0.5\" }"},
+
 #include "settings/options_cache.def"
+#include "settings/options_listen_proxies.def"
 #include "settings/options_listen_tls.def"
 #include "settings/options_origins.def"
 
@@ -224,6 +288,42 @@ const struct option options[] = {
          "retort_client_connections_rejected_total. Each connection needs a file descriptor: see "
          "LimitNOFILE or ulimit -n.",
      .example = "2000"},
+    {ONCE("client", client.max_connections_per_client), .name = "max_connections_per_client",
+     COUNT(0, 10e6), DEFAULT("0"),
+     DOC "Limits the number of connections of one client at a time, for all workers together, so "
+         "that no client can take all of max_connections. A connection above that is closed at "
+         "once, and retort_client_share_rejected_total counts it. The value 0 means a quarter of "
+         "max_connections.",
+     .example = "200"},
+    {ONCE("client", client.max_half_open), .name = "max_half_open", COUNT(0, 10e6), DEFAULT("0"),
+     DOC "Limits the number of connections of one client on which it has not sent a byte yet, or "
+         "whose TLS handshake is not complete. A connection above that is closed, and "
+         "retort_client_half_open_rejected_total counts it. The value 0 means a quarter of "
+         "max_connections_per_client.",
+     .example = "20"},
+    {ONCE("client", client.ipv4_prefix), .name = "ipv4_prefix", COUNT(0, 32), DEFAULT("32"),
+     DOC "Sets how many leading bits of an IPv4 address tell clients apart for "
+         "max_connections_per_client and max_half_open.",
+     .example = "24"},
+    {ONCE("client", client.ipv6_prefix), .name = "ipv6_prefix", COUNT(0, 128), DEFAULT("64"),
+     DOC "Sets how many leading bits of an IPv6 address tell clients apart for "
+         "max_connections_per_client and max_half_open.",
+     .example = "56"},
+    {ONCE("client", client.uncounted), .name = "uncounted", .type = OPTION_NETWORKS,
+     .count_at = offsetof(struct settings, client.uncounted_count),
+     .fallback_note = "this machine (127.0.0.0/8, ::1)",
+     DOC "Lists the addresses and networks for which max_connections_per_client and max_half_open "
+         "do not count: load balancers, and gateways behind which many clients share an address. "
+         "The value all exempts everybody; name 0.0.0.0 alone to exempt nobody.",
+     .example = "{ \"127.0.0.0/8\", \"::1\", \"10.0.0.5\" }"},
+    {ONCE("client", client.min_rate), .name = "min_rate", SIZE_OF(0, 1 * MB), DEFAULT("10"),
+     DOC "Sets how many bytes a second the head and the body of a request must have on average, "
+         "from min_rate_after on. Only the time counts in which Retort waits for the client. A "
+         "slower head is answered by closing the connection, a slower body with 408, and "
+         "retort_client_too_slow_total counts both. The value 0 means no limit.",
+     .example = "\"1KB\""},
+    {ONCE("client", client.min_rate_after), .name = "min_rate_after", TIMEOUT, DEFAULT("60s"),
+     DOC "Sets how long a head or a body may be slower than min_rate.", .example = "\"10s\""},
     {ONCE("client", client.memory), .name = "memory", SIZE_OF(0, 4096 * GB), DEFAULT("0"),
      DOC "Limits the memory that connections hold: read buffers, bodies on their way to slow "
          "readers, and bodies that are kept for services. From three quarters of the limit, "
@@ -246,8 +346,16 @@ const struct option options[] = {
          "verdicts and milliseconds; combined_extended has the result of the cache before these.",
      .example = "json"},
 
+#include "settings/options_access.def"
 #include "settings/options_authority.def"
+#include "settings/options_classes.def"
+#include "settings/options_forwarding.def"
+#include "settings/options_head_rules.def"
+#include "settings/options_identity.def"
+#include "settings/options_identity_helpers.def"
 #include "settings/options_interception.def"
+#include "settings/options_limits.def"
+#include "settings/options_pages.def"
 #include "settings/options_services.def"
 #include "settings/options_transparent.def"
 
@@ -278,6 +386,36 @@ const struct option *options_find(const char *section, const char *name) {
 bool option_is_list(const struct option *option) {
     return option->type == OPTION_STRINGS || option->type == OPTION_NETWORKS ||
            option->type == OPTION_PORTS;
+}
+
+bool option_check_name_server(const char *text, char *error, size_t error_size) {
+    struct address address;
+    if (strcmp(text, "system") == 0 || address_parse_ip(&address, slice_from(text), 53) ||
+        ((text[0] == '[' || (text[0] >= '0' && text[0] <= '9')) &&
+         address_parse(&address, slice_from(text), 53)))
+        return true;
+    snprintf(error, error_size,
+             "is not an IP address: write \"192.0.2.53\", \"2001:db8::53\" or \"[::1]:5353\"");
+    return false;
+}
+
+bool option_check_domain(const char *text, char *error, size_t error_size) {
+    enum { LONGEST = 200 };
+    const char *bad = text + strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.");
+    if (text[0] != '\0' && text[0] != '.' && *bad == '\0' && strlen(text) <= LONGEST)
+        return true;
+    snprintf(error, error_size,
+             "is not a domain: write it in small letters, as in \"internal.example\"");
+    return false;
+}
+
+bool option_check_network(const char *text, char *error, size_t error_size) {
+    struct network network;
+    if (strcmp(text, "none") == 0 || network_parse(&network, slice_from(text)))
+        return true;
+    snprintf(error, error_size,
+             "is not an address or a network: write \"192.0.2.1\", \"192.0.2.0/24\" or none");
+    return false;
 }
 
 bool option_check_coding(const char *text, char *error, size_t error_size) {

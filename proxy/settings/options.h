@@ -34,7 +34,8 @@ enum option_type {
     OPTION_STRING,   /* char *, owned */
     OPTION_WORD,     /* an enum: its value is the word's place in option->words */
     OPTION_STRINGS,  /* char **, owned, ends with NULL; NULL when not stated */
-    OPTION_NETWORKS, /* struct network * and size_t; "all" leaves both empty */
+    OPTION_NETWORKS, /* struct network * and size_t; "all", or "none" with `nobody`, leaves both
+                        empty */
     OPTION_PORTS,    /* uint16_t * and size_t; "none" leaves both empty */
 };
 
@@ -43,6 +44,7 @@ struct option {
     const char *name;
     enum option_type type;
     bool required;
+    bool nobody;               /* an empty OPTION_NETWORKS is nobody, not everybody */
     bool secret;               /* an OPTION_STRING that is shown to nobody */
     const char *fallback;      /* the default, as it would be written */
     const char *fallback_note; /* shown instead when the default is not a fixed value */
@@ -60,6 +62,7 @@ struct option_section {
     const char *name;
     const char *parent; /* the section that contains it; NULL: the top level */
     const char *title;  /* kind of its title: "ADDRESS"; NULL: it has no title and occurs once */
+    bool repeats;       /* several sections may have the same title */
     const char *documentation;
     const char *example; /* whole lines */
 };
@@ -89,6 +92,17 @@ const char *options_suggest(const char *section, const char *name);
 /* Whether an option takes several values. */
 bool option_is_list(const struct option *option);
 
+/* An IP address, maybe with a port, or system. */
+bool option_check_name_server(const char *text, char *error, size_t error_size);
+/* A domain, or none, or system. */
+bool option_check_domain(const char *text, char *error, size_t error_size);
+/* An address or a network, or none. */
+bool option_check_network(const char *text, char *error, size_t error_size);
+/* For error_page and pac sections (load_pages.c). */
+bool option_check_page_status(const char *text, char *error, size_t error_size);
+bool option_check_language(const char *text, char *error, size_t error_size);
+bool option_check_direct(const char *text, char *error, size_t error_size);
+bool option_check_pac_proxy(const char *text, char *error, size_t error_size);
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
 /* A token that may stand in Via. */

@@ -18,6 +18,7 @@
 #define RETORT_SETTINGS_ORIGINS_H
 
 #include "http/url.h"
+#include "net/proxy_header.h"
 #include "tls/trust.h"
 
 struct url_class;
@@ -62,6 +63,7 @@ struct origins_settings {
     struct origins_rules rules;
     char *health_check; /* path; NULL: none */
     uint64_t check_interval, check_timeout;
+    enum proxy_header_version proxy_protocol; /* of the header that connections begin with */
     char *credentials; /* "user:password" for servers that are asked as proxies; NULL: none */
     struct tls_trust_settings trust; /* what the group does not set is that of "origin" */
 };

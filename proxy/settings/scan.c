@@ -1,5 +1,5 @@
-/* The check of a configuration file's raw text, before libconfuse reads it. */
-#include "settings/document.h"
+/* The check of a configuration file's raw text, before the lexer reads it. */
+#include "settings/lexer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +11,10 @@ struct scan {
     int line;
     int open_lines[8]; /* lines of the open braces */
     size_t depth;
-    char *error;
-    size_t error_size;
+    bool broken; /* there was a fault */
+    const char *path;
+    int file;
+    struct faults *faults;
 };
 
 static bool scan_fail(struct scan *scan, int line, const char *format, ...)
@@ -20,9 +22,9 @@ static bool scan_fail(struct scan *scan, int line, const char *format, ...)
 static bool scan_fail(struct scan *scan, int line, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(scan->error, scan->error_size, format, arguments);
+    faults_add_list(scan->faults, scan->file + line, scan->path, line, format, arguments);
     va_end(arguments);
-    scan->line = line;
+    scan->broken = true;
     return false;
 }
 
@@ -61,8 +63,8 @@ static bool scan_character(struct scan *scan) {
     return true;
 }
 
-/* libconfuse drops the backslash of an escape that C does not know, so "\.jpg" would silently
- * become ".jpg". It turns escapes that C knows into control characters. */
+/* In double quotes a backslash makes the character behind it stand for itself, so "\.jpg" would
+ * silently mean ".jpg", and "\n" would mean "n". */
 static bool scan_escape(struct scan *scan) {
     char next = scan->at + 1 < scan->end ? scan->at[1] : '\n';
     if (strchr("\\\"'$", next) == NULL || next == '\0')
@@ -73,8 +75,7 @@ static bool scan_escape(struct scan *scan) {
     return true;
 }
 
-/* Checks "${NAME}" or "${NAME:-otherwise}". libconfuse searches the '}' beyond quotes and lines,
- * and replaces an unset variable by nothing. */
+/* Checks "${NAME}" or "${NAME:-otherwise}". A variable that is not set would mean nothing. */
 static bool scan_variable(struct scan *scan) {
     char name[100];
     const char *begin = scan->at + 2, *end = begin;
@@ -146,13 +147,15 @@ static bool scan_brace(struct scan *scan) {
         scan->open_lines[scan->depth++] = scan->line;
         return true;
     }
+    if (scan->depth == 0 && scan->broken)
+        return true; /* its '{' may stand in a line that was not judged */
     if (scan->depth == 0)
         return scan_fail(scan, scan->line, "there is a '}' without a '{'");
     scan->depth--;
     return true;
 }
 
-/* A run of bytes that libconfuse takes for one word. It drops bytes that it does not expect. */
+/* A run of bytes that is one word. */
 static bool scan_word(struct scan *scan) {
     while (scan->at < scan->end && strchr(" #\"'\t\n\r={}()+,", *scan->at) == NULL) {
         if (strchr("*|\\$", *scan->at) != NULL)
@@ -198,15 +201,15 @@ static bool scan_token(struct scan *scan) {
     return scan_word(scan);
 }
 
-bool document_scan(const char *text, size_t length, int *line, char *error, size_t error_size) {
+bool document_scan(const char *text, size_t length, const char *path, int file,
+                   struct faults *faults) {
     struct scan scan = {
-        .at = text, .end = text + length, .line = 1, .error = error, .error_size = error_size};
-    bool good = true;
-    while (good && scan.at < scan.end)
-        good = scan_token(&scan);
-    if (good && scan.depth > 0)
-        good = scan_fail(&scan, scan.open_lines[scan.depth - 1],
-                         "the '{' of this line is never closed with a '}'");
-    *line = scan.line;
-    return good;
+        .at = text, .end = text + length, .line = 1, .path = path, .file = file, .faults = faults};
+    while (scan.at < scan.end)
+        if (!scan_token(&scan))
+            scan_line_comment(&scan); /* the rest of the line is not judged */
+    if (!scan.broken && scan.depth > 0)
+        scan_fail(&scan, scan.open_lines[scan.depth - 1],
+                  "the '{' of this line is never closed with a '}'");
+    return !scan.broken;
 }

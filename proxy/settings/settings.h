@@ -19,19 +19,30 @@
 
 #include "base/log.h"
 #include "http/url.h"
+#include "identity/authenticator_settings.h"
 #include "net/address.h"
+#include "rewrite/forwarded.h"
+#include "settings/access.h"
+#include "settings/error_page.h"
+#include "settings/forwarding.h"
+#include "settings/head_rules.h"
 #include "settings/interception.h"
+#include "settings/limit.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
+#include "settings/rule_kinds.h"
 #include "tls/server.h"
 #include "tls/trust.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
+struct authenticator;
 struct authority;
+struct class_lists;
 
-enum { SETTINGS_ERROR = 1024 };
+/* Room for all errors of a configuration, one on each line. */
+enum { SETTINGS_ERROR = 8192 };
 
 enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE, LISTEN_TRANSPARENT };
 enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
@@ -61,12 +72,22 @@ struct listen_tls_settings {
 
 struct listen_settings {
     struct address address;
+    char *name; /* that classes know it by; by default the address as configured */
     enum listen_mode mode;
     enum local_destinations local_destinations; /* of forward and transparent listeners; see
                                                    net/reach.h */
     struct network *allow;                      /* clients that may use it; none: all clients */
     size_t allow_count;
-    unsigned redirect_to_https; /* port that requests are redirected to; 0: none are */
+    struct network *trusted_proxies; /* in front; see rewrite/forwarded.h */
+    size_t trusted_proxy_count;
+    enum forwarded_field client_from; /* the field that they write */
+    bool reads_forwarding;            /* requests have to be looked at for that */
+    size_t max_head, max_url;         /* bytes of a request's head, and of its target */
+    unsigned redirect_to_https;       /* port that requests are redirected to; 0: none are */
+    char **proxy_texts;               /* as in the file; ends with NULL */
+    struct network *proxy_networks; /* load balancers, which send PROXY headers; none: the listener
+                                       takes no headers */
+    size_t proxy_network_count;
     struct listen_tls_settings tls;
 };
 
@@ -189,7 +210,9 @@ struct settings {
     unsigned magic;
 #define SETTINGS_MAGIC 0x53455454u
     _Atomic unsigned references;
-    char *path; /* path of the configuration file */
+    char *path;     /* path of the configuration file */
+    char **include; /* as configured; ends with NULL; NULL: none */
+    char **files;   /* the paths of all files that were read; ends with NULL */
 
     unsigned workers; /* at least 1: a 0 in the file is already resolved */
     char *name;       /* the name in Via and on error pages */
@@ -201,6 +224,9 @@ struct settings {
     size_t patience_space;  /* bytes of all results behind waiting pages */
     size_t verdict_space;   /* bytes of remembered verdicts on requests */
     bool any_patience;      /* some service has patience_after */
+    bool any_access;        /* there are access sections, or sections of other kinds whose classes
+                               ask for the user or the address of the host */
+    bool any_limit;         /* there are limit sections */
     bool share_listeners;   /* other processes of this user may listen as well */
 
     struct listen_settings *listens;
@@ -210,12 +236,29 @@ struct settings {
     struct map_table *map_table;
     struct origins_settings *origins_groups; /* in the file's order */
     size_t origins_group_count;
+    bool sends_proxy_headers;        /* to servers of some group */
     struct parent_settings *parents; /* likewise */
     size_t parent_count;
+    struct error_page_settings *error_pages; /* likewise */
+    size_t error_page_count;
+    struct error_page_settings own_pages; /* where no section says anything; a file of each type */
+    struct limit_settings *limits;        /* likewise */
+    size_t limit_count;
+    unsigned limits_entries;               /* of the table of limits */
     struct intercept_settings *intercepts; /* likewise */
     size_t intercept_count;
     struct rules *intercept_rules; /* a rule for each of them */
     struct interception_settings interception;
+    struct forwarding_settings forwarding;
+    struct authenticator **authenticators; /* in the file's order */
+    size_t authenticator_count;
+    struct authentication_settings authentication;
+    struct fields_settings *request_fields, *response_fields; /* in the file's order */
+    size_t request_fields_count, response_fields_count;
+    bool any_request_fields[FIELDS_PLACES], any_response_fields[FIELDS_PLACES];
+    struct rewrite_settings *rewrites; /* likewise */
+    size_t rewrite_count;
+    bool any_rewrite; /* requests of clients may be changed: URLs or fields */
     char *authority_certificate, *authority_key; /* paths; NULL: none */
     struct authority *authority;                 /* signs for intercepted connections; NULL: none */
     uint16_t *connect_ports;                     /* ports that CONNECT may reach */
@@ -226,13 +269,25 @@ struct settings {
     size_t icap_service_count;
     struct url_class **url_classes;
     size_t url_class_count;
-    struct adapt_settings *adapts; /* in the file's order */
+    struct class_lists *class_lists; /* the files that they name */
+    struct adapt_settings *adapts;   /* in the file's order */
     size_t adapt_count;
+    struct access_settings *accesses; /* likewise */
+    size_t access_count;
+    bool access_asks_later;       /* some class of them depends on the user or the address */
+    bool access_asks_destination; /* on the address */
+    bool access_logs_only;        /* some have log_only */
+    bool access_names_servers;    /* some class of them says which servers, so that the name which
+                                     TLS asks for counts */
+    bool access_purges;           /* some let clients use PURGE or BAN */
+    bool others_ask_destination;  /* some class of another section depends on the address */
+    struct access_count *access_counts; /* ACCESS_COUNTERS times access_count_stride */
+    size_t access_count_stride;
     struct policy_settings *policies; /* likewise */
     size_t policy_count;
-    bool policies_by_type;            /* some policies have a class with a content_type */
-    struct rules *rules;              /* policies, then adapt sections, then parents */
-    size_t adapt_rules, parent_rules; /* numbers of the first adapt and parent rule */
+    bool policies_by_type; /* some policies have a class with a content_type */
+    struct rules *rules;   /* of all sections for a class, kind after kind */
+    size_t rule_first[RULE_KINDS], rule_count[RULE_KINDS]; /* the rules of each kind */
 
     struct {
         size_t memory;             /* bytes of bodies, heads and bookkeeping */
@@ -266,10 +321,17 @@ struct settings {
         uint64_t body_timeout;      /* limit for a pause of a request body */
         uint64_t send_timeout;      /* limit for a pause of a client that reads a response */
         size_t max_head;
-        unsigned max_connections; /* for all workers together */
-        size_t memory;            /* bytes that all connections may hold; a 0 in the file is
+        unsigned max_connections;            /* for all workers together */
+        unsigned max_connections_per_client; /* a 0 in the file is already resolved */
+        unsigned max_half_open;              /* likewise; of one client */
+        unsigned ipv4_prefix, ipv6_prefix;   /* bits of an address that tell clients apart */
+        struct network *uncounted; /* clients whose connections are not bounded one by one */
+        size_t uncounted_count;
+        size_t min_rate;         /* bytes a second of heads and bodies; 0: no limit */
+        uint64_t min_rate_after; /* milliseconds of a message for which min_rate does not count */
+        size_t memory;           /* bytes that all connections may hold; a 0 in the file is
                                    * already resolved */
-        unsigned max_requests;    /* requests on one connection; 0: no limit */
+        unsigned max_requests;   /* requests on one connection; 0: no limit */
     } client;
 
     struct {
@@ -286,9 +348,19 @@ struct settings {
                                    * limit */
         unsigned queue_max;       /* requests that may wait for an origin that is full */
         uint64_t queue_timeout;   /* how long a request may wait */
+        uint64_t attempt_delay;   /* between two addresses of a host; 0: no race */
         bool dns_ipv6;            /* ask for AAAA */
         uint64_t dns_timeout;
+        unsigned dns_tries; /* of each name server */
         uint64_t dns_ttl_max;
+        uint64_t dns_negative_ttl_max;
+        uint64_t dns_stale; /* how long addresses serve while name servers fail; 0: never */
+        unsigned dns_names; /* that a worker remembers */
+        unsigned dns_client_lookups;     /* of a client, in each worker */
+        char **dns_servers;              /* end with NULL; "system": those of the system */
+        char **dns_search;               /* likewise; or "none" */
+        bool dns_search_clients;         /* clients' names are completed too */
+        char *hosts_file;                /* or "none" */
         unsigned tls_hosts;              /* https origins whose TLS sessions a worker keeps */
         struct tls_trust_settings trust; /* of servers that no group names */
     } origin;
@@ -304,12 +376,19 @@ struct settings {
     } transparent;
 
     struct {
+        char *file, *proxy;
+        char **direct;
+        char *text; /* what browsers get; NULL: there is no pac section */
+    } pac;
+
+    struct {
         char *listen; /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
         struct address address;
     } admin;
 };
 
-/* Returns NULL on an error, with a message that names the file, the line, and what to do. */
+/* Returns NULL on an error, with a message that names the file, the line, and what to do. Several
+ * errors are lines of the message. */
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]);
 /* As settings_load, for a configuration that another machine will use: reads no certificates and no
  * keys. The snapshot can't be served. */
@@ -328,6 +407,13 @@ bool settings_are_transparent(const struct settings *settings);
 struct tls_server *listen_tls_server(const struct listen_settings *listen,
                                      struct ticket_keys *tickets);
 bool settings_connect_port_allowed(const struct settings *settings, uint16_t port);
+/* Of the sections of a kind, the first at `from` or behind it whose bit is set; rule_count of the
+ * kind: there is none. */
+static inline size_t settings_next_rule(const struct settings *settings, enum rule_kind kind,
+                                        const uint64_t *bits, size_t from) {
+    size_t first = settings->rule_first[kind];
+    return rules_next(bits, first + from, first + settings->rule_count[kind]) - first;
+}
 
 /* The manual, made from the option table. */
 void settings_print_markdown(FILE *out);

@@ -203,10 +203,15 @@ static bool append_string(const struct option *option, void *at, const char *tex
     return true;
 }
 
-static bool append_network(void *at, size_t *count, const char *text, char *error,
-                           size_t error_size) {
+/* The word for an empty list of networks. */
+static const char *no_networks(const struct option *option) {
+    return option->nobody ? "none" : "all";
+}
+
+static bool append_network(const struct option *option, void *at, size_t *count, const char *text,
+                           char *error, size_t error_size) {
     struct network **networks = at, network;
-    if (strcmp(text, "all") == 0 && *count == 0)
+    if (strcmp(text, no_networks(option)) == 0 && *count == 0)
         return true;
     if (!network_parse(&network, slice_from(text)))
         return value_fail(
@@ -242,7 +247,7 @@ bool value_set(const struct option *option, void *destination, const char *text,
     case OPTION_STRING: return set_string(option, at, text, error, error_size);
     case OPTION_WORD: return set_word(option, at, text, error, error_size);
     case OPTION_STRINGS: return append_string(option, at, text, error, error_size);
-    case OPTION_NETWORKS: return append_network(at, count, text, error, error_size);
+    case OPTION_NETWORKS: return append_network(option, at, count, text, error, error_size);
     case OPTION_PORTS: return append_port(at, count, text, error, error_size);
     }
     ASSERT(!"an option type without a parser");
@@ -299,14 +304,18 @@ void value_release(const struct option *option, void *destination) {
     *(void **)at = NULL;
 }
 
+/* A list that is not stated is null: an empty one can't be written in a file. */
 static json_t *strings_to_json(char **strings) {
+    if (strings == NULL)
+        return json_null();
     json_t *array = json_array();
-    for (size_t i = 0; strings != NULL && strings[i] != NULL; i++)
+    for (size_t i = 0; strings[i] != NULL; i++)
         json_array_append_new(array, json_string(strings[i]));
     return array;
 }
 
-static json_t *networks_to_json(const struct network *networks, size_t count) {
+static json_t *networks_to_json(const struct option *option, const struct network *networks,
+                                size_t count) {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
         char ip[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 8];
@@ -315,7 +324,7 @@ static json_t *networks_to_json(const struct network *networks, size_t count) {
         json_array_append_new(array, json_string(text));
     }
     if (count == 0)
-        json_array_append_new(array, json_string("all"));
+        json_array_append_new(array, json_string(no_networks(option)));
     return array;
 }
 
@@ -344,7 +353,7 @@ json_t *value_to_json(const struct option *option, const void *source) {
         return json_string(option->secret ? "(not shown)" : string);
     case OPTION_WORD: return json_string(option->words[*(const int *)at]);
     case OPTION_STRINGS: return strings_to_json(*(char **const *)at);
-    case OPTION_NETWORKS: return networks_to_json(*(struct network *const *)at, *count);
+    case OPTION_NETWORKS: return networks_to_json(option, *(struct network *const *)at, *count);
     case OPTION_PORTS: return ports_to_json(*(uint16_t *const *)at, *count);
     }
     return json_string(text);

@@ -1,9 +1,11 @@
 #include "tls/facts.h"
 
 #include "base/assert.h"
+#include "base/slice.h"
 #include "tls/certificate_text.h"
 
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 struct facts_memory {
     struct tls_facts facts;
     unsigned references;
-    char *subject, *issuer, *serial;
+    char *subject, *issuer, *serial, *common_name, *email;
     char fingerprint[CERTIFICATE_TEXT_FINGERPRINT];
     char protocol[32];
     char server_name[]; /* with a NUL */
@@ -26,10 +28,43 @@ static void copy_name(char *to, const char *name) {
     *to = '\0';
 }
 
+/* NULL: it contains a NUL, which would hide what follows, or is no text. The caller frees it. */
+static char *facts_copy_text(const ASN1_STRING *text) {
+    unsigned char *utf8 = NULL;
+    int length = text != NULL ? ASN1_STRING_to_UTF8(&utf8, text) : -1;
+    char *copy = NULL;
+    if (length >= 0 && memchr(utf8, '\0', (size_t)length) == NULL)
+        copy = slice_dup(slice_make((const char *)utf8, (size_t)length));
+    OPENSSL_free(utf8);
+    return copy;
+}
+
+static char *copy_common_name(const X509 *certificate) {
+    const X509_NAME *subject = X509_get_subject_name(certificate);
+    int at = -1, last = -1;
+    while ((at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0)
+        last = at;
+    return last >= 0 ? facts_copy_text(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, last)))
+                     : NULL;
+}
+
+static char *copy_email(const X509 *certificate) {
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    char *email = NULL;
+    for (int i = 0; email == NULL && i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type == GEN_EMAIL)
+            email = facts_copy_text(name->d.rfc822Name);
+    }
+    GENERAL_NAMES_free(names);
+    return email;
+}
+
 static void note_certificate(struct facts_memory *memory, SSL *ssl) {
     struct tls_facts *facts = &memory->facts;
     const X509 *certificate = SSL_get0_peer_certificate(ssl);
     facts->subject = facts->issuer = facts->serial = facts->fingerprint = facts->verified = "";
+    facts->common_name = facts->email = "";
     if (certificate == NULL)
         return;
     memory->subject = certificate_text_name(X509_get_subject_name(certificate));
@@ -40,6 +75,12 @@ static void note_certificate(struct facts_memory *memory, SSL *ssl) {
     facts->issuer = memory->issuer;
     facts->serial = memory->serial;
     facts->fingerprint = memory->fingerprint;
+    memory->common_name = copy_common_name(certificate);
+    memory->email = copy_email(certificate);
+    if (memory->common_name != NULL)
+        facts->common_name = memory->common_name;
+    if (memory->email != NULL)
+        facts->email = memory->email;
     facts->not_after = certificate_text_expiry(certificate);
     if (SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE)
         facts->verified = X509_verify_cert_error_string(SSL_get_verify_result(ssl));
@@ -91,5 +132,7 @@ void tls_facts_release(struct tls_facts **factsp) {
     free(memory->subject);
     free(memory->issuer);
     free(memory->serial);
+    free(memory->common_name);
+    free(memory->email);
     free(memory);
 }

@@ -9,7 +9,7 @@
  * Facts are counted, because what is logged about a connection may be written when the connection
  * is gone.
  *
- * Every text is printable ASCII without line breaks, and "" when there is nothing to say, so it may
+ * Every text but the names of the owner is printable ASCII without line breaks, and "" when there is nothing to say, so it may
  * stand in a header field and in a log line. `version`, `cipher` and `group` live for ever; the
  * other texts live as long as the facts.
  *
@@ -37,6 +37,9 @@ struct tls_facts {
     const char *serial;      /* hexadecimal digits: "03A1" */
     const char *fingerprint; /* SHA-256 of the certificate, 64 hexadecimal digits */
     const char *verified;    /* "ok", or why the certificate is not trusted; "": not looked at */
+    /* Names of the certificate's owner, as UTF-8 with any characters but NUL; "": it has none. */
+    const char *common_name; /* the last CN of the subject, which is the most specific one */
+    const char *email;       /* the first e-mail address of the alternative names */
     int64_t not_after;       /* when it expires, in seconds since 1970; 0: it showed none */
 };
 

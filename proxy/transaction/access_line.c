@@ -262,6 +262,15 @@ static struct slice squid_url(const struct access_entry *entry) {
 }
 
 /* "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt", as Squid's logformat says it. */
+/* A name that nobody has proved is not shown where readers take it for a user's. */
+static void put_user(struct line *line, const struct access_entry *entry) {
+    bool dash = entry->user_proved && slice_equal(entry->user, SLICE("-"));
+    if (dash)
+        access_line_put(line, SLICE("%2D"));
+    else
+        put_plain(line, entry->user_proved ? entry->user : slice_make("", 0), false);
+}
+
 static void write_squid(struct line *line, struct access_line_time *time_text,
                         const struct access_entry *entry) {
     put_time(line, time_text, &entry->time);
@@ -279,8 +288,9 @@ static void write_squid(struct line *line, struct access_line_time *time_text,
     put_plain(line, entry->method, false);
     access_line_put(line, SLICE(" "));
     put_plain(line, squid_url(entry), false);
-    access_line_put(line,
-                    entry->origin.length > 0 ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
+    access_line_put(line, SLICE(" "));
+    put_user(line, entry);
+    access_line_put(line, entry->origin.length > 0 ? SLICE(" HIER_DIRECT/") : SLICE(" HIER_NONE/"));
     put_plain(line, entry->origin, false);
     access_line_put(line, SLICE(" "));
     put_plain(line, media_type(entry->content_type), false);
@@ -322,7 +332,9 @@ static void put_request_line(struct line *line, const struct access_entry *entry
 static void write_combined(struct line *line, struct access_line_time *time_text,
                            const struct access_entry *entry) {
     access_line_put(line, entry->client);
-    access_line_put(line, SLICE(" - - ["));
+    access_line_put(line, SLICE(" - "));
+    put_user(line, entry);
+    access_line_put(line, SLICE(" ["));
     put_date(line, time_text, entry->time.tv_sec);
     access_line_put(line, SLICE("] \""));
     put_request_line(line, entry);
@@ -389,6 +401,9 @@ static void write_json(struct line *line, struct access_line_time *time_text,
                     entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));
     if (entry->error != NULL)
         put_member(line, SLICE(",\"error\":"), slice_from(entry->error));
+    put_known(line, SLICE(",\"access\":"), entry->access);
+    put_known(line, SLICE(",\"access_log_only\":"), entry->access_log_only);
+    put_known(line, SLICE(",\"limit\":"), slice_from(entry->limit));
     access_line_put_tls(line, entry);
     put_member(line, SLICE(",\"content_type\":"), entry->content_type);
     put_member(line, SLICE(",\"user_agent\":"), access_line_value_of(entry, HTTP_USER_AGENT));

@@ -37,10 +37,15 @@ struct access_entry {
     const char *error; /* NULL: none */
     bool aborted;      /* the client did not get all of it */
     /* What follows is empty or NULL where it is not known; the JSON format shows it. */
-    struct slice user;           /* in the Proxy-Authorization of the request or its CONNECT */
-    const struct tls_facts *tls; /* of the client's connection */
-    const char *intercept;       /* of a CONNECT: "splice", "bump", "block" */
-    struct slice sni, connect;   /* of the connection around the request, or of the CONNECT */
+    struct slice access, access_log_only; /* classes of the access sections that decided, and that
+                                             would have decided */
+    const char *limit; /* the limit section that refused the request or cut the reply */
+    struct slice user; /* proved, or else as the Proxy-Authorization of the request or its CONNECT
+                          claims */
+    bool user_proved;  /* then all formats show it */
+    const struct tls_facts *tls;       /* of the client's connection */
+    const char *intercept;             /* of a CONNECT: "splice", "bump", "block" */
+    struct slice sni, connect;         /* of the connection around the request, or of the CONNECT */
     struct slice issuer, verification; /* of the origin's certificate */
     unsigned chain_count;
     const struct adapt_chain *chains[ACCESS_CHAINS];

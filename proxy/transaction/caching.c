@@ -3,6 +3,7 @@
 #include "cache/key.h"
 #include "transaction/internal.h"
 #include "transaction/request_rules.h"
+#include "transaction/steps/access.h"
 #include "transaction/transaction.h"
 
 /* The cache policies that apply to this transaction. */
@@ -24,6 +25,8 @@ static void ignore_no_cache(struct cache_control *asked) {
 }
 
 bool caching_begin_post(struct transaction *transaction) {
+    if (transaction->access != NULL && access_is_tunnel(transaction))
+        return false;
     if (transaction->settings->policy_count == 0)
         return true;
     caching_resolve_policy(transaction, request_rules_without_type(transaction));

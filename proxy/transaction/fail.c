@@ -1,17 +1,9 @@
 #include "transaction/fail.h"
 
 #include "base/assert.h"
+#include "transaction/page.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
-
-/* Error pages. A page is short, names the reason, and says which host or service gave it. */
-
-static const char page[] = "<!DOCTYPE html>\n"
-                           "<html><head><title>%u %s</title></head>\n"
-                           "<body><h1>%u %s</h1>\n"
-                           "<p>%.*s.</p>\n"
-                           "<p><small>%s, transaction %s</small></p>\n"
-                           "</body></html>\n";
 
 /* Returns the name of the service that failed, or NULL. */
 static const char *fail_service(const struct transaction *transaction) {
@@ -46,48 +38,56 @@ static struct slice write_sentence(struct transaction *transaction, unsigned sta
                         where.length > 0 ? SLICE(" failed: ") : SLICE(""), slice_from(reason));
 }
 
-/* A reason may have words of others, such as names in a certificate. */
-static struct slice fail_escape(struct transaction *transaction, struct slice text) {
-    enum { LONGEST = sizeof "&quot;" - 1 };
-    char *escaped = arena_alloc(&transaction->arena, text.length * LONGEST), *at = escaped;
-    for (size_t i = 0; i < text.length; i++) {
-        switch (text.base[i]) {
-        case '&': at = slice_put(at, SLICE("&amp;")); break;
-        case '<': at = slice_put(at, SLICE("&lt;")); break;
-        case '>': at = slice_put(at, SLICE("&gt;")); break;
-        case '"': at = slice_put(at, SLICE("&quot;")); break;
-        default: *at++ = text.base[i];
-        }
-    }
-    return slice_make(escaped, (size_t)(at - escaped));
-}
-
-static struct slice write_page(struct transaction *transaction, unsigned status,
-                               struct slice sentence) {
-    return arena_printf(&transaction->arena, page, status, http_reason(status), status,
-                        http_reason(status), SLICE_PRINT(sentence), transaction->settings->name,
-                        transaction_id(transaction));
-}
-
-enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
+/* Adds fields of that name to the error page, where there is one. */
+static enum step make_failure(struct transaction *transaction, unsigned status, const char *reason,
+                              const char *name, struct slice field, const struct slice *values,
+                              size_t count) {
     struct slice sentence = write_sentence(transaction, status, reason);
     if (transaction->intercept != NULL)
         return intercept_fail(transaction, status, reason, sentence);
-    struct slice text = write_page(transaction, status, fail_escape(transaction, sentence));
     request_own(transaction);
     /* An object that is being stored is good, and others may use it. */
     if (transaction->storing.object == NULL) {
         lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
         lookup_forget(transaction);
     }
-    struct http_head *head = delivery_make_page(transaction, RESULT_ERROR, status, text);
+    const struct page_choice choice = {.status = status, .sentence = sentence, .name = name};
+    struct http_head *head = page_reply(transaction, &choice);
     if (status == 405)
         http_head_add(head, SLICE("Allow"), SLICE("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
     if (status == 400 || status == 408 || status == 413 || status == 417 || status == 431 ||
         status == 501)
         delivery_close_connection(transaction);
+    for (size_t i = 0; i < count; i++)
+        http_head_add(head, field, values[i]);
     outcome_set_error(&transaction->outcome, reason);
     return STEP_DELIVER;
+}
+
+enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
+    return make_failure(transaction, status, reason, NULL, slice_make("", 0), NULL, 0);
+}
+
+enum step fail_page(struct transaction *transaction, unsigned status, const char *reason,
+                    const char *name) {
+    return make_failure(transaction, status, reason, name, slice_make("", 0), NULL, 0);
+}
+
+enum step fail_challenge(struct transaction *transaction, unsigned status, const char *reason,
+                         const struct slice *challenges, size_t count) {
+    struct slice field = status == 407 ? SLICE("Proxy-Authenticate") : SLICE("WWW-Authenticate");
+    enum step next = make_failure(transaction, status, reason, NULL, field, challenges, count);
+    outcome_set_result(&transaction->outcome, RESULT_DENIED);
+    return next;
+}
+
+enum step fail_later(struct transaction *transaction, unsigned status, const char *reason,
+                     unsigned seconds) {
+    struct slice value = arena_printf(&transaction->arena, "%u", seconds);
+    enum step next =
+        make_failure(transaction, status, reason, NULL, SLICE("Retry-After"), &value, 1);
+    outcome_set_result(&transaction->outcome, RESULT_DENIED);
+    return next;
 }
 
 enum step fail_denied(struct transaction *transaction, const char *reason) {

@@ -68,10 +68,6 @@ void https_tell_origin(struct transaction *transaction, struct http_head *head) 
     if (!is_reverse(exchange))
         return;
     remove_client_fields(head);
-    if (facts != NULL) {
-        http_head_remove_text(head, SLICE("X-Forwarded-Proto"));
-        http_head_add(head, SLICE("X-Forwarded-Proto"), SLICE("https"));
-    }
     if (!exchange->listen->tls.client_certificate_fields)
         return;
     if (!https_is_personal(exchange)) {
@@ -87,7 +83,7 @@ void https_tell_origin(struct transaction *transaction, struct http_head *head) 
 
 static const char hsts_name[] = "Strict-Transport-Security";
 
-/* Returns a stored head without the origin's field. */
+/* Returns a stored head, or lines of one, without the origin's field. */
 static struct slice without_hsts(struct transaction *transaction, struct slice head) {
     const char *end = head.base + head.length;
     for (const char *line = head.base; line < end;) {
@@ -119,7 +115,10 @@ void https_secure_reply(struct transaction *transaction) {
         http_head_remove_text(head, name);
         reply->head = head;
     }
-    struct slice pieces[] = {reply->extra, name, SLICE(": "),
-                             slice_from(exchange->listen->tls.hsts), SLICE("\r\n")};
+    struct slice extra = transaction->settings->any_response_fields[FIELDS_AT_CLIENT]
+                             ? without_hsts(transaction, reply->extra)
+                             : reply->extra;
+    struct slice pieces[] = {extra, name, SLICE(": "), slice_from(exchange->listen->tls.hsts),
+                             SLICE("\r\n")};
     reply->extra = arena_join(&transaction->arena, pieces, sizeof pieces / sizeof *pieces);
 }

@@ -44,9 +44,9 @@ enum step inside_answer(struct transaction *transaction) {
 }
 
 bool inside_identity(const struct intercepted_facts *facts, const struct settings *settings,
-                     struct identity_place *place) {
+                     struct server_identity_place *place) {
     bool is_address = address_parse_ip(&place->destination, facts->place, facts->port);
-    place->key = (struct identity_key){
+    place->key = (struct server_identity_key){
         .name = facts->name,
         .port = facts->port,
         .trust = settings->origin.trust.digest,
@@ -57,9 +57,9 @@ bool inside_identity(const struct intercepted_facts *facts, const struct setting
 
 void inside_forget_identity(struct transaction *transaction) {
     const struct intercepted_facts *facts = inside_facts(transaction);
-    struct identity_place place;
+    struct server_identity_place place;
     if (facts != NULL && inside_identity(facts, transaction->settings, &place))
-        identity_forget(transaction->host->interception->identities, &place.key);
+        server_identity_forget(transaction->host->interception->identities, &place.key);
 }
 
 bool inside_is_for(const struct transaction *transaction, const struct url *url) {

@@ -15,7 +15,7 @@
 
 #include "client/intercepted.h"
 #include "http/url.h"
-#include "intercept/identity.h"
+#include "intercept/server_identity.h"
 #include "transaction/step.h"
 
 struct settings;
@@ -26,15 +26,15 @@ const struct intercepted_facts *inside_facts(const struct transaction *transacti
 /* Is every request on this connection answered with the same page? */
 bool inside_has_page(const struct transaction *transaction);
 enum step inside_answer(struct transaction *transaction);
-/* Where the identity of the origin behind a connection is remembered (intercept/identity.h). */
-struct identity_place {
-    struct identity_key key;
+/* Where the identity of the origin behind a connection is remembered (intercept/server_identity.h). */
+struct server_identity_place {
+    struct server_identity_key key;
     struct address destination; /* what the key points to */
 };
 /* False: the identity is not remembered, because the client connects to one host and asks for
  * another. */
 bool inside_identity(const struct intercepted_facts *facts, const struct settings *settings,
-                     struct identity_place *place);
+                     struct server_identity_place *place);
 /* The origin has failed to show a good certificate to a request inside: the next connection has it
  * verified anew. */
 void inside_forget_identity(struct transaction *transaction);

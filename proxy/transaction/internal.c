@@ -13,6 +13,11 @@ bool internal_is_asked(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->request.url.host, SLICE("retort.internal"));
 }
 
+bool internal_has_pac(const struct settings *settings, struct slice path) {
+    return settings->pac.text != NULL &&
+           (slice_equal(path, SLICE("/proxy.pac")) || slice_equal(path, SLICE("/wpad.dat")));
+}
+
 static void internal_respond(struct transaction *transaction, unsigned status, struct slice type,
                              struct slice cache_control, struct slice body) {
     struct arena *arena = &transaction->arena;
@@ -41,6 +46,9 @@ void internal_answer(struct transaction *transaction) {
                          neutral->body);
     else if (ca_page_find(&page, transaction->settings, path, &transaction->arena))
         internal_respond(transaction, 200, page.type, SLICE("no-store"), page.body);
+    else if (internal_has_pac(transaction->settings, path))
+        internal_respond(transaction, 200, SLICE("application/x-ns-proxy-autoconfig"),
+                         SLICE("no-store"), slice_from(transaction->settings->pac.text));
     else
         internal_respond(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
                          SLICE("There is no such page at retort.internal.\n"));

@@ -10,6 +10,7 @@
 #ifndef RETORT_TRANSACTION_INTERNAL_H
 #define RETORT_TRANSACTION_INTERNAL_H
 
+#include "settings/settings.h"
 #include "transaction/step.h"
 
 #include <stdbool.h>
@@ -17,5 +18,7 @@
 /* An answer that Retort makes itself, as if an origin had sent it. */
 bool internal_is_asked(const struct transaction *transaction);
 void internal_answer(struct transaction *transaction);
+/* Is this the path of the file by which browsers find the proxy, and is there one? */
+bool internal_has_pac(const struct settings *settings, struct slice path);
 
 #endif

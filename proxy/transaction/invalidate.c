@@ -9,8 +9,7 @@
 static struct cache_name invalidate_name_of(struct transaction *transaction,
                                             struct slice url_text) {
     return cache_name_of(cache_url_by_settings(url_text, transaction->settings,
-                                               &transaction->exchange->ends->client,
-                                               &transaction->arena));
+                                               request_client(transaction), &transaction->arena));
 }
 
 static void remove_stored(struct transaction *transaction, const struct cache_name *name) {

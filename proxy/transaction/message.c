@@ -1,5 +1,7 @@
 #include "transaction/message.h"
 
+#include "http/credentials.h"
+#include "identity/identity.h"
 #include "tls/facts.h"
 #include "transaction/inside.h"
 #include "transaction/steps/intercept.h"
@@ -51,6 +53,23 @@ static const struct adapt_client_tls *client_tls(struct transaction *transaction
     return tls;
 }
 
+/* The name is the one that was proved. Only a proxy that asks nobody passes on what is claimed. */
+static void message_put_user(struct transaction *transaction, struct adapt_client *client) {
+    struct arena *arena = &transaction->arena;
+    const struct identity *identity = transaction->identity;
+    if (identity != NULL) {
+        client->user = arena_slice(arena, identity->name);
+        client->authenticated_user = client_fields_authenticated(&identity->name, 1, arena);
+        if (identity->group_count > 0)
+            client->authenticated_groups =
+                client_fields_authenticated(identity->groups, identity->group_count, arena);
+    } else if (transaction->settings->authenticator_count == 0 &&
+               client->proxy_authorization.length > 0) {
+        char *user = arena_alloc(arena, HTTP_CREDENTIALS_USER);
+        client->user = http_credentials_user(client->proxy_authorization, user);
+    }
+}
+
 /* Services get the whole URL, in whatever form the client sent it. */
 static void prepare_request(struct transaction *transaction, struct http_head *request) {
     request_keep_credentials(transaction, request);
@@ -67,12 +86,13 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .response = response,
         .path = url_path(&transaction->request.url),
         .client.ip = request_client_ip(transaction),
-        .client.port = address_port(&transaction->exchange->ends->client),
+        .client.port = address_port(request_client(transaction)),
         .client.server_ip = server_ip(transaction),
         .client.proxy_authorization = transaction->request.credentials,
         .client.tls = client_tls(transaction),
         .transaction_id = slice_from(transaction_id(transaction)),
     };
+    message_put_user(transaction, &message->client);
     if (response == NULL)
         return;
     message->client.proxy_authenticate = http_head_value(response, HTTP_PROXY_AUTHENTICATE);

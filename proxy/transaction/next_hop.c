@@ -2,6 +2,7 @@
 
 #include "http/credentials.h"
 #include "origin/security.h"
+#include "transaction/steps/access.h"
 #include "transaction/transaction.h"
 
 /* The parent's credentials are ours; those of clients are for us. */
@@ -39,6 +40,25 @@ struct slice next_hop_tunnel(struct transaction *transaction, const struct aim *
                         set_parent(transaction, aim, place, proxy));
 }
 
+struct slice next_hop_preface(struct transaction *transaction,
+                              const struct origins_settings *origins) {
+    if (origins == NULL || origins->proxy_protocol == PROXY_HEADER_OFF)
+        return SLICE("");
+    char *header = arena_alloc(&transaction->arena, PROXY_HEADER_WRITTEN);
+    size_t length = proxy_header_write(origins->proxy_protocol, request_client(transaction),
+                                       transaction->exchange->ends->destination, header);
+    return slice_make(header, length);
+}
+
+/* A connection that began with the name of a client is for requests of this client. */
+static struct slice next_hop_keep_apart(struct transaction *transaction, struct slice key) {
+    char client[ADDRESS_TEXT], destination[ADDRESS_TEXT];
+    address_format(request_client(transaction), client);
+    address_format(transaction->exchange->ends->destination, destination);
+    return arena_concat(&transaction->arena, key, SLICE(" for "), slice_from(client), SLICE(" at "),
+                        slice_from(destination));
+}
+
 struct slice next_hop_set(struct transaction *transaction, const struct aim *aim,
                           struct origin_request *request) {
     struct slice place = request_write_authority(transaction, aim->host, aim->port), keyed = place;
@@ -46,6 +66,9 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
     request->port = aim->port;
     request->reach = route_reach(transaction);
     request->from = route_source(transaction);
+    request->client = request_client(transaction);
+    request->permit = request->reach == REACH_ANY ? NULL : access_permit(transaction);
+    request->permit_arg = transaction;
     if (aim->tunnel.length > 0)
         keyed =
             next_hop_tunnel(transaction, aim, transaction->fetch.route->origins, &request->proxy);
@@ -54,5 +77,8 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
     if (aim->trust != NULL)
         request->security = origin_securities_find(transaction->host->origin_securities,
                                                    request->pool_key, aim->name, aim->trust);
+    request->preface = next_hop_preface(transaction, transaction->fetch.route->origins);
+    if (request->preface.length > 0)
+        request->pool_key = next_hop_keep_apart(transaction, request->pool_key);
     return place;
 }

@@ -23,4 +23,9 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
 struct slice next_hop_tunnel(struct transaction *transaction, const struct aim *aim,
                              const struct origins_settings *parents, struct dial_proxy *proxy);
 
+/* The header of the PROXY protocol that begins connections to servers of `origins`; empty: none.
+ * `origins` may be NULL. Memory of the transaction's arena. */
+struct slice next_hop_preface(struct transaction *transaction,
+                              const struct origins_settings *origins);
+
 #endif

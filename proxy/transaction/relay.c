@@ -44,10 +44,20 @@ static bool relay_push(struct relay *relay, int from) {
  * has ended. */
 static bool relay_pull(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
-    size_t got;
+    struct pace *pace = relay->paces[from];
+    size_t got, room;
     way->buffer = net_buffer_take(relay->net);
-    switch (duplex_read(relay->sides[from], way->buffer->data, way->buffer->capacity, &got)) {
-    case IO_DONE: way->buffer->end = got; return true;
+    room = pace == NULL ? way->buffer->capacity : pace_ask(pace, way->buffer->capacity);
+    if (room == 0) {
+        net_buffer_give(relay->net, &way->buffer);
+        return false;
+    }
+    switch (duplex_read(relay->sides[from], way->buffer->data, room, &got)) {
+    case IO_DONE:
+        way->buffer->end = got;
+        if (pace != NULL)
+            pace_used(pace, got);
+        return true;
     case IO_WAIT: break;
     case IO_END:
         way->ended = true;
@@ -88,8 +98,15 @@ static void relay_on_timeout(struct timer *timer) {
     break_off(relay);
 }
 
+static void relay_on_pace(void *arg) {
+    struct relay *relay;
+    CAST_OBJ(relay, arg, RELAY_MAGIC);
+    loop_defer(relay->net->loop, &relay->task);
+}
+
 struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
-                        struct net_buffer *ahead, uint64_t idle_timeout, struct task *waker) {
+                        struct net_buffer *ahead, struct pace *const paces[2],
+                        uint64_t idle_timeout, struct task *waker) {
     struct relay *relay;
     ALLOC_OBJ(relay, RELAY_MAGIC);
     relay->net = net;
@@ -100,6 +117,11 @@ struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
     timer_init(&relay->timer, relay_on_timeout);
     loop_timer_after(net->loop, &relay->timer, idle_timeout);
     for (int i = 0; i < 2; i++) {
+        relay->paces[i] = paces[i];
+        if (paces[i] != NULL) {
+            paces[i]->on_ready = relay_on_pace;
+            paces[i]->arg = relay;
+        }
         relay->sides[i] = sides[i];
         sides[i]->waker = &relay->task;
     }
@@ -117,6 +139,8 @@ void relay_free(struct relay **relayp) {
     timer_cancel(&relay->net->loop->timers, &relay->timer);
     task_cancel(&relay->task);
     for (int i = 0; i < 2; i++) {
+        if (relay->paces[i] != NULL)
+            pace_end(relay->paces[i]);
         duplex_close(&relay->sides[i]);
         net_buffer_give(relay->net, &relay->ways[i].buffer);
     }

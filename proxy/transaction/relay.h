@@ -2,7 +2,7 @@
  * A relay: bytes both ways between a client and an origin, until both have finished (RFC 9110
  * §9.3.6).
  *
- *     struct relay *relay = relay_new(net, sides, NULL, idle, &task);   client, then origin
+ *     struct relay *relay = relay_new(net, sides, NULL, paces, idle, &task);
  *     ... the task runs when relay->over ...
  *     relay_free(&relay);
  *
@@ -12,6 +12,7 @@
 #ifndef RETORT_TRANSACTION_RELAY_H
 #define RETORT_TRANSACTION_RELAY_H
 
+#include "limits/pace.h"
 #include "net/duplex.h"
 
 struct relay_way {
@@ -25,6 +26,7 @@ struct relay {
     struct net_context *net;
     struct duplex *sides[2];  /* client, origin; owned */
     struct relay_way ways[2]; /* from client, from origin */
+    struct pace *paces[2];    /* of the ways; NULL: as fast as it goes */
     struct timer timer;
     struct task task; /* a side is ready, or what had to give others their turn goes on */
     uint64_t idle_timeout;
@@ -33,9 +35,11 @@ struct relay {
     struct task *waker;
 };
 
-/* Takes both sides, and the bytes that were read from the client before (NULL: none). */
+/* Takes both sides, and the bytes that were read from the client before (NULL: none). paces: from
+ * client, from origin; they are ended behind the relay. */
 struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
-                        struct net_buffer *ahead, uint64_t idle_timeout, struct task *waker);
+                        struct net_buffer *ahead, struct pace *const paces[2],
+                        uint64_t idle_timeout, struct task *waker);
 void relay_free(struct relay **relayp);
 
 #endif

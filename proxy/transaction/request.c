@@ -37,6 +37,20 @@ void request_changed(struct transaction *transaction) {
     transaction->request.rules = NULL;
 }
 
+void request_set_user(struct transaction *transaction, const struct class_user *user) {
+    transaction->request.user = user;
+    if ((rules_ask(transaction->settings->rules) & (CLASS_ASKS_USER | CLASS_ASKS_GROUP)) != 0)
+        transaction->request.rules = NULL;
+}
+
+void request_set_destinations(struct transaction *transaction, const struct address *addresses,
+                              size_t count) {
+    transaction->request.destinations = addresses;
+    transaction->request.destination_count = count;
+    if ((rules_ask(transaction->settings->rules) & CLASS_ASKS_DESTINATION) != 0)
+        transaction->request.rules = NULL;
+}
+
 void request_shorten_url(struct transaction *transaction, struct slice shorter) {
     struct request *request = &transaction->request;
     size_t path_at = (size_t)(request->url.path_query.base - request->url_text.base);
@@ -127,6 +141,10 @@ struct slice request_write_authority(struct transaction *transaction, struct sli
         at = slice_put_number(at, port);
     }
     return slice_make(text, (size_t)(at - text));
+}
+
+const struct address *request_client(const struct transaction *transaction) {
+    return exchange_client(transaction->exchange);
 }
 
 struct slice request_client_ip(struct transaction *transaction) {

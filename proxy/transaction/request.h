@@ -15,6 +15,7 @@
 #include "event/source.h"
 #include "http/head.h"
 #include "http/url.h"
+#include "net/address.h"
 
 enum request_kind {
     REQUEST_PLAIN,
@@ -38,8 +39,14 @@ struct request {
     struct source *body;          /* owned once taken */
     struct slice credentials;     /* Proxy-Authorization, kept from most services */
     const uint64_t *rules;        /* see request_rules; NULL: not asked yet, or no longer true */
+    bool rules_unsure;            /* an expression of theirs gave up (match/regex.h) */
+    /* What rules may ask for and what becomes known late: see request_set_user. */
+    const struct class_user *user;      /* NULL: nobody is proven */
+    const struct address *destinations; /* that the host has resolved to */
+    size_t destination_count;           /* 0: not known */
 };
 
+struct class_user;
 struct transaction;
 
 /* The exchange's request becomes the transaction's. */
@@ -53,6 +60,11 @@ void request_set_for_server(struct transaction *transaction);
 void request_log_url(struct transaction *transaction);
 /* A service has changed the request, so other rules may match it. */
 void request_changed(struct transaction *transaction);
+/* Notes who the request is from, or what its host has resolved to, for the rules that ask for that.
+ * Both belong to the caller and live as long as the transaction. */
+void request_set_user(struct transaction *transaction, const struct class_user *user);
+void request_set_destinations(struct transaction *transaction, const struct address *addresses,
+                              size_t count);
 /* Replaces the URL by `shorter`: the same URL with less in its query. */
 void request_shorten_url(struct transaction *transaction, struct slice shorter);
 /* Notes the Proxy-Authorization of a head from which it is about to be removed. Inside an
@@ -77,6 +89,8 @@ void request_show_host(struct transaction *transaction, struct slice host);
 /* "host:port", with brackets where the host needs them; port 0: only the host. */
 struct slice request_write_authority(struct transaction *transaction, struct slice host,
                                      uint16_t port);
+/* Whose request it is: the client, also behind a trusted proxy. Lives as long as the exchange. */
+const struct address *request_client(const struct transaction *transaction);
 /* The client's address as text, which outlives the client. */
 struct slice request_client_ip(struct transaction *transaction);
 /* The URL that a field of the response refers to, absolute and normalised; empty: none. */

@@ -1,19 +1,71 @@
 #include "transaction/request_rules.h"
 
+#include "client/intercepted.h"
+#include "event/loop.h"
+#include "match/regex.h"
+#include "transaction/steps/access.h"
 #include "transaction/transaction.h"
 
+/* The name that the client's TLS asks for; inside an intercepted connection that of the outside. */
+static struct slice request_sni(const struct exchange_ends *ends) {
+    if (ends->intercepted != NULL)
+        return ends->intercepted->facts.sni;
+    return slice_from(ends->tls != NULL ? ends->tls->server_name : "");
+}
+
+/* The subject of the client's certificate, if the listener trusts it. */
+static struct slice request_certificate(const struct exchange_ends *ends) {
+    bool trusted = ends->tls != NULL && strcmp(ends->tls->verified, "ok") == 0;
+    return slice_from(trusted ? ends->tls->subject : "");
+}
+
+void request_subject(const struct transaction *transaction, struct class_subject *subject) {
+    const struct request *request = &transaction->request;
+    const struct exchange_ends *ends = transaction->exchange->ends;
+    const struct listen_settings *listen = transaction->exchange->listen;
+    *subject = (struct class_subject){
+        .method = request->head->method,
+        .host = request->url.host,
+        .url = request->url_text,
+        .path = url_path(&request->url),
+        .scheme = request->url.scheme,
+        .port = request->url.port,
+        .client = request_client(transaction),
+        .listener = slice_from(listen != NULL ? listen->name : ""),
+        .head = request->head,
+        .sni = request_sni(ends),
+        .certificate = request_certificate(ends),
+        .user = request->user,
+        .destinations = request->destinations,
+        .destination_count = request->destination_count,
+        .wall = transaction->net->loop->wall,
+    };
+}
+
 /* The rules of the settings that match a transaction. They are matched once, and again only when
- * a service has changed the request. */
+ * the request has changed, or when more is known about it. */
 
 static const uint64_t *request_rules_find(struct transaction *transaction) {
-    const struct class_subject subject = {
-        .method = transaction->request.head->method,
-        .host = transaction->request.url.host,
-        .url = transaction->request.url_text,
-        .path = url_path(&transaction->request.url),
-        .client = &transaction->exchange->ends->client,
-    };
-    return rules_find(transaction->settings->rules, &subject, &transaction->arena);
+    struct class_subject subject;
+    request_subject(transaction, &subject);
+    regex_take_gave_up();
+    const uint64_t *bits = rules_find(transaction->settings->rules, &subject, &transaction->arena);
+    transaction->request.rules_unsure = regex_take_gave_up();
+    return bits;
+}
+
+/* An access section with action = tunnel: no service sees the request. */
+static void leave_services_out(struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    size_t words = rules_words(settings->rules), first = settings->rule_first[RULE_ADAPT];
+    if (settings_next_rule(settings, RULE_ADAPT, transaction->request.rules, 0) ==
+        settings->rule_count[RULE_ADAPT])
+        return;
+    uint64_t *bits = arena_alloc(&transaction->arena, words * sizeof *bits);
+    memcpy(bits, transaction->request.rules, words * sizeof *bits);
+    for (size_t rule = first; rule < first + settings->rule_count[RULE_ADAPT]; rule++)
+        bits[rule / 64] &= ~((uint64_t)1 << rule % 64);
+    transaction->request.rules = bits;
 }
 
 const uint64_t *request_rules(struct transaction *transaction) {
@@ -22,6 +74,8 @@ const uint64_t *request_rules(struct transaction *transaction) {
             transaction->settings->rules, &transaction->request.url, transaction->request.url_text);
     if (transaction->request.rules == NULL)
         transaction->request.rules = request_rules_find(transaction);
+    if (transaction->access != NULL && access_is_tunnel(transaction))
+        leave_services_out(transaction);
     return transaction->request.rules;
 }
 

@@ -35,11 +35,11 @@ static void set_group(const struct transaction *transaction, struct route *route
 
 static const struct parent_settings *find_parent(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
-    size_t from = settings->parent_rules, to = from + settings->parent_count;
     if (settings->parent_count == 0)
         return NULL;
-    size_t rule = rules_next(request_rules_without_type(transaction), from, to);
-    return rule < to ? &settings->parents[rule - from] : NULL;
+    size_t at =
+        settings_next_rule(settings, RULE_PARENT, request_rules_without_type(transaction), 0);
+    return at < settings->parent_count ? &settings->parents[at] : NULL;
 }
 
 const struct parent_settings *route_parent(struct transaction *transaction) {

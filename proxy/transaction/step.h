@@ -16,9 +16,14 @@
 enum step {
     STEP_RECEIVE,
     STEP_ADMIT,
+    STEP_ACCESS,
+    STEP_LIMIT,
+    STEP_PURGE,
     STEP_DESTINATION,
     STEP_INTERCEPT,
+    STEP_REWRITE,
     STEP_REQMOD,
+    STEP_RECHECK,
     STEP_LOOKUP,
     STEP_REQMOD_POSTCACHE,
     STEP_BUMP,
@@ -41,9 +46,14 @@ const char *step_name(enum step step);
 /* The steps. */
 enum step step_receive(struct transaction *transaction);
 enum step step_admit(struct transaction *transaction);
+enum step step_access(struct transaction *transaction);
+enum step step_limit(struct transaction *transaction);
+enum step step_purge(struct transaction *transaction);
 enum step step_destination(struct transaction *transaction);
 enum step step_intercept(struct transaction *transaction);
+enum step step_rewrite(struct transaction *transaction);
 enum step step_reqmod(struct transaction *transaction);
+enum step step_recheck(struct transaction *transaction);
 enum step step_lookup(struct transaction *transaction);
 enum step step_reqmod_postcache(struct transaction *transaction);
 enum step step_bump(struct transaction *transaction);

@@ -3,9 +3,12 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
+#include "transaction/steps/limit.h"
+#include "transaction/steps/purge.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
@@ -25,9 +28,14 @@ static const struct {
 } steps[] = {
     [STEP_RECEIVE] = {"RECEIVE", step_receive, false},
     [STEP_ADMIT] = {"ADMIT", step_admit, false},
+    [STEP_ACCESS] = {"ACCESS", step_access, false},
+    [STEP_LIMIT] = {"LIMIT", step_limit, true},
+    [STEP_PURGE] = {"PURGE", step_purge, true},
     [STEP_DESTINATION] = {"DESTINATION", step_destination, false},
     [STEP_INTERCEPT] = {"INTERCEPT", step_intercept, true},
+    [STEP_REWRITE] = {"REWRITE", step_rewrite, false},
     [STEP_REQMOD] = {"REQMOD", step_reqmod, true},
+    [STEP_RECHECK] = {"RECHECK", step_recheck, false},
     [STEP_LOOKUP] = {"LOOKUP", step_lookup, false},
     [STEP_REQMOD_POSTCACHE] = {"REQMOD_POSTCACHE", step_reqmod_postcache, true},
     [STEP_BUMP] = {"BUMP", step_bump, true},
@@ -73,6 +81,12 @@ static void end_fetch(struct transaction *transaction) {
         reqmod_postcache_close(transaction);
     if (transaction->reqmod != NULL)
         reqmod_close(transaction, transaction->reqmod);
+    if (transaction->access != NULL)
+        access_end(transaction);
+    if (transaction->purge != NULL)
+        purge_end(transaction);
+    if (transaction->limiting != NULL)
+        limit_end(transaction);
 }
 
 /* Releases everything. */
@@ -86,6 +100,8 @@ static void transaction_end(struct transaction *transaction) {
     lookup_release(transaction);
     storing_release(transaction);
     delivery_release(transaction);
+    if (transaction->identity != NULL)
+        access_release(transaction);
     adapt_set_release(&transaction->adapt);
     list_remove(&transaction->link);
     host->net->counters.transactions_active--;

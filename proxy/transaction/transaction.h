@@ -1,9 +1,9 @@
 /*
  * A transaction: one request from its head to its line in the access log.
  *
- *     RECEIVE -> ADMIT -> DESTINATION -> INTERCEPT -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> BUMP
- *             -> FETCH -> RESPMOD -> STORE -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER
- *             -> LOG
+ *     RECEIVE -> ADMIT -> ACCESS -> LIMIT -> DESTINATION -> INTERCEPT -> REWRITE -> REQMOD -> RECHECK
+ *             -> LOOKUP -> REQMOD_POSTCACHE -> BUMP -> FETCH -> RESPMOD -> STORE
+ *             -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
  *
  * The steps stand in one table (transaction.c), each in a file of its own (steps/). A step does
  * what it can and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs
@@ -46,6 +46,9 @@ struct transaction_host {
     struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct interception *interception;
+    struct authentication *authentication;
+    struct purge_orders *purge_orders;
+    unsigned index; /* of the worker */
     struct client_total *client_total;
     struct tls_server *inside;            /* toward clients of intercepted connections */
     struct timer waiting_downloads_timer; /* when the next one expires */
@@ -61,10 +64,16 @@ struct transaction_host {
     void *on_end_arg;
 };
 
+struct access;
 struct adapted_variant;
+struct authentication;
+struct purge_order;
+struct purge_orders;
 struct destination;
 struct bump;
 struct client_total;
+struct identity;
+struct limiting;
 struct intercept;
 struct interception;
 struct tls_server;
@@ -101,6 +110,10 @@ struct transaction {
     struct lookup lookup;
     struct delivery delivery;
 
+    struct access *access;     /* NULL: there are no access sections */
+    struct limiting *limiting; /* NULL: no limit section matches */
+    struct identity *identity; /* who the client is, once proven; NULL: nobody (steps/access.h) */
+    struct purge_order *purge; /* owned by steps/purge.c; NULL: the request is no order */
     struct destination *destination; /* NULL: the client named the server itself */
     /* NULL for all but a CONNECT that may be intercepted. */
     struct intercept *intercept;

@@ -140,7 +140,7 @@ enum step waiting_page_reply(struct transaction *transaction) {
     struct loop *loop = transaction->net->loop;
     page->due = false;
     page->download = waiting_downloads_open(
-        transaction->host->waiting_downloads, &transaction->exchange->ends->client, loop->now,
+        transaction->host->waiting_downloads, request_client(transaction), loop->now,
         transaction->respmod->chain.decoding != NULL ? -1 : transaction->respmod->expected_length,
         settings->patience_space, settings->temporary_directory);
     if (page->download == NULL)
@@ -266,7 +266,7 @@ static enum step waiting_page_hand_over(struct transaction *transaction,
 }
 
 enum step waiting_page_collect(struct transaction *transaction) {
-    const struct address *client = &transaction->exchange->ends->client;
+    const struct address *client = request_client(transaction);
     struct slice token = waiting_page_token_of(url_path(&transaction->request.url));
     struct waiting_download *download = NULL;
     request_own(transaction);

@@ -17,21 +17,35 @@ from harness.lab import SOURCE
 from harness.retort import run_check
 
 WORDS = r"(?:workers|name|error_log|log_level|temporary_directory|drain_timeout|connect_ports|\w+_(?:space|keep)) *="
-SECTIONS = r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin|authority|intercept|interception|transparent)\b[^={}\n]*\{"
+SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin|authority|"
+            r"intercept|interception|transparent|error_page|pac|access|limit|limits|authenticator|authentication|"
+            r"request_headers|response_headers|rewrite)\b[^={}\n]*\{")
 A_CONFIGURATION = re.compile(rf"(?:{WORDS}|{SECTIONS})")
 
 # For an option alone, in CONFIGURATION.md: its section's title, and what must or may stand beside it.
 TITLES = {"listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"',
           "icap_service": "service", "url_class": "class", "adapt": "all", "policy": "all",
-          "intercept": "all"}
+          "intercept": "all", "error_page": "all", "access": "all", "limit": "all", "authenticator": "staff",
+          "request_headers": "all", "response_headers": "all", "rewrite": "all"}
 BESIDE = {
     "listen": ["mode = forward"], "map": ['origin = "http://127.0.0.1:1/"'], "origins": ['servers = "http://127.0.0.1:1"'],
-    "parent": ["origins = group"], "icap_service": ['uri = "icap://127.0.0.1/x"', "point = respmod_precache"],
+    "parent": ["origins = group"], "error_page": ['file = "/etc/retort/pages/denied.html"'], "icap_service": ['uri = "icap://127.0.0.1/x"', "point = respmod_precache"],
+    "access": ["action = allow"], "limit": ['requests = "10/s"'], "request_headers": ['remove = "X-A"'], "response_headers": ['remove = "X-A"'],
+    "rewrite": ['match = "^/a"', 'to = "/b"'], "authenticator": ["type = basic", 'file = "/etc/retort/users"'],
 }
 INSTEAD = {"remember": ["point = respmod_postcache"], "remember_by": ["point = respmod_postcache", "remember = true"],
            "verdict_by": ["point = reqmod_precache"], "override": ["cache = always"],
            "certificate": ['certificate_key = "/etc/ssl/x.key"'], "certificate_key": ['certificate = "/etc/ssl/x.pem"'],
            "redirect_to_https": ["mode = reverse"], "spoof_client": ["tproxy = true"]}
+OTHERS = ("authority", "authenticator", "url_class")  # have options of the same names, which need nothing beside them
+BEARER, NEGOTIATE, HELPER = (["type = bearer", 'key_file = "/etc/retort/tokens.jwks"'], ["type = negotiate", 'keytab = "/etc/retort/http.keytab"'],
+                             ["type = basic", "helper = pam"])
+ALONE = {"access.status": ["action = deny"], "access.page": ["action = deny"], "access.with": ["action = authenticate"],
+         "access.realm": ["action = authenticate"], "access.to": ["action = redirect"], "rewrite.to": ['match = "^/(.*)"'],
+         **{f"authenticator.{name}": BEARER for name in ("key_file", "issuer", "audience", "user_claim", "group_claim", "leeway")},
+         **{f"authenticator.{name}": NEGOTIATE for name in ("keytab", "principal", "strip_realm")},
+         **{f"authenticator.{name}": HELPER for name in ("helper", "helpers", "helper_timeout")},
+         "authenticator.user": ["type = certificate"]}
 # For options of listeners with TLS.
 TLS_OPTIONS = ("min_version", "ciphers", "ciphersuites", "groups", "unknown_name", "session_tickets", "ocsp", "client_certificate", "client_ca",
                "client_crl", "client_certificate_fields", "hsts")
@@ -78,7 +92,9 @@ def option_alone(heading, text):
     if section == "disk":
         return f'cache {{ disk "/tmp" {{ {text} }} }}'
     own = {line.split(" =")[0] for line in text.split("\n")}
-    needed = BESIDE.get(section, []) + (INSTEAD.get(option, []) if section != "authority" else [])
+    needed = ALONE.get(f"{section}.{option}") or BESIDE.get(section, []) + (INSTEAD.get(option, []) if section not in OTHERS else [])
+    if section == "pac" and option == "direct":
+        needed = ['proxy = "PROXY 192.0.2.1:3128"']
     if section == "listen" and option in TLS_OPTIONS:
         needed = WITH_TLS + (WITH_CLIENTS if "client" in option else [])
     beside = {line.split(" =")[0]: line for line in needed}
@@ -125,13 +141,22 @@ def completed(text, files):
     said = re.sub(r"#.*", "", text)
     more = []
     defined = {kind: set(re.findall(rf"\b{kind} (\w+) *\{{", said)) for kind in ("icap_service", "url_class", "origins")}
-    used = set(re.findall(r"\b(?:adapt|policy|parent|intercept) (\w+)", said)) - {"all"}
+    used = set(re.findall(r"\b(?:adapt|policy|parent|intercept|access|limit|request_headers|response_headers|rewrite) (\w+)(?= +\{)", said))
+    used |= set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:not|any_of) = \{?([^}\n]*)", said)))) - {"domain"}
+    used -= {"all"}
     more += [f"url_class {name} {{ domain = example.com }}" for name in sorted(used - defined["url_class"])]
+    used = set(re.findall(r"\w+", " ".join(re.findall(r"\bwith = \{?([^}\n]*)", said))))
+    used |= {"staff"} if re.search(r"action = authenticate", said) and not re.search(r"\bauthenticator \w", said) and not used else set()
+    more += [f'authenticator {name} {{ type = basic  file = "/etc/retort/users" }}'
+             for name in sorted(used - set(re.findall(r"\bauthenticator (\w+)", said)))]
     used = set(re.findall(r"\w+", " ".join(re.findall(r"\bservices = \{?([^}]*)", said))))
     more += [f'icap_service {name} {{ uri = "icap://127.0.0.1/{name}" point = respmod_precache }}'
              for name in sorted(used - defined["icap_service"])]
     used = set(re.findall(r"\b(?:origins|origin|parent) = \"?(\w+)\b(?!:)", said))
     more += [f'origins {name} {{ servers = "http://127.0.0.1:1" }}' for name in sorted(used - defined["origins"])]
+    more += [f'listen "127.0.0.1:13" {{ mode = forward  name = {name} }}' for name in re.findall(r"\blistener = (\w+)", said)
+             if not re.search(rf"name = {name}\b", said)]
+    more += [f'error_page all {{ name = {name}  file = "/etc/retort/pages/denied.html" }}' for name in re.findall(r"\bpage = \"?(\w+)", said)]
     if not re.search(r"mode = forward", said):
         more.append('listen "127.0.0.1:11" { mode = forward }')
     if re.search(r"\bmap ", said) and not re.search(r"mode = reverse", said):

@@ -1,5 +1,6 @@
-/* Configuration files: settings or an error that names the file, never anything else. What was
- * loaded says the same when it is loaded again, and its classes and maps can be asked. */
+/* Configuration files: settings or errors that name the file, never anything else. What was
+ * loaded says the same when it is loaded again, and its classes and maps can be asked. What stands
+ * behind a line "%%" is a second file, which the first one includes as "201". */
 #include "base/assert.h"
 #include "settings/settings.h"
 
@@ -9,41 +10,57 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file in memory with these bytes; its path stays the same. */
-static const char *file_of(const uint8_t *data, size_t size) {
-    static int descriptor = -1;
-    static char path[40];
-    if (descriptor < 0) {
-        descriptor = memfd_create("retort.conf", MFD_CLOEXEC);
-        ASSERT(descriptor >= 0);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+#define DIRECTORY "/proc/self/fd/"
+
+/* The descriptors of the files in memory, which are also their names in DIRECTORY. */
+enum { MAIN_FILE = 200, SECOND_FILE = 201 };
+
+static void write_memory(int descriptor, const uint8_t *data, size_t size) {
+    if (ftruncate(descriptor, 0) != 0) {
+        int made = memfd_create("retort.conf", MFD_CLOEXEC);
+        ASSERT(made >= 0 && dup2(made, descriptor) == descriptor);
+        close(made);
         log_set_level(LOG_LEVEL_ERROR);
     }
     ASSERT(ftruncate(descriptor, 0) == 0);
     ASSERT(pwrite(descriptor, data, size, 0) == (ssize_t)size);
-    return path;
 }
 
-static void check_error(const char *path, const char *error) {
-    size_t length = strnlen(error, SETTINGS_ERROR);
-    ASSERT(length < SETTINGS_ERROR && length > strlen(path) + 1);
-    ASSERT(strncmp(error, path, strlen(path)) == 0 && error[strlen(path)] == ':');
+/* Writes the files, and returns the path of the first one. */
+static const char *file_of(const uint8_t *data, size_t size) {
+    const uint8_t *mark = memmem(data, size, "\n%%\n", 4);
+    size_t first = mark != NULL ? (size_t)(mark - data) : size,
+           second = mark != NULL ? first + 4 : size;
+    write_memory(MAIN_FILE, data, first);
+    write_memory(SECOND_FILE, data + second, size - second);
+    return DIRECTORY "200";
+}
+
+/* Each line is an error in one of the files; the last one may count more. */
+static void check_errors(const char *error) {
+    size_t length = strnlen(error, SETTINGS_ERROR), front = strlen(DIRECTORY "200:");
+    struct slice rest = slice_make(error, length), line;
+    ASSERT(length < SETTINGS_ERROR && length > front);
+    while (slice_next_line(&rest, &line)) {
+        bool counts = slice_starts_with(line, SLICE("and ")) && rest.length == 0;
+        ASSERT(counts || (line.length > front && slice_starts_with(line, SLICE(DIRECTORY "20")) &&
+                          line.base[front - 1] == ':'));
+    }
 }
 
 /* The class of a rule, by its number. */
 static const struct url_class *class_of(const struct settings *settings, size_t rule) {
-    if (rule >= settings->parent_rules)
-        return settings->parents[rule - settings->parent_rules].url_class;
-    if (rule >= settings->adapt_rules)
-        return settings->adapts[rule - settings->adapt_rules].url_class;
-    return settings->policies[rule].url_class;
+    int kind = 0;
+    while (rule >= settings->rule_first[kind] + settings->rule_count[kind])
+        kind++;
+    return rule_kind_class(settings, (enum rule_kind)kind, rule - settings->rule_first[kind]);
 }
 
 /* All rules at once say what each class says by itself. */
 static void ask_rules(const struct settings *settings, const struct class_subject *subject,
                       const struct url *url) {
     struct cache_policy policy;
-    size_t count = settings->parent_rules + settings->parent_count;
+    size_t count = settings->rule_first[RULE_KINDS - 1] + settings->rule_count[RULE_KINDS - 1];
     struct arena arena;
     arena_init(&arena);
     const uint64_t *bits = rules_find(settings->rules, subject, &arena);
@@ -110,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *path = file_of(data, size);
     struct settings *settings = settings_load(path, error);
     if (settings == NULL) {
-        check_error(path, error);
+        check_errors(error);
     } else {
         check_loaded(settings, path);
         settings_release(&settings);

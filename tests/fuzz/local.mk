@@ -1,10 +1,12 @@
 # Fuzzers: ./configure CC=clang --enable-fuzz && make fuzzers, then tests/fuzz/run.sh BUILDDIR.
 # How to run them for longer, and how to add one: docs/TESTING.md.
-fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_request \
+fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_helper_answer tests/fuzz/fuzz_preference tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
-fuzzers_proxy = tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
-	tests/fuzz/fuzz_icap \
+fuzzers_proxy = tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
+	tests/fuzz/fuzz_field_rules tests/fuzz/fuzz_forwarded tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_icap_call \
+	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
+	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
 fuzzers_services = tests/fuzz/fuzz_filter tests/fuzz/fuzz_image tests/fuzz/fuzz_page
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
@@ -37,18 +39,56 @@ tests_fuzz_fuzz_response_SOURCES = \
 	tests/fuzz/fuzz_head.c tests/fuzz/fuzz_head.h tests/fuzz/fuzz_response.c
 tests_fuzz_fuzz_response_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_response_LDADD = common/libcommon.la
+tests_fuzz_fuzz_preference_SOURCES = tests/fuzz/fuzz_preference.c $(fuzz_lines)
+tests_fuzz_fuzz_preference_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_preference_LDADD = common/libcommon.la
 tests_fuzz_fuzz_url_SOURCES = tests/fuzz/fuzz_url.c
 tests_fuzz_fuzz_url_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_url_LDADD = common/libcommon.la
+tests_fuzz_fuzz_helper_answer_SOURCES = tests/fuzz/fuzz_helper_answer.c $(fuzz_lines)
+tests_fuzz_fuzz_helper_answer_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_helper_answer_LDADD = common/libservice.la common/libcommon.la
 
+tests_fuzz_fuzz_class_list_SOURCES = tests/fuzz/fuzz_class_list.c
+tests_fuzz_fuzz_class_list_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_class_list_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_class_list_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_client_hello_SOURCES = tests/fuzz/fuzz_client_hello.c
 tests_fuzz_fuzz_client_hello_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_client_hello_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_client_hello_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_authorization_SOURCES = tests/fuzz/fuzz_authorization.c
+tests_fuzz_fuzz_authorization_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_authorization_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_authorization_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_htpasswd_SOURCES = tests/fuzz/fuzz_htpasswd.c
+tests_fuzz_fuzz_htpasswd_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_htpasswd_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_htpasswd_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_jwt_SOURCES = tests/fuzz/fuzz_jwt.c
+tests_fuzz_fuzz_jwt_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_jwt_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_jwt_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_dns_answer_SOURCES = tests/fuzz/fuzz_dns_answer.c
+tests_fuzz_fuzz_dns_answer_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_dns_answer_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_dns_answer_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_proxy_header_SOURCES = tests/fuzz/fuzz_proxy_header.c
+tests_fuzz_fuzz_proxy_header_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_proxy_header_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_proxy_header_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_leaf_SOURCES = tests/fuzz/fuzz_leaf.c
 tests_fuzz_fuzz_leaf_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_leaf_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_leaf_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_field_rules_SOURCES = tests/fuzz/fuzz_field_rules.c $(fuzz_lines)
+tests_fuzz_fuzz_field_rules_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_field_rules_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_field_rules_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_forwarded_SOURCES = tests/fuzz/fuzz_forwarded.c $(fuzz_lines)
+tests_fuzz_fuzz_forwarded_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_forwarded_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_forwarded_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c $(fuzz_lines)
 tests_fuzz_fuzz_control_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_control_LDFLAGS = $(fuzz_ldflags)

@@ -94,8 +94,24 @@ static void busy_on_timeout(struct http1_connection *connection) {
         exchange_abort(&exchange->base);
         return;
     }
+    connection->net->counters.client_too_slow += exchange->min_rate_next;
     exchange->base.body_failed = exchange->base.body_timed_out = true;
     source_wake(&exchange->body);
+}
+
+/* The time that a head of which so much is there may take, in milliseconds. */
+static uint64_t head_time(const struct http1_connection *connection) {
+    const struct settings *settings = connection->net->settings;
+    uint64_t most = settings->client.header_timeout;
+    if (settings->client.min_rate == 0)
+        return most;
+    size_t there = connection->buffer->end - connection->buffer->begin;
+    uint64_t slowest = http1_slowest_time(settings, there);
+    return slowest < most ? slowest : most;
+}
+
+static bool head_is_too_slow(const struct http1_connection *connection) {
+    return head_time(connection) < connection->net->settings->client.header_timeout;
 }
 
 static void http1_connection_on_timeout(struct timer *timer) {
@@ -104,8 +120,10 @@ static void http1_connection_on_timeout(struct timer *timer) {
     switch (connection->state) {
     case HTTP1_HEAD:
         connection->net->counters.client_timeouts++;
+        connection->net->counters.client_too_slow += head_is_too_slow(connection);
         /* fall through */
     case HTTP1_IDLE:
+    case HTTP1_SILENT:
     case HTTP1_LINGERING: http1_connection_free(connection); return;
     case HTTP1_BUSY: connection->net->counters.client_timeouts++; busy_on_timeout(connection);
     }
@@ -118,9 +136,12 @@ static void wait_for_request(struct http1_connection *connection) {
         net_buffer_give(connection->net, &connection->buffer);
         connection->head_checked = 0;
     }
-    if (!empty && connection->state != HTTP1_HEAD) {
+    if (!empty) {
+        if (connection->state != HTTP1_HEAD)
+            connection->head_since = connection->net->loop->now;
         connection->state = HTTP1_HEAD;
-        http1_connection_arm(connection, settings->client.header_timeout);
+        timer_set(&connection->net->loop->timers, &connection->timer,
+                  connection->head_since + head_time(connection));
     } else if (empty && connection->requests > 0) {
         connection->state = HTTP1_IDLE;
         http1_connection_arm(connection, settings->client.idle_timeout);
@@ -178,11 +199,22 @@ static void busy_on_ready(struct http1_connection *connection) {
         http1_outbox_flush(connection);
 }
 
+/* The first bytes have come, or the client has left. */
+static void silent_on_ready(struct http1_connection *connection) {
+    if (!connection->socket->readable && !connection->socket->broken)
+        return;
+    connection->state = HTTP1_IDLE;
+    clients_spoke(&connection->client);
+    http1_connection_serve(connection);
+}
+
 static void http1_connection_on_ready(struct connection *socket) {
     struct http1_connection *connection;
     CAST_OBJ(connection, socket->event.owner, HTTP1_CONNECTION_MAGIC);
     if (connection->state == HTTP1_BUSY)
         busy_on_ready(connection);
+    else if (connection->state == HTTP1_SILENT)
+        silent_on_ready(connection);
     else if (connection->state == HTTP1_LINGERING && connection->held_memory == NULL)
         linger_read(connection);
     else if (connection->held_memory == NULL || socket->writable)
@@ -199,7 +231,7 @@ static struct http1_connection *http1_connection_of(struct client_connection *cl
 
 static void http1_connection_drain(struct client_connection *client) {
     struct http1_connection *connection = http1_connection_of(client);
-    if (connection->state == HTTP1_IDLE && !http1_connection_has_input(connection) &&
+    if (connection->state <= HTTP1_SILENT && !http1_connection_has_input(connection) &&
         connection->held.length == 0)
         http1_connection_free(connection);
     else if (connection->exchange != NULL)
@@ -229,8 +261,16 @@ static const struct client_connection_class http1_connection_class = {
 /* Mostly the first request is there by now. If the connection is closed behind the reply, it need
  * not be watched. */
 static void http1_connection_begin(struct http1_connection *connection) {
-    if (!http1_connection_serve(connection) || connection->socket == NULL ||
-        connection_watch(connection->socket))
+    if (!http1_connection_serve(connection) || connection->socket == NULL)
+        return;
+    if (connection->state == HTTP1_IDLE && connection->requests == 0) {
+        connection->state = HTTP1_SILENT;
+        if (!clients_count_half_open(&connection->client)) {
+            http1_connection_free(connection);
+            return;
+        }
+    }
+    if (connection_watch(connection->socket))
         return;
     log_error("cannot watch a client connection: %s", strerror(errno));
     http1_connection_lost(connection);
@@ -252,12 +292,17 @@ static struct http1_connection *http1_connection_new(struct http1_host *host,
     return connection;
 }
 
-void http1_accept(struct http1_host *host, int fd, const struct address *address,
-                  const struct address *listener) {
-    struct http1_connection *connection = http1_connection_new(host, address, listener);
+void http1_accept(struct http1_host *host, const struct client_accepted *accepted) {
+    struct http1_connection *connection =
+        http1_connection_new(host, accepted->client, accepted->listener);
+    int fd = accepted->fd;
+    clients_set_destination(&connection->client, accepted->destination);
     connection->socket =
         connection_adopt(connection->net, &fd, http1_connection_on_ready, connection);
-    http1_connection_begin(connection);
+    if (clients_count(&connection->client))
+        http1_connection_begin(connection);
+    else
+        http1_connection_free(connection);
 }
 
 /* The requests wait for the next turn of the loop, because the caller may be a step of another

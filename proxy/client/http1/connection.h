@@ -3,7 +3,8 @@
  * goes on to the next request when that is finished.
  *
  *     IDLE: no byte of a request is there          timer: client.idle_timeout
- *     HEAD: a part of a head is there              timer: client.header_timeout
+ *     SILENT: nothing has ever come                timer: client.idle_timeout
+ *     HEAD: a part of a head is there              timer: client.header_timeout, client.min_rate
  *     BUSY: an exchange is under way               timer: of its body or its reply, see there
  *     LINGERING: what the client still sends is read away before we close
  *
@@ -17,7 +18,7 @@
 
 #include "client/http1/http1.h"
 
-enum http1_state { HTTP1_IDLE, HTTP1_HEAD, HTTP1_BUSY, HTTP1_LINGERING };
+enum http1_state { HTTP1_IDLE, HTTP1_SILENT, HTTP1_HEAD, HTTP1_BUSY, HTTP1_LINGERING };
 
 struct http1_connection {
     unsigned magic;
@@ -39,7 +40,8 @@ struct http1_connection {
     /* A hit uses the members up to here, and with an access log also the client's address. They
      * stand together, so that they need few cache lines. */
     struct client_connection client;
-    size_t lingered; /* bytes */
+    size_t lingered;     /* bytes */
+    uint64_t head_since; /* milliseconds of the loop's clock; since the state is HEAD */
 };
 
 /* What one connection is served and sent before others get their turn: 1 MB and its head. */
@@ -52,6 +54,10 @@ static inline void http1_connection_arm(struct http1_connection *connection,
 }
 static inline void http1_connection_disarm(struct http1_connection *connection) {
     timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+}
+/* How many milliseconds so many bytes may take; client.min_rate is not 0. */
+static inline uint64_t http1_slowest_time(const struct settings *settings, uint64_t bytes) {
+    return settings->client.min_rate_after + bytes * 1000 / settings->client.min_rate;
 }
 /* Serves requests one after the other until one has to wait, there is none, or others have their
  * turn. Exchanges that are finished within on_request come back here rather than calling deeper.

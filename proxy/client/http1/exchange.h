@@ -23,7 +23,11 @@ struct http1_exchange {
     struct framing framing;
     struct source body;
     bool body_taken, body_in_use, body_ended, expects_continue;
-    uint64_t body_left; /* FRAMING_LENGTH */
+    uint64_t body_left;   /* FRAMING_LENGTH */
+    uint64_t body_got;    /* bytes, as paces and client.min_rate count them */
+    uint64_t waits_since; /* nanoseconds; 0: nobody waits for the client to send more of it */
+    uint64_t waited;      /* before that, nanoseconds */
+    bool min_rate_next;   /* the timer ends what is slower than client.min_rate */
     struct chunked_decoder chunked;
     /* the reply */
     struct slice parts[2]; /* head and extra still to be sent */

@@ -3,7 +3,7 @@
  * a connection one exchange follows the other.
  *
  *     http1_host_init(&host, &clients);
- *     http1_accept(&host, fd, &address, &listener);
+ *     http1_accept(&host, &accepted);
  *     ... clients.on_request is called for each request ...
  *     clients_abort(&clients);
  *     http1_host_release(&host);
@@ -29,9 +29,8 @@ struct http1_host {
 
 void http1_host_init(struct http1_host *host, struct clients *clients);
 void http1_host_release(struct http1_host *host);
-/* Takes the descriptor of a connection that came to `listener` and is counted in clients->total. */
-void http1_accept(struct http1_host *host, int fd, const struct address *address,
-                  const struct address *listener);
+/* Takes the descriptor of a connection that is counted in clients->total. */
+void http1_accept(struct http1_host *host, const struct client_accepted *accepted);
 /* Takes a connection that is there already (client/clients.h). */
 void http1_adopt(struct http1_host *host, const struct client_arrival *arrival);
 

@@ -203,11 +203,47 @@ static bool is_over(const struct http1_exchange *exchange) {
                                  : body_reader_done(&exchange->reader);
 }
 
+static void on_pace(void *arg) {
+    struct http1_exchange *exchange = arg;
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    loop_defer(exchange->connection->net->loop, &exchange->reader_task);
+}
+
+/* How much may be sent in this turn. A byte more than the longest body shows that there is more. 0:
+ * nothing now. */
+static size_t paced_turn(struct http1_exchange *exchange) {
+    struct exchange *base = &exchange->base;
+    struct pace *pace = base->paces[LIMIT_DOWN];
+    uint64_t turn = HTTP1_TURN_BYTES;
+    if (pace->most > 0 && exchange->has_reader) {
+        uint64_t end = base->head_bytes + pace->most;
+        if (base->bytes_sent > end) {
+            base->reply_too_large = true;
+            exchange_abort(base);
+            return 0;
+        }
+        if (end + 1 - base->bytes_sent < turn)
+            turn = end + 1 - base->bytes_sent;
+    }
+    pace->on_ready = on_pace;
+    pace->arg = exchange;
+    size_t now = pace_ask(pace, (size_t)turn);
+    if (now == 0) { /* the client is not to blame */
+        http1_connection_disarm(exchange->connection);
+        if (exchange->has_reader)
+            body_reader_rest(&exchange->reader);
+    }
+    return now;
+}
+
 void http1_reply_sender_send(struct http1_exchange *exchange) {
     CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
     struct http1_connection *connection = exchange->connection;
-    size_t left = HTTP1_TURN_BYTES, sent;
+    struct pace *pace = exchange->base.paces[LIMIT_DOWN];
+    size_t left = pace == NULL ? HTTP1_TURN_BYTES : paced_turn(exchange), sent;
     bool tried;
+    if (left == 0)
+        return;
     while (left > 0) {
         if (exchange->use_chunked)
             http1_chunks_frame(exchange);
@@ -221,6 +257,8 @@ void http1_reply_sender_send(struct http1_exchange *exchange) {
         case IO_DONE:
             connection->net->counters.client_bytes_out += sent;
             exchange->base.bytes_sent += sent;
+            if (pace != NULL)
+                pace_used(pace, sent);
             reply_sender_consume(exchange, sent);
             if (is_over(exchange)) {
                 reply_sender_sent_all(exchange);

@@ -2,9 +2,27 @@
 
 #include "base/assert.h"
 
-static void arm_body_timer(struct http1_exchange *exchange) {
+/* The client has to send more within body_timeout, and within the time that min_rate leaves. False:
+ * there is no time left. */
+static bool arm_body_timer(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
-    http1_connection_arm(connection, connection->net->settings->client.body_timeout);
+    const struct settings *settings = connection->net->settings;
+    uint64_t now = connection->net->loop->now_nanoseconds;
+    uint64_t time = settings->client.body_timeout;
+    if (exchange->waits_since == 0)
+        exchange->waits_since = now;
+    if (settings->client.min_rate > 0) {
+        uint64_t waited = (exchange->waited + now - exchange->waits_since) / 1000000;
+        uint64_t left = http1_slowest_time(settings, exchange->body_got);
+        if (waited >= left)
+            return false;
+        if (left - waited < time) {
+            time = left - waited;
+            exchange->min_rate_next = true;
+        }
+    }
+    http1_connection_arm(connection, time);
+    return true;
 }
 
 static enum source_status request_body_ended(struct http1_exchange *exchange) {
@@ -14,14 +32,16 @@ static enum source_status request_body_ended(struct http1_exchange *exchange) {
     return SOURCE_END;
 }
 
-static enum source_status waits(struct http1_exchange *exchange) {
-    arm_body_timer(exchange);
-    return SOURCE_WAIT;
-}
-
 static enum source_status request_body_failed(struct http1_exchange *exchange) {
     exchange->base.body_failed = true;
     return SOURCE_FAILED;
+}
+
+static enum source_status waits(struct http1_exchange *exchange) {
+    if (arm_body_timer(exchange))
+        return SOURCE_WAIT;
+    exchange->base.body_timed_out = true;
+    return request_body_failed(exchange);
 }
 
 static struct slice buffered(const struct http1_connection *connection) {
@@ -37,6 +57,9 @@ static enum source_status request_body_from_socket(struct http1_exchange *exchan
     case IO_DONE:
         connection->net->counters.client_bytes_in += *got;
         http1_connection_disarm(connection);
+        if (exchange->waits_since != 0)
+            exchange->waited += connection->net->loop->now_nanoseconds - exchange->waits_since;
+        exchange->waits_since = 0;
         return SOURCE_DATA;
     case IO_WAIT: return waits(exchange);
     default: return request_body_failed(exchange);
@@ -114,6 +137,39 @@ static void send_continue(struct http1_exchange *exchange) {
         exchange_abort(&exchange->base);
 }
 
+static enum source_status read_framed(struct http1_exchange *exchange, char *buffer,
+                                      size_t capacity, size_t *got) {
+    enum source_status status = exchange->framing.kind == FRAMING_CHUNKED
+                                    ? request_body_read_chunked(exchange, buffer, capacity, got)
+                                    : read_length(exchange, buffer, capacity, got);
+    exchange->body_got += *got;
+    return status;
+}
+
+static void request_body_on_pace(void *arg) {
+    struct http1_exchange *exchange = arg;
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    source_wake(&exchange->body);
+}
+
+/* Reads as much as the limits allow now. */
+static enum source_status read_paced(struct http1_exchange *exchange, struct pace *pace,
+                                     char *buffer, size_t capacity, size_t *got) {
+    pace->on_ready = request_body_on_pace;
+    pace->arg = exchange;
+    capacity = pace_ask(pace, capacity);
+    if (capacity == 0) { /* the client is not to blame */
+        http1_connection_disarm(exchange->connection);
+        return SOURCE_WAIT;
+    }
+    enum source_status status = read_framed(exchange, buffer, capacity, got);
+    pace_used(pace, *got);
+    if (pace->most == 0 || exchange->body_got <= pace->most)
+        return status;
+    exchange->base.body_too_large = true;
+    return request_body_failed(exchange);
+}
+
 static enum source_status request_body_read(struct source *source, char *buffer, size_t capacity,
                                             size_t *got) {
     struct http1_exchange *exchange = CONTAINER_OF(source, struct http1_exchange, body);
@@ -127,9 +183,9 @@ static enum source_status request_body_read(struct source *source, char *buffer,
     send_continue(exchange);
     if (exchange->connection->socket == NULL)
         return request_body_failed(exchange); /* it went instead of taking the 100 */
-    return exchange->framing.kind == FRAMING_CHUNKED
-               ? request_body_read_chunked(exchange, buffer, capacity, got)
-               : read_length(exchange, buffer, capacity, got);
+    struct pace *pace = exchange->base.paces[LIMIT_UP];
+    return pace == NULL ? read_framed(exchange, buffer, capacity, got)
+                        : read_paced(exchange, pace, buffer, capacity, got);
 }
 
 static void request_body_close(struct source *source) {

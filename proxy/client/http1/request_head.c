@@ -4,7 +4,19 @@
 #include "client/http1/outbox.h"
 #include "http/head_parser.h"
 
-static const char head_too_large[] = "the request head is larger than client.max_head";
+static const char head_too_large[] =
+    "the request head is larger than client.max_head or listen.max_head";
+
+/* The largest head and URL that the listener takes. */
+static size_t http1_max_head(const struct http1_connection *connection) {
+    const struct listen_settings *listen = connection->client.listen;
+    return listen != NULL ? listen->max_head : connection->net->settings->client.max_head;
+}
+
+static size_t http1_max_url(const struct http1_connection *connection) {
+    const struct listen_settings *listen = connection->client.listen;
+    return listen != NULL ? listen->max_url : SIZE_MAX;
+}
 
 static const struct url_scheme *http1_scheme(const struct http1_connection *connection) {
     return &url_schemes[connection->client.ends.tls != NULL ? URL_HTTPS : URL_HTTP];
@@ -69,7 +81,9 @@ static void begin_readable(struct http1_exchange *exchange) {
     exchange->base.is_head = request->method_id == HTTP_METHOD_HEAD;
     exchange->base.version = request->version < 11 ? SLICE("1.0") : SLICE("1.1");
     exchange->base.scheme = http1_scheme(exchange->connection);
-    if (!framing_of_request(&exchange->framing, request))
+    if (request->target.length > http1_max_url(exchange->connection))
+        refuse(exchange, 414, "the URL is longer than listen.max_url");
+    else if (!framing_of_request(&exchange->framing, request))
         refuse(exchange, exchange->framing.status, exchange->framing.error);
     else if (!read_host(&exchange->base))
         refuse(exchange, 400, "the request needs exactly one Host header");
@@ -99,7 +113,7 @@ static bool parse_head(struct http1_connection *connection) {
         refuse_for_memory(connection);
         return true;
     }
-    size_t most = connection->net->settings->client.max_head;
+    size_t most = http1_max_head(connection);
     struct http1_exchange *exchange = http1_exchange_new(connection);
     ssize_t used = http_head_parse_request(&exchange->base.request, bytes.base, bytes.length,
                                            connection->head_checked);
@@ -128,7 +142,7 @@ static bool fill_buffer(struct http1_connection *connection) {
     struct net_buffer **buffer = &connection->buffer;
     if (*buffer == NULL)
         *buffer = net_buffer_take(net);
-    if (!net_buffer_make_room(net, buffer, net->settings->client.max_head)) {
+    if (!net_buffer_make_room(net, buffer, http1_max_head(connection))) {
         begin_unreadable(connection, 431, head_too_large);
         return false;
     }

@@ -1,18 +1,20 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/admit.h"
 
 #include "transaction/fail.h"
 #include "transaction/hops.h"
 #include "transaction/https.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
+#include "transaction/steps/purge.h"
 #include "transaction/steps/reqmod.h"
+#include "transaction/transaction.h"
 #include "transaction/waiting_page.h"
 
 /* ADMIT: decides whether this client may make this request on this listener. */
 
 static bool client_allowed(const struct transaction *transaction) {
     const struct listen_settings *listen = transaction->exchange->listen;
-    const struct address *client = &transaction->exchange->ends->client;
+    const struct address *client = request_client(transaction);
     for (size_t i = 0; i < listen->allow_count; i++)
         if (network_contains(&listen->allow[i], client))
             return true;
@@ -39,11 +41,30 @@ static bool is_for_caches(const struct http_head *request) {
              slice_equal_nocase(request->method, SLICE("BAN"))));
 }
 
-static enum step refuse_purge(struct transaction *transaction) {
-    transaction->net->counters.client_purges_refused++;
-    return fail_with(transaction, 405,
-                     "PURGE and BAN are not supported: the operator of the proxy can remove stored "
-                     "responses with retortctl cache purge or retortctl cache delete");
+/* `done` is known where this is inlined. */
+static inline __attribute__((always_inline)) enum step next_behind(struct transaction *transaction,
+                                                                   enum step done) {
+    const struct settings *settings = transaction->settings;
+    if (settings->any_access && done < STEP_ACCESS)
+        return STEP_ACCESS;
+    if (settings->any_limit && done < STEP_LIMIT)
+        return STEP_LIMIT;
+    if (settings->access_purges && purge_is_meant(transaction->request.head))
+        return STEP_PURGE;
+    if (settings->any_patience && waiting_page_is_url(url_path(&transaction->request.url)))
+        return waiting_page_collect(transaction);
+    if (destination_is_wanted(transaction->exchange))
+        return STEP_DESTINATION;
+    if (intercept_is_wanted(transaction->request.kind, settings))
+        return STEP_INTERCEPT;
+    if (settings->any_access || settings->any_rewrite ||
+        transaction->adapt->any[ADAPT_REQMOD_PRECACHE])
+        return reqmod_or_lookup(transaction);
+    return STEP_LOOKUP;
+}
+
+enum step admit_next(struct transaction *transaction, enum step done) {
+    return next_behind(transaction, done);
 }
 
 enum step step_admit(struct transaction *transaction) {
@@ -61,22 +82,16 @@ enum step step_admit(struct transaction *transaction) {
         return fail_with(transaction, 417, "the only supported value of Expect is 100-continue");
     if (request->method_id == HTTP_METHOD_TRACE)
         return fail_with(transaction, 405, "TRACE is not supported");
-    if (is_for_caches(request))
-        return refuse_purge(transaction);
+    if (is_for_caches(request) &&
+        !(transaction->settings->access_purges && purge_is_meant(request)))
+        return purge_refuse(transaction);
     if (https_is_elsewhere(transaction->exchange) && https_redirect(transaction) == STEP_DELIVER)
         return STEP_DELIVER;
     if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
         !hops_count_down(transaction->request.head, &transaction->arena))
         return fail_with(transaction, 501,
                          "Max-Forwards ends at this proxy, and it does not answer OPTIONS");
-    if (transaction->settings->any_patience &&
-        waiting_page_is_url(url_path(&transaction->request.url)))
-        return waiting_page_collect(transaction);
     if (transaction->exchange->upgrade.length > 0)
         note_upgrade(transaction);
-    if (destination_is_wanted(transaction->exchange))
-        return STEP_DESTINATION;
-    if (intercept_is_wanted(transaction->request.kind, transaction->settings))
-        return STEP_INTERCEPT;
-    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+    return next_behind(transaction, STEP_ADMIT);
 }

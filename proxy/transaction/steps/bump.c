@@ -9,6 +9,7 @@
 #include "transaction/inside.h"
 #include "transaction/next_hop.h"
 #include "transaction/route.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
@@ -47,6 +48,7 @@ static void bump_new(struct transaction *transaction) {
         .port = url->port,
         .place = url->host,
         .connect = transaction->request.url_text,
+        .identity = transaction->identity,
         .credentials = http_head_value(transaction->request.head, HTTP_PROXY_AUTHORIZATION),
         .sni = intercept_sni(transaction),
     };
@@ -154,13 +156,13 @@ static enum step hand_over(struct transaction *transaction) {
     clients_adopt(exchange->clients,
                   &(struct client_arrival){
                       .connection = &bump->client,
-                      .client = &exchange->ends->client,
+                      .client = request_client(transaction),
                       .listener = listener,
                       .destination = address_equal(destination, listener) ? NULL : destination,
                       .intercepted = intercepted,
                   });
     intercepted_release(&intercepted);
-    interception_note_acceptance(transaction->host->interception, &exchange->ends->client,
+    interception_note_acceptance(transaction->host->interception, request_client(transaction),
                                  transaction->intercept->place);
     if (transaction->intercept->page.status == 0) {
         transaction->net->counters.intercept_bumped++;
@@ -192,7 +194,7 @@ static void note_refusal(struct transaction *transaction) {
     if (settings->refusals == 0 || transaction->intercept->page.status != 0)
         return;
     unsigned count = interception_note_refusal(transaction->host->interception, settings,
-                                               &transaction->exchange->ends->client, place,
+                                               request_client(transaction), place,
                                                loop_seconds(transaction->net->loop), &evicted);
     counters->intercept_refusals_evicted += evicted;
     if (count == settings->refusals)
@@ -329,12 +331,16 @@ static enum step dial_origin(struct transaction *transaction) {
         .reach = bump->slot != NULL ? REACH_ANY : route_client_reach(transaction),
         .timeout = settings->origin.connect_timeout,
         .from = bump->slot != NULL ? NULL : route_source(transaction),
+        .permit = bump->slot != NULL ? NULL : access_permit(transaction),
+        .permit_arg = transaction,
+        .client = request_client(transaction),
     };
     bump->state = BUMP_CHECKING;
     if (bump->slot != NULL) {
         const struct origins_settings *parents = bump->parent->origins;
         route_aim_through(transaction, &aim, &bump->slot->member->url, parents);
         place = next_hop_tunnel(transaction, &aim, parents, &target.proxy);
+        target.preface = next_hop_preface(transaction, parents);
         bump->parent_tls = target.proxy.tls != NULL ? tls_client_take(target.proxy.tls) : NULL;
     }
     bump->key = route_pool_key(transaction, target.reach, place, &aim, target.from != NULL);
@@ -350,7 +356,7 @@ static enum step dial_origin(struct transaction *transaction) {
 static enum step show_no_parent(struct transaction *transaction) {
     static const char reason[] =
         "none of the parent proxies that lead to the origin could be asked";
-    identity_turn_end(&transaction->bump->turn);
+    server_identity_turn_end(&transaction->bump->turn);
     transaction->net->counters.origin_failures++;
     return show_error(transaction, 503, reason, slice_from(reason));
 }
@@ -380,7 +386,7 @@ static enum step join_parents(struct transaction *transaction) {
     };
     const char *denial = route_parent_denial(transaction);
     if (denial != NULL) {
-        identity_turn_end(&bump->turn);
+        server_identity_turn_end(&bump->turn);
         transaction->net->counters.destinations_denied++;
         return show_error(transaction, 403, denial, slice_from(denial));
     }
@@ -404,25 +410,26 @@ static enum step bump_splice(struct transaction *transaction) {
                              &evicted);
     transaction->net->counters.intercept_asking++;
     transaction->net->counters.intercept_refusals_evicted += evicted;
-    identity_turn_end(&transaction->bump->turn);
+    server_identity_turn_end(&transaction->bump->turn);
     intercept_splice(transaction);
     return intercept_next(transaction);
 }
 
 /* Remembers how the verification has ended, for the next connections to that origin. */
-static void note_identity(struct transaction *transaction, enum identity_state state,
+static void note_identity(struct transaction *transaction, enum server_identity_state state,
                           const char *issuer, const char *reason) {
     struct interception *interception = transaction->host->interception;
     const struct interception_settings *settings = &transaction->settings->interception;
-    uint64_t lifetime = state == IDENTITY_GOOD ? settings->identity_time : settings->failure_time;
-    struct identity identity = {.state = state, .not_after = transaction->bump->not_after};
-    struct identity_place place;
+    uint64_t lifetime =
+        state == SERVER_IDENTITY_GOOD ? settings->identity_time : settings->failure_time;
+    struct server_identity identity = {.state = state, .not_after = transaction->bump->not_after};
+    struct server_identity_place place;
     if (!inside_identity(&transaction->bump->facts, transaction->settings, &place))
         return;
     snprintf(identity.issuer, sizeof identity.issuer, "%s", issuer);
     snprintf(identity.reason, sizeof identity.reason, "%s", reason);
-    identity_note(interception->identities, &place.key, &identity, (time_t)(lifetime / 1000),
-                  loop_seconds(transaction->net->loop));
+    server_identity_note(interception->identities, &place.key, &identity, (time_t)(lifetime / 1000),
+                         loop_seconds(transaction->net->loop));
 }
 
 static enum step origin_verified(struct transaction *transaction) {
@@ -432,7 +439,7 @@ static enum step origin_verified(struct transaction *transaction) {
     bump->not_after = facts->not_after;
     bump->facts.issuer = bump_keep(transaction, facts->issuer);
     bump->facts.verification = bump_keep(transaction, facts->verified);
-    note_identity(transaction, IDENTITY_GOOD, facts->issuer, "");
+    note_identity(transaction, SERVER_IDENTITY_GOOD, facts->issuer, "");
     pool_give(transaction->host->origins, bump->key, &origin,
               transaction->settings->origin.idle_timeout, transaction->settings->origin.max_idle);
     return start_shaking(transaction);
@@ -462,10 +469,10 @@ static enum step origin_failed(struct transaction *transaction) {
     }
     bool is_origin = bump->dial.reached && (bump->dial.tunnel == NULL || bump->dial.tunnel_open);
     if (is_origin && !bump->dial.timed_out) {
-        note_identity(transaction, IDENTITY_BAD, "", reason);
+        note_identity(transaction, SERVER_IDENTITY_BAD, "", reason);
         return show_untrusted(transaction, reason);
     }
-    identity_turn_end(&bump->turn);
+    server_identity_turn_end(&bump->turn);
     return show_error(transaction, bump->dial.timed_out ? 504 : 502, reason,
                       blame_origin(transaction, reason));
 }
@@ -502,18 +509,19 @@ static enum step bump_check(struct transaction *transaction) {
 static enum step bump_ask(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
     struct interception *interception = transaction->host->interception;
-    struct identity_place place;
-    struct identity identity;
+    struct server_identity_place place;
+    struct server_identity identity;
     bump->state = BUMP_ASKING;
     if (!inside_identity(&bump->facts, transaction->settings, &place))
         return start_checking(transaction);
-    switch (identity_ask(interception->identities, &place.key, loop_seconds(transaction->net->loop),
-                         &identity, &bump->turn, transaction->host->mailbox, &transaction->task)) {
-    case IDENTITY_WAITING: return STEP_WAIT;
-    case IDENTITY_UNKNOWN: return start_checking(transaction);
-    case IDENTITY_BAD:
+    switch (server_identity_ask(interception->identities, &place.key,
+                                loop_seconds(transaction->net->loop), &identity, &bump->turn,
+                                transaction->host->mailbox, &transaction->task)) {
+    case SERVER_IDENTITY_WAITING: return STEP_WAIT;
+    case SERVER_IDENTITY_UNKNOWN: return start_checking(transaction);
+    case SERVER_IDENTITY_BAD:
         return show_untrusted(transaction, bump_keep(transaction, identity.reason).base);
-    case IDENTITY_GOOD: break;
+    case SERVER_IDENTITY_GOOD: break;
     }
     transaction->net->counters.intercept_identity_hits++;
     bump->not_after = identity.not_after;
@@ -551,7 +559,7 @@ void bump_end(struct transaction *transaction) {
         dial_cancel(&bump->dial);
     tls_client_release(&bump->origin);
     leave_parent(bump);
-    identity_turn_end(&bump->turn);
+    server_identity_turn_end(&bump->turn);
     connection_close(&bump->client);
     net_buffer_give(transaction->net, &bump->page);
 }

@@ -20,8 +20,8 @@
 #define RETORT_TRANSACTION_STEPS_BUMP_H
 
 #include "client/intercepted.h"
-#include "intercept/identity.h"
 #include "intercept/leaf_cache.h"
+#include "intercept/server_identity.h"
 #include "net/dial.h"
 #include "origin/slot.h"
 #include "transaction/step.h"
@@ -32,7 +32,7 @@ enum bump_state { BUMP_ASKING, BUMP_QUEUED, BUMP_CHECKING, BUMP_READING, BUMP_SH
 struct bump {
     struct transaction *transaction;
     enum bump_state state;
-    struct identity_turn turn;            /* to verify the origin */
+    struct server_identity_turn turn;     /* to verify the origin */
     const struct parent_settings *parent; /* that leads to the origin; NULL: none */
     struct origin_slot *slot;             /* at a parent proxy; NULL: none */
     struct tls_client *parent_tls;        /* counted; NULL: clear text with it */

@@ -5,8 +5,12 @@
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/cache_status.h"
+#include "transaction/fail.h"
+#include "transaction/forwarding.h"
+#include "transaction/head_rules.h"
 #include "transaction/https.h"
 #include "transaction/ranges.h"
+#include "transaction/steps/limit.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
@@ -32,19 +36,25 @@ void delivery_set_page(struct transaction *transaction, enum cache_result result
     delivery_set_head(transaction, head);
 }
 
-struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
-                                     unsigned status, struct slice text) {
+struct http_head *delivery_make_typed_page(struct transaction *transaction,
+                                           enum cache_result result, unsigned status,
+                                           struct slice type, struct slice text) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
     head->status = status;
     head->reason = slice_from(http_reason(status));
-    http_head_add(head, SLICE("Content-Type"), SLICE("text/html; charset=utf-8"));
+    http_head_add(head, SLICE("Content-Type"), type);
     http_head_add(head, SLICE("Cache-Control"), SLICE("no-store"));
-    http_head_add(head, SLICE("Via"),
-                  arena_concat(arena, SLICE("1.1 "), slice_from(transaction->settings->name)));
+    forwarding_add_via(transaction, head);
     delivery_set_page(transaction, result, head, text);
     return head;
+}
+
+struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
+                                     unsigned status, struct slice text) {
+    return delivery_make_typed_page(transaction, result, status, SLICE("text/html; charset=utf-8"),
+                                    text);
 }
 
 /* The client's copy is valid, so the answer is a head without a body (RFC 9110 §15.4.5). */
@@ -163,11 +173,31 @@ static void deliver_prepare(struct transaction *transaction) {
         add_trailers(transaction);
 }
 
+/* Lets the response_headers sections change the reply. */
+static void change_fields(struct transaction *transaction) {
+    struct reply *reply = &transaction->delivery.reply;
+    const struct http_head *head;
+    struct slice lines;
+    if (!head_rules_change_reply(transaction, &head, &lines)) {
+        transaction->net->counters.field_rules_failures++;
+        fail_with(transaction, 502, head_rules_response_error);
+        return;
+    }
+    if (head != NULL)
+        delivery_set_head(transaction, head);
+    if (lines.length > 0)
+        reply->extra = arena_concat(&transaction->arena, lines, reply->extra);
+}
+
 enum step step_deliver(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (!transaction->delivery.replied) {
         transaction->delivery.replied = true;
         deliver_prepare(transaction);
+        if (transaction->limiting != NULL)
+            limit_refuses_reply(transaction);
+        if (transaction->settings->any_response_fields[FIELDS_AT_CLIENT])
+            change_fields(transaction);
         if (exchange->ends->tls != NULL)
             https_secure_reply(transaction);
         if (exchange_reply(exchange, &transaction->delivery.reply))

@@ -28,6 +28,10 @@ void delivery_set_head(struct transaction *transaction, const struct http_head *
 /* Makes an HTML page of ours the reply. Returns its head, for more fields. */
 struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
                                      unsigned status, struct slice text);
+/* As delivery_make_page, with another Content-Type. */
+struct http_head *delivery_make_typed_page(struct transaction *transaction,
+                                           enum cache_result result, unsigned status,
+                                           struct slice type, struct slice text);
 /* Makes a response with that head and content the reply. The content is copied. */
 void delivery_set_page(struct transaction *transaction, enum cache_result result,
                        const struct http_head *head, struct slice content);

@@ -49,6 +49,7 @@ static struct destination *destination_begin(struct transaction *transaction) {
     destination->port = transaction->request.url.port;
     destination->transaction = transaction;
     resolver_query_init(&destination->query);
+    destination->query.client = request_client(transaction);
     return destination;
 }
 
@@ -81,7 +82,7 @@ static enum step destination_judge(struct transaction *transaction) {
                              "the host of the request does not have the address that the client "
                              "has connected to (transparent.mismatch)");
     }
-    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+    return reqmod_or_lookup(transaction);
 }
 
 enum step step_destination(struct transaction *transaction) {

@@ -4,8 +4,8 @@
 #include "http/credentials.h"
 #include "http/date.h"
 #include "transaction/fail.h"
-#include "transaction/hops.h"
-#include "transaction/https.h"
+#include "transaction/forwarding.h"
+#include "transaction/head_rules.h"
 #include "transaction/inside.h"
 #include "transaction/internal.h"
 #include "transaction/invalidate.h"
@@ -13,6 +13,7 @@
 #include "transaction/refresh.h"
 #include "transaction/request_rules.h"
 #include "transaction/reverse_map.h"
+#include "transaction/steps/limit.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
@@ -83,16 +84,6 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
     http_head_remove(head, HTTP_RANGE);
     http_head_remove(head, HTTP_IF_RANGE);
     transaction->fetch.ranges_removed = true;
-}
-
-static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
-    struct arena *arena = &transaction->arena;
-    hops_add(head, transaction->exchange->version, slice_from(transaction->settings->name), arena);
-    struct slice chain = http_head_joined_value(head, HTTP_X_FORWARDED_FOR, &transaction->arena);
-    http_head_set(head, HTTP_X_FORWARDED_FOR,
-                  arena_concat(arena, chain, chain.length > 0 ? SLICE(", ") : SLICE(""),
-                               request_client_ip(transaction)));
-    https_tell_origin(transaction, head);
 }
 
 /* Sets the framing of the body: chunked if its length is not known. */
@@ -169,7 +160,8 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
-static void fetch_start_call(struct transaction *transaction) {
+/* False: the request can't be made as the rules for its fields want it. */
+static bool fetch_start_call(struct transaction *transaction) {
     struct aim aim = {.tunnel = SLICE("")}, *to = &aim;
     struct arena *arena = &transaction->arena;
     struct http_head written, *head = &written;
@@ -183,7 +175,10 @@ static void fetch_start_call(struct transaction *transaction) {
     remove_ranges(transaction, head);
     set_conditions(transaction, head);
     char *trailer_space = ask_for_trailers(transaction, head);
-    add_forwarding_fields(transaction, head);
+    forwarding_tell_origin(transaction, head);
+    if (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
+        !head_rules_change_outgoing(transaction, head))
+        return false;
     bool chunked = frame_body(transaction, head);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
@@ -215,6 +210,14 @@ static void fetch_start_call(struct transaction *transaction) {
     origin_call_start(transaction->fetch.call, transaction->net, transaction->host->origins,
                       &request, arena_alloc(arena, sizeof *transaction->response.head),
                       &transaction->task);
+    return true;
+}
+
+static enum step start_call(struct transaction *transaction) {
+    if (fetch_start_call(transaction))
+        return STEP_WAIT;
+    transaction->net->counters.field_rules_failures++;
+    return fail_with(transaction, 431, head_rules_request_error);
 }
 
 static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
@@ -246,8 +249,7 @@ static enum step fetch_ask(struct transaction *transaction) {
     if (transaction->request.kind == REQUEST_CONNECT &&
         !route_goes_to_parent(transaction->fetch.route))
         return STEP_TUNNEL;
-    fetch_start_call(transaction);
-    return STEP_WAIT;
+    return start_call(transaction);
 }
 
 /* No server of the group is asked any more: goes straight to the host that the URL names. */
@@ -352,7 +354,7 @@ static bool go_elsewhere(struct transaction *transaction, enum step *next) {
     transaction->fetch.call = NULL;
     *next = STEP_WAIT;
     if (state == ORIGIN_SLOT_TAKEN)
-        fetch_start_call(transaction);
+        *next = start_call(transaction);
     else if (state != ORIGIN_SLOT_WAITING)
         *next = go_directly(transaction);
     return true;
@@ -366,6 +368,8 @@ static enum step no_request(struct transaction *transaction) {
                          "an adaptation service stopped in the middle of the request's body, or "
                          "changed the body's length without changing Content-Length");
     transaction->net->counters.client_aborts++;
+    if (exchange->body_too_large)
+        return limit_request_too_large(transaction);
     if (exchange->body_timed_out)
         return fail_with(transaction, 408, "the request's body did not arrive in time");
     return fail_with(transaction, 400, transaction->fetch.call->error);
@@ -494,6 +498,12 @@ enum step step_fetch(struct transaction *transaction) {
     }
     reverse_map_response(transaction); /* first: invalidation works on the clients' URLs */
     invalidate_stored(transaction);
+    if (transaction->settings->any_response_fields[FIELDS_AT_ORIGIN] &&
+        !head_rules_change_response(transaction, response)) {
+        transaction->net->counters.field_rules_failures++;
+        response_drop(&transaction->response);
+        return fail_with(transaction, 502, head_rules_response_error);
+    }
     if (response->status == 304 && transaction->lookup.revalidating)
         return revalidated(transaction);
     if (response->status >= 500 && response->status <= 504 && response->status != 501 &&

@@ -5,7 +5,9 @@
 #include "intercept/interception.h"
 #include "intercept/rules.h"
 #include "transaction/fail.h"
+#include "transaction/request_rules.h"
 #include "transaction/route.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
 
@@ -97,12 +99,16 @@ static enum intercept_action intercept_decide(struct transaction *transaction) {
     const struct intercept *intercept = transaction->intercept;
     const struct url *url = &transaction->request.url;
     struct address address;
+    struct class_subject connection;
+    if (transaction->settings->intercept_count == 0 || access_is_tunnel(transaction))
+        return INTERCEPT_SPLICE;
+    request_subject(transaction, &connection);
     const struct intercept_subject subject = {
         .host = url->host,
         .host_is_address = address_parse_ip(&address, url->host, url->port),
         .port = url->port,
         .name = client_hello_name(&intercept->hello),
-        .client = &transaction->exchange->ends->client,
+        .connection = &connection,
     };
     return intercept_rules_decide(transaction->settings, &subject, &transaction->arena);
 }
@@ -114,7 +120,7 @@ static bool is_exempt(struct transaction *transaction) {
     const struct interception_settings *settings = &transaction->settings->interception;
     const struct intercept *intercept = transaction->intercept;
     time_t now = loop_seconds(transaction->net->loop);
-    return interception_is_refused(interception, settings, &transaction->exchange->ends->client,
+    return interception_is_refused(interception, settings, request_client(transaction),
                                    intercept->place, now) ||
            interception_asks_clients(interception, settings, intercept->server, now);
 }
@@ -130,12 +136,20 @@ static void note_name(struct transaction *transaction, struct intercept *interce
             : arena_concat(&transaction->arena, intercept->place, SLICE(" at "), url->host);
 }
 
+/* A connection that is opened anyway shows a page; another one is cut. */
+static enum step intercept_deny(struct transaction *transaction) {
+    return fail_denied(transaction, "the access rules of this proxy do not allow connections to "
+                                    "this server");
+}
+
 /* Nothing can be shown to a client that does not speak TLS, or not HTTP inside it. */
 static enum step intercept_without_tls(struct transaction *transaction) {
     struct intercept *intercept = transaction->intercept;
     transaction->net->counters.intercept_not_tls++;
     note_name(transaction, intercept);
     intercept->action = intercept_decide(transaction);
+    if (!access_allows_name(transaction, slice_make("", 0)))
+        return intercept_deny(transaction);
     bool tunnelled = intercept->action == INTERCEPT_SPLICE ||
                      (intercept->action == INTERCEPT_BUMP &&
                       transaction->settings->interception.not_tls == NOT_TLS_TUNNEL);
@@ -144,7 +158,7 @@ static enum step intercept_without_tls(struct transaction *transaction) {
                               "the connection does not begin with TLS that can be opened",
                               slice_make("", 0));
     intercept->action = INTERCEPT_SPLICE;
-    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+    return reqmod_or_lookup(transaction);
 }
 
 /* The connection begins with TLS, but its ClientHello is malformed, too large, or too slow. If such
@@ -155,12 +169,12 @@ static enum step intercept_unfinished(struct transaction *transaction) {
     intercept->hello = (struct client_hello){.name_length = 0};
     note_name(transaction, intercept);
     intercept->action = intercept_decide(transaction);
-    if (intercept->action != INTERCEPT_SPLICE)
+    if (intercept->action != INTERCEPT_SPLICE || transaction->settings->access_names_servers)
         return intercept_fail(transaction, 403,
                               "the ClientHello is malformed, larger than interception.hello_size, "
                               "or did not arrive within interception.hello_timeout",
                               slice_make("", 0));
-    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+    return reqmod_or_lookup(transaction);
 }
 
 /* Inside the connection only HTTP/1.1 is served. TLS inside TLS is not, so the clients of an https
@@ -174,18 +188,21 @@ static bool can_be_opened(const struct transaction *transaction) {
 
 static enum step intercept_tls(struct transaction *transaction) {
     struct intercept *intercept = transaction->intercept;
-    if (!can_be_opened(transaction))
+    bool allowed = access_allows_name(transaction, client_hello_name(&intercept->hello));
+    if (allowed && !can_be_opened(transaction))
         return intercept_without_tls(transaction);
-    intercept->is_tls = true;
+    intercept->is_tls = can_be_opened(transaction);
     note_name(transaction, intercept);
     intercept->action = intercept_decide(transaction);
+    if (!allowed)
+        return intercept_deny(transaction);
     if (intercept->action == INTERCEPT_BUMP && is_exempt(transaction)) {
         intercept->action = INTERCEPT_SPLICE;
         transaction->net->counters.intercept_exempt++;
     }
     if (intercept->action == INTERCEPT_BLOCK)
         return fail_with(transaction, 403, "connections to this server are blocked");
-    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+    return reqmod_or_lookup(transaction);
 }
 
 enum step step_intercept(struct transaction *transaction) {

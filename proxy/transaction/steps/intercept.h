@@ -52,9 +52,11 @@ struct intercept {
 
 struct transaction;
 
-/* `kind` is the request's. */
+/* Is the ClientHello of the connection to be read, to open the connection, or only because the name
+ * in it decides who may go there? `kind` is the request's. */
 static inline bool intercept_is_wanted(enum request_kind kind, const struct settings *settings) {
-    return kind == REQUEST_CONNECT && settings->intercept_count > 0;
+    return kind == REQUEST_CONNECT &&
+           (settings->intercept_count > 0 || settings->access_names_servers);
 }
 /* The name that the client asks for; empty: none that may be used, or there is no interception. */
 struct slice intercept_sni(const struct transaction *transaction);

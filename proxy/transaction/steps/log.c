@@ -1,16 +1,19 @@
-#include "transaction/transaction.h"
 
 #include "base/assert.h"
 #include "http/credentials.h"
+#include "identity/identity.h"
 #include "tls/facts.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/inside.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
+#include "transaction/steps/limit.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
+#include "transaction/transaction.h"
 #include "transaction/waiting_page.h"
 
 /* LOG: writes the line in the access log. Then the client is released, and an object that is
@@ -55,8 +58,17 @@ static void note_tls(const struct transaction *transaction, struct access_entry 
     }
     if (credentials.length == 0 && facts == NULL)
         credentials = http_head_value(transaction->request.head, HTTP_PROXY_AUTHORIZATION);
-    if (credentials.length > 0)
+    if (transaction->identity != NULL) {
+        entry->user = transaction->identity->name;
+        entry->user_proved = true;
+    } else if (credentials.length > 0 && transaction->settings->authenticator_count == 0)
         entry->user = http_credentials_user(credentials, user);
+}
+
+static void put_access(const struct transaction *transaction, struct access_entry *entry) {
+    const struct access_settings *logged = transaction->access->logged;
+    entry->access = access_rule_name(transaction);
+    entry->access_log_only = slice_from(logged != NULL ? url_class_name(logged->url_class) : "");
 }
 
 static void write_entry(struct transaction *transaction) {
@@ -86,7 +98,10 @@ static void write_entry(struct transaction *transaction) {
                                                     : fetch_broken_off(transaction),
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
+    entry.limit = limit_refused_by(transaction);
     put_destination(transaction, &entry);
+    if (transaction->access != NULL)
+        put_access(transaction, &entry);
     note_tls(transaction, &entry, user);
     entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel.relay != NULL)
@@ -111,6 +126,8 @@ static void let_client_go(struct transaction *transaction) {
         reqmod_postcache_close(transaction);
     if (transaction->reqmod != NULL)
         reqmod_close(transaction, transaction->reqmod);
+    if (transaction->limiting != NULL)
+        limit_end(transaction);
     transaction->exchange->waker = NULL;
     exchange_finish(&transaction->exchange);
 }
@@ -137,6 +154,8 @@ enum step step_log(struct transaction *transaction) {
     if (transaction->exchange != NULL) {
         if (transaction->exchange->state == EXCHANGE_ABORTED)
             transaction->net->counters.client_aborts++;
+        if (transaction->limiting != NULL)
+            limit_note_end(transaction);
         if (access_logs_wanted(transaction->host->logs) && !transaction->exchange->background)
             write_entry(transaction);
         if (transaction->exchange->background)

@@ -1,10 +1,13 @@
 #include "transaction/transaction.h"
 
+#include "base/assert.h"
 #include "client/redirection.h"
 #include "origin/scheme.h"
 #include "transaction/fail.h"
+#include "transaction/forwarding.h"
 #include "transaction/https.h"
 #include "transaction/inside.h"
+#include "transaction/internal.h"
 #include "transaction/steps/destination.h"
 
 /* RECEIVE: turns the request head into one absolute URL (RFC 9110 §7.1, RFC 9112 §3.2). */
@@ -78,13 +81,27 @@ static enum step receive_origin_form(struct transaction *transaction) {
     return STEP_ADMIT;
 }
 
+/* A browser asks for the file that names the proxy before it knows the proxy. */
+static enum step receive_pac(struct transaction *transaction) {
+    struct url url;
+    bool good = url_parse(&url, SLICE("http://retort.internal/proxy.pac")) &&
+                request_set_url(transaction, &url);
+    ASSERT(good);
+    request_log_url(transaction);
+    return STEP_ADMIT;
+}
+
 static enum step receive_target(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     if (request->method_id == HTTP_METHOD_CONNECT)
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
-        if (transaction->exchange->listen->mode == LISTEN_FORWARD && !is_redirected(transaction) &&
-            !exchange_is_intercepted(transaction->exchange))
+        bool forward = transaction->exchange->listen->mode == LISTEN_FORWARD &&
+                       !is_redirected(transaction) &&
+                       !exchange_is_intercepted(transaction->exchange);
+        if (forward && internal_has_pac(transaction->settings, request->target))
+            return receive_pac(transaction);
+        if (forward)
             return fail_with(transaction, 400,
                              "this is a forward proxy: the request target "
                              "must be an absolute URL");
@@ -121,6 +138,8 @@ enum step step_receive(struct transaction *transaction) {
     const struct redirection *redirection = exchange->ends->redirection;
     if (redirection != NULL && redirection->kind != REDIRECTION_GOOD)
         return refuse_redirection(transaction, redirection->kind);
+    if (exchange->listen->reads_forwarding)
+        forwarding_receive(transaction);
     if (https_is_expected(exchange))
         return fail_with(transaction, 400,
                          "this port speaks HTTPS, and the request came in clear text: write "

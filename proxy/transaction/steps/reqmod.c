@@ -4,7 +4,9 @@
 #include "transaction/fail.h"
 #include "transaction/message.h"
 #include "transaction/request_rules.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
+#include "transaction/steps/limit.h"
 #include "transaction/transaction.h"
 
 /* REQMOD: asks services that change or answer requests before the cache is searched. */
@@ -32,6 +34,14 @@ bool reqmod_is_wanted(struct transaction *transaction) {
            reqmod_is_wanted_at(transaction, ADAPT_REQMOD_PRECACHE);
 }
 
+enum step reqmod_or_lookup(struct transaction *transaction) {
+    if (transaction->settings->any_rewrite && transaction->step < STEP_REWRITE)
+        return STEP_REWRITE;
+    if (reqmod_is_wanted(transaction))
+        return STEP_REQMOD;
+    return transaction->settings->any_access ? access_recheck(transaction) : STEP_LOOKUP;
+}
+
 bool reqmod_parse_target(const struct transaction *transaction, const struct http_head *head,
                          struct url *url) {
     const struct url_scheme *scheme = url_scheme_find(transaction->request.url.scheme);
@@ -57,12 +67,12 @@ static enum step adopt_request(struct transaction *transaction) {
     struct url url;
     reqmod_take_body(transaction, transaction->reqmod);
     if (!transaction->reqmod->chain.modified)
-        return STEP_LOOKUP;
+        return access_recheck(transaction);
     request_changed(transaction);
     request->method_id = http_method_lookup(request->method);
     if (transaction->request.kind == REQUEST_CONNECT) {
         intercept_narrow(transaction, request);
-        return STEP_LOOKUP;
+        return access_recheck(transaction);
     }
     if (transaction->request.kind == REQUEST_UPGRADE && request->method_id != HTTP_METHOD_GET)
         return fail_with(transaction, 502,
@@ -71,7 +81,7 @@ static enum step adopt_request(struct transaction *transaction) {
         !origin_can_fetch(transaction->request.url.scheme))
         return reqmod_fail_url(transaction);
     request_show_host(transaction, http_head_value(request, HTTP_HOST));
-    return STEP_LOOKUP;
+    return access_recheck(transaction);
 }
 
 enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *reqmod) {
@@ -93,6 +103,8 @@ enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *
 
 enum step reqmod_fail(struct transaction *transaction, const struct reqmod *reqmod) {
     const struct exchange *exchange = transaction->exchange;
+    if (exchange->body_too_large)
+        return limit_request_too_large(transaction);
     if (exchange->body_timed_out)
         return fail_with(transaction, 408, "the request's body did not arrive in time");
     if (exchange->body_failed)

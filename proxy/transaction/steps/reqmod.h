@@ -29,6 +29,8 @@ struct reqmod {
 bool reqmod_is_wanted(struct transaction *transaction);
 /* Is the request for such a service at that point? */
 bool reqmod_is_wanted_at(struct transaction *transaction, enum adapt_point point);
+/* The step that follows when the request may be shown to services: REQMOD, or the one behind it. */
+enum step reqmod_or_lookup(struct transaction *transaction);
 /* Starts the services that want the request, on that head of it. */
 void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
                   struct http_head *head);

@@ -3,6 +3,7 @@
 #include "origin/scheme.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
@@ -23,6 +24,7 @@ static void reqmod_postcache_start(struct transaction *transaction) {
     request_take_body(transaction);
     http_head_assign(&outgoing->head, transaction->request.head);
     outgoing->url = transaction->request.url;
+    outgoing->url_text = transaction->request.url_text;
     outgoing->authority = transaction->request.authority;
     reqmod_start(transaction, &outgoing->reqmod, ADAPT_REQMOD_POSTCACHE, &outgoing->head);
 }
@@ -31,7 +33,6 @@ static void reqmod_postcache_start(struct transaction *transaction) {
 static enum step adopt_outgoing(struct transaction *transaction) {
     struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
     struct http_head *request = &outgoing->head;
-    struct slice text;
     struct url url;
     reqmod_take_body(transaction, &outgoing->reqmod);
     if (!outgoing->reqmod.chain.modified)
@@ -42,13 +43,15 @@ static enum step adopt_outgoing(struct transaction *transaction) {
         return intercept_next(transaction);
     }
     if (!reqmod_parse_target(transaction, request, &url) ||
-        !request_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
+        !request_write_url(transaction, &url, &outgoing->url, &outgoing->url_text,
+                           &outgoing->authority) ||
         !origin_can_fetch(outgoing->url.scheme))
         return reqmod_fail_url(transaction);
     if (!slice_equal(request->method, transaction->request.head->method))
         return fail_with(transaction, 502,
                          "an adaptation service at reqmod_postcache changed the method");
-    return STEP_FETCH;
+    const char *denial = access_denial(transaction);
+    return denial != NULL ? fail_denied(transaction, denial) : STEP_FETCH;
 }
 
 enum step step_reqmod_postcache(struct transaction *transaction) {

@@ -15,6 +15,7 @@ struct reqmod_postcache {
     struct reqmod reqmod;
     struct http_head head; /* of the request for the origin */
     struct url url;        /* absolute, normalised */
+    struct slice url_text;
     struct slice authority;
 };
 

@@ -4,7 +4,7 @@
 #include "cache/key.h"
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
-#include "transaction/hops.h"
+#include "transaction/forwarding.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -18,8 +18,7 @@
 
 static void complete_head(struct transaction *transaction) {
     response_date(transaction);
-    hops_add(transaction->response.head, SLICE("1.1"), slice_from(transaction->settings->name),
-             &transaction->arena);
+    forwarding_add_via(transaction, transaction->response.head);
 }
 
 static bool has_body(const struct transaction *transaction) {

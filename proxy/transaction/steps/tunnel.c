@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "transaction/fail.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
@@ -25,8 +26,10 @@ static enum step open_tunnel(struct transaction *transaction, struct http_head *
         return STEP_LOG;
     }
     struct duplex *sides[2] = {client, connection_duplex_new(&origin, &ahead)};
+    struct pace *const *limits = transaction->exchange->paces;
+    struct pace *const paces[2] = {limits[LIMIT_UP], limits[LIMIT_DOWN]};
     transaction->tunnel.relay =
-        relay_new(transaction->net, sides, read_before,
+        relay_new(transaction->net, sides, read_before, paces,
                   transaction->settings->origin.tunnel_timeout, &transaction->task);
     return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
 }
@@ -67,8 +70,11 @@ static void connect_start(struct transaction *transaction) {
         .host = url->host,
         .port = url->port,
         .reach = route_reach(transaction),
+        .permit = access_permit(transaction),
+        .permit_arg = transaction,
         .timeout = transaction->settings->origin.connect_timeout,
         .from = route_source(transaction),
+        .client = request_client(transaction),
     };
     dial_start(transaction->tunnel.dial, transaction->net, &target, &transaction->task);
 }

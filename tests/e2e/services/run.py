@@ -17,12 +17,12 @@ import traceback
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
-from services import (SOURCE, test_adremover, test_forms, test_gray, test_gzip, test_helpers, test_inject,  # noqa: E402
+from services import (SOURCE, test_adremover, test_forms, test_gray, test_gzip, test_helpers, test_inject, test_lines,  # noqa: E402
                       test_shares, test_together)
 from services.lab import Lab  # noqa: E402
 from services.pictures import make_pictures  # noqa: E402
 
-FILES = (test_gzip, test_adremover, test_gray, test_forms, test_inject, test_helpers, test_shares, test_together)
+FILES = (test_gzip, test_adremover, test_gray, test_forms, test_inject, test_helpers, test_lines, test_shares, test_together)
 
 
 def main():

@@ -15,6 +15,7 @@ tests_unit_common_unit_common_SOURCES = \
 	tests/unit/common/test_head_edit.c \
 	tests/unit/common/test_list.c \
 	tests/unit/common/test_names.c \
+	tests/unit/common/test_preference.c \
 	tests/unit/common/test_slice.c \
 	tests/unit/common/test_spool.c \
 	tests/unit/common/test_text.c \

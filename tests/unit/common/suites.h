@@ -22,6 +22,7 @@ Suite *head_suite(void);
 Suite *head_edit_suite(void);
 Suite *list_suite(void);
 Suite *names_suite(void);
+Suite *preference_suite(void);
 Suite *slice_suite(void);
 Suite *spool_suite(void);
 Suite *text_suite(void);

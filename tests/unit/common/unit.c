@@ -21,6 +21,7 @@ int main(void) {
     srunner_add_suite(runner, text_suite());
     srunner_add_suite(runner, list_suite());
     srunner_add_suite(runner, names_suite());
+    srunner_add_suite(runner, preference_suite());
     srunner_add_suite(runner, head_suite());
     srunner_add_suite(runner, head_edit_suite());
     srunner_add_suite(runner, bytes_suite());

@@ -188,7 +188,8 @@ void client_lab_connect(struct client_lab *lab) {
     lab->ended = lab->reset = false;
     lab->got = 0;
     ck_assert(client_total_add(&lab->total, 10));
-    http1_accept(lab->host, pair[1], &client, &listener);
+    http1_accept(lab->host, &(struct client_accepted){
+                                .fd = pair[1], .client = &client, .listener = &listener});
     client_lab_run(lab);
 }
 

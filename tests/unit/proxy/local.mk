@@ -21,6 +21,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_control.c \
 	tests/unit/proxy/test_ctl.c \
 	tests/unit/proxy/test_disk.c \
+	tests/unit/proxy/test_dns.c \
 	tests/unit/proxy/test_disk_damage.c \
 	tests/unit/proxy/test_disk_index.c \
 	tests/unit/proxy/test_disk_record.c \
@@ -29,34 +30,43 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_admission_filter.c \
 	tests/unit/proxy/test_recorded.c \
 	tests/unit/proxy/test_first_bytes.c \
+	tests/unit/proxy/test_field_rules.c \
+	tests/unit/proxy/test_forwarded.c \
 	tests/unit/proxy/test_freshness.c \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_intercept_rules.c \
-	tests/unit/proxy/test_identity.c \
+	tests/unit/proxy/test_server_identity.c \
+	tests/unit/proxy/test_authentication.c \
 	tests/unit/proxy/test_leaf.c \
+	tests/unit/proxy/test_limit_table.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
 	tests/unit/proxy/test_name.c \
 	tests/unit/proxy/test_origins.c \
 	tests/unit/proxy/test_policy.c \
+	tests/unit/proxy/test_proxy_header.c \
 	tests/unit/proxy/test_purge_log.c \
 	tests/unit/proxy/test_purge.c \
 	tests/unit/proxy/test_range.c \
+	tests/unit/proxy/test_access_rules.c \
 	tests/unit/proxy/test_reach.c \
 	tests/unit/proxy/test_refusals.c \
 	tests/unit/proxy/test_rules.c \
 	tests/unit/proxy/test_settings.c \
 	tests/unit/proxy/test_settings_errors.c \
+	tests/unit/proxy/test_config_faults.c \
 	tests/unit/proxy/test_store.c \
+	tests/unit/proxy/test_text_template.c \
 	tests/unit/proxy/test_ticket_keys.c \
 	tests/unit/proxy/test_tls_bio.c \
 	tests/unit/proxy/test_tls_kernel.c \
 	tests/unit/proxy/test_tls_stream.c \
 	tests/unit/proxy/test_transaction.c \
 	tests/unit/proxy/test_url_class.c \
+	tests/unit/proxy/test_class.c \
 	tests/unit/proxy/test_vary.c \
 	tests/unit/proxy/test_verify.c \
 	tests/unit/proxy/test_chain.c \

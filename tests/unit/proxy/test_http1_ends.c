@@ -10,7 +10,7 @@
 #define POST "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n"
 #define TIMES                                                                                      \
     "client { header_timeout = \"1s\"  idle_timeout = \"10s\"  body_timeout = \"100s\"  "          \
-    "send_timeout = \"1000s\" }\n"
+    "send_timeout = \"1000s\"  min_rate = 0 }\n"
 
 /* What the client has sent, how long it is waited for more, and what it gets in the end. */
 static const struct {
@@ -54,6 +54,25 @@ START_TEST(bodies_may_come_slowly_and_heads_not) {
     }
     ck_assert_str_eq(client_lab_logged(lab), "POST /a 9:xxxxxxxxx\nsent\n");
     client_lab_close(lab);
+}
+END_TEST
+
+/* Half a second is given, and as much for each byte that has come. */
+START_TEST(clients_have_a_least_rate) {
+    const char *const sent[] = {"GET ", POST "abcd"};
+    const char *const logged[] = {"", "POST /a 4:abcd timed out\nsent\n"};
+    for (size_t i = 0; i < COUNT_OF(sent); i++) {
+        struct client_lab *lab =
+            client_lab_open("client { min_rate = 2  min_rate_after = \"500ms\" }\n");
+        client_lab_send(lab, sent[i]);
+        client_lab_pass(lab, 2400);
+        ck_assert(!lab->ended);
+        client_lab_pass(lab, 2600);
+        ck_assert(lab->ended);
+        ck_assert_str_eq(client_lab_logged(lab), logged[i]);
+        ck_assert_uint_eq(lab->net.counters.client_too_slow, 1);
+        client_lab_close(lab);
+    }
 }
 END_TEST
 
@@ -351,6 +370,7 @@ END_TEST
 Suite *http1_ends_suite(void) {
     const TTest *const tests[] = {clients_have_so_much_time,
                                   bodies_may_come_slowly_and_heads_not,
+                                  clients_have_a_least_rate,
                                   a_transaction_may_take_its_time,
                                   a_client_that_takes_nothing_is_cut,
                                   a_client_that_takes_some_is_not,

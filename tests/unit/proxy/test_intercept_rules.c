@@ -21,12 +21,13 @@ static enum intercept_action decide(const char *text, const char *host, const ch
     struct arena arena;
     arena_init(&arena);
     ck_assert(address_parse_ip(&address, slice_from(client), 1));
+    const struct class_subject connection = {.client = &address};
     const struct intercept_subject subject = {
         .host = slice_from(host),
         .host_is_address = address_parse_ip(&host_address, slice_from(host), 1),
         .port = port,
         .name = slice_from(name),
-        .client = &address,
+        .connection = &connection,
     };
     enum intercept_action action = intercept_rules_decide(settings, &subject, &arena);
     arena_release(&arena);
@@ -52,6 +53,24 @@ START_TEST(the_port_stands_in_the_url) {
     ck_assert_int_eq(decide(sections, "a.example", "a.example", 8443, "10.1.0.1"), INTERCEPT_BLOCK);
     ck_assert_int_eq(decide(sections, "2001:db8::1", "", 8443, "10.1.0.1"), INTERCEPT_BLOCK);
     ck_assert_int_eq(decide(sections, "2001:db8::1", "", 443, "10.1.0.1"), INTERCEPT_BUMP);
+}
+END_TEST
+
+/* What is known of a connection besides its names. */
+START_TEST(ports_names_and_users_of_connections_count) {
+    static const char more[] = "listen \":1\" { mode = forward }\n"
+                               "url_class sni { sni = \"*.bank.example\" }\n"
+                               "url_class port { port = 8443 }\n"
+                               "url_class strangers { client = \"10.1.0.0/16\" not = known }\n"
+                               "url_class known { user = \"*\" }\n"
+                               "intercept sni { action = splice }\n"
+                               "intercept port { action = block }\n"
+                               "intercept strangers { action = bump }\n";
+    ck_assert_int_eq(decide(more, "192.0.2.1", "www.bank.example", 443, "10.1.0.1"),
+                     INTERCEPT_SPLICE);
+    ck_assert_int_eq(decide(more, "192.0.2.1", "bank.example", 8443, "10.1.0.1"), INTERCEPT_BLOCK);
+    ck_assert_int_eq(decide(more, "192.0.2.1", "", 443, "10.1.0.1"), INTERCEPT_BUMP);
+    ck_assert_int_eq(decide(more, "192.0.2.1", "", 443, "10.2.0.1"), INTERCEPT_SPLICE);
 }
 END_TEST
 
@@ -83,6 +102,7 @@ Suite *intercept_rules_suite(void) {
     const TTest *const tests[] = {
         the_first_section_that_matches_decides,
         the_port_stands_in_the_url,
+        ports_names_and_users_of_connections_count,
         of_two_names_the_more_restrictive_action_applies,
         an_address_counts_only_without_a_name,
         what_no_section_names_is_spliced,

@@ -37,7 +37,10 @@ static const char *const local[] = {
     "::ffff:127.0.0.1", "::ffff:0.0.0.0", "::ffff:169.254.169.254",
     /* RFC 6052 §2.1, RFC 8215, RFC 3056 §2 */
     "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::127.0.0.1", "2002:7f00:1::1",
-    "2002:a9fe:a9fe::", NULL};
+    "2002:a9fe:a9fe::",
+    /* where clouds give machines their secrets; RFC 2765 §2.1 */
+    "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254",
+    "::ffff:168.63.129.16", "64:ff9b::100.100.100.200", "::ffff:0:127.0.0.1", NULL};
 
 static bool allows_from(enum reach reach, const char *to, uint16_t port, const char *from) {
     struct address address, source;

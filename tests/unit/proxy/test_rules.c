@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "base/assert.h"
+#include "match/class_lists.h"
 #include "match/literals.h"
 #include "match/map_table.h"
 #include "match/needles.h"
@@ -226,8 +227,8 @@ static const char *const regexes[] = {
     "track(er)?",          "x=[0-9]", "utm_",   "\\.html$", "[^/]+\\.js"};
 static const char *const types[] = {"text/html", "image/*", "image/png", "Text/CSS"};
 static const char *const methods[] = {"GET", "POST"};
-static const char *const networks[] = {"10.0.0.0/8", "10.1.2.3/16", "192.0.2.1", "::1",
-                                       "2001:db8::/33"};
+static const char *const networks[] = {"10.0.0.0/8", "10.1.2.3/16",   "192.0.2.1",
+                                       "::1",        "2001:db8::/33", "::ffff:10.0.0.0/104"};
 
 /* Up to three of a list; often none at all. */
 static char **some_of(const char *const *list, size_t count) {
@@ -259,8 +260,55 @@ static void add_stars(char **names) {
 
 #define SOME_OF(list) some_of(list, COUNT_OF(list))
 
-static struct url_class *random_class(void) {
+/* Some classes of before that any_of and not may name: those that state no content_type. */
+static struct class_names {
+    struct url_class *const *made;
+    size_t count;
+} named;
+
+static struct url_class *find_made(void *arg, const char *name) {
+    const struct class_names *names = arg;
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(url_class_name(names->made[i]), name) == 0)
+            return names->made[i];
+    return NULL;
+}
+
+static char **some_classes(void) {
+    char **names = xcalloc(3, sizeof *names);
+    size_t count = 0;
+    for (int i = 0; i < 2 && named.count > 0; i++) {
+        struct url_class *one = named.made[random_below((unsigned)named.count)];
+        const struct url_class_conditions *stated = url_class_conditions(one);
+        bool deep = stated->any_ofs != NULL || stated->nots != NULL;
+        if (stated->content_types == NULL && (!deep || one == named.made[named.count / 2]))
+            names[count++] = xstrdup(url_class_name(one));
+    }
+    if (count > 0 && random_below(4) == 0)
+        return names;
+    free_all(names);
+    return NULL;
+}
+
+static void link_class(struct url_class *url_class) {
     char error[400] = "";
+    struct class_lists *lists = class_lists_new();
+    struct url_class_surroundings around = {lists, find_made, &named};
+    ck_assert_msg(url_class_link(url_class, &around, error, sizeof error), "%s", error);
+    ck_assert_msg(url_class_settle(url_class, error, sizeof error), "%s", error);
+    class_lists_free(&lists);
+}
+
+static struct url_class *random_class(void) {
+    static const char *const ports[] = {"80", "443", "1-1024", "8000-8010"};
+    static const char *const listeners[] = {"Guests", "staff", ":3128"};
+    static const char *const users[] = {"alice", "bob", "*"};
+    static const char *const groups[] = {"staff", "admins"};
+    static const char *const times[] = {"mon-fri 08:00-17:00", "sat,sun", "22:00-06:00"};
+    static const char *const fields[] = {"User-Agent: curl", "X-Other: 1"};
+    char error[400] = "", name[20];
+    static unsigned numbers;
+    bool rare = random_below(2) == 0;
     struct url_class_conditions c = {
         .hosts = SOME_OF(hosts),
         .domains = SOME_OF(hosts),
@@ -269,15 +317,48 @@ static struct url_class *random_class(void) {
         .methods = SOME_OF(methods),
         .content_types = SOME_OF(types),
         .clients = SOME_OF(networks),
+        .ports = rare ? SOME_OF(ports) : NULL,
+        .listeners = rare ? SOME_OF(listeners) : NULL,
+        .users = rare ? SOME_OF(users) : NULL,
+        .groups = rare ? SOME_OF(groups) : NULL,
+        .times = rare ? SOME_OF(times) : NULL,
+        .request_headers = rare ? SOME_OF(fields) : NULL,
+        .destinations = rare ? SOME_OF(networks) : NULL,
+        .any_ofs = some_classes(),
+        .nots = some_classes(),
     };
+    snprintf(name, sizeof name, "class%u", numbers++);
     add_stars(c.hosts);
-    struct url_class *url_class = url_class_new("test", &c, error, sizeof error);
+    struct url_class *url_class = url_class_new(name, &c, error, sizeof error);
     ck_assert_msg(url_class != NULL, "%s", error);
-    char **lists[] = {c.hosts,   c.domains,       c.path_regexes, c.url_regexes,
-                      c.methods, c.content_types, c.clients};
-    for (size_t i = 0; i < COUNT_OF(lists); i++)
-        free_all(lists[i]);
+    url_class_conditions_release(&c);
+    link_class(url_class);
     return url_class;
+}
+
+static void add_facts(struct class_subject *subject) {
+    static const uint16_t ports[] = {0, 80, 443, 8005};
+    static const char *const listeners[] = {"guests", ":3128", "other", ""};
+    static const struct slice groups[] = {SLICE("staff"), SLICE("others")};
+    static const struct class_user users[] = {{SLICE("alice"), groups, 2},
+                                              {SLICE("carol"), NULL, 0}};
+    static struct http_head head;
+    static struct address destinations[2];
+    subject->port = ONE_OF(ports);
+    subject->listener = slice_from(ONE_OF(listeners));
+    if (random_below(3) > 0)
+        subject->user = &users[random_below(2)];
+    if (random_below(3) > 0) {
+        head_from(&head, random_below(2) == 0 ? "User-Agent: curl/8\n" : "x-other: 12\n");
+        subject->head = &head;
+    }
+    if (random_below(3) > 0) {
+        ck_assert(address_parse_ip(&destinations[0], SLICE("192.0.2.1"), 80));
+        ck_assert(address_parse_ip(&destinations[1], SLICE("::ffff:10.0.0.1"), 80));
+        subject->destinations = destinations;
+        subject->destination_count = 1 + random_below(2);
+    }
+    subject->wall = random_below(4) == 0 ? 0 : 1700000000 + (int64_t)random_below(1000000);
 }
 
 static struct class_subject random_subject(char *url, struct address *client) {
@@ -316,6 +397,8 @@ static void compare_rules(const struct rules *rules, struct url_class *const *cl
     struct address client;
     struct arena arena;
     struct class_subject subject = random_subject(url, &client);
+    if (random_below(4) > 0)
+        add_facts(&subject);
     arena_init(&arena);
     const uint64_t *bits = rules_find(rules, &subject, &arena), *narrowed;
     struct url parts = {.host = subject.host,
@@ -341,6 +424,7 @@ static void check_rules(size_t count) {
     struct url_class *made[RULES_MAX], *classes[RULES_MAX];
     struct rules *rules = rules_new();
     for (size_t i = 0; i < count; i++) {
+        named = (struct class_names){made, i};
         made[i] = random_class();
         /* Several rules may be for one class. */
         classes[i] = random_below(4) == 0 ? made[random_below((unsigned)i + 1)] : made[i];

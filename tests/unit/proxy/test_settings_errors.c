@@ -41,7 +41,7 @@ static const struct refused {
     {"cache {\n}\ncache { }", ":4: the section cache is defined twice; the first one is in line 2"},
     {"url_class a { host = x }\nurl_class a { host = y }",
      ":3: url_class \"a\" is defined twice; the first one is in line 2"},
-    {"connect_ports = {}", ":1: the list of connect_ports is empty"},
+    {"connect_ports = {}", ":2: the list of connect_ports is empty"},
     {"\nurl_class x\n{ host = {} }", ":4: the list of host is empty"},
     /* Values. */
     {"workers = -1", ":2: workers: \"-1\" is not a whole number"},
@@ -82,7 +82,7 @@ static const struct refused {
      ":3: disk: \"/a/\" is already used by another disk section"},
     {"cache { disk \"a\" { } }", ":2: disk: \"a\" is not an absolute path; write the path of"},
     {"cache { disk \"\" { } }", ":2: disk: \"\" is not an absolute path"},
-    {"cache { disk \"/a\" { }\n targeted = {} }", ":2: the list of targeted is empty"},
+    {"cache { disk \"/a\" { }\n targeted = {} }", ":3: the list of targeted is empty"},
     /* Listeners and maps. */
     {"listen \":2\" {\n}", ":2: listen \":2\" has no mode; write: mode = forward"},
     {"listen \":2\" { mode = forwrd }", ":2: mode: \"forwrd\" is not one of forward, reverse"},
@@ -131,7 +131,8 @@ static const struct refused {
      ":3: keep is smaller than preview"},
     {"icap_service a { uri = \"icap://h/a\" point = reqmod_precache\n include = X-Me }",
      ":3: include: \"X-Me\" is not known; write X-Client-IP, X-Client-Port, X-Server-IP, "
-     "X-Client-Username, X-TLS-SNI, X-TLS-Version, X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification, "
+     "X-Client-Username, X-Authenticated-User, X-Authenticated-Groups, X-TLS-SNI, X-TLS-Version, "
+     "X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification, "
      "X-TLS-Client-Subject, X-TLS-Client-Issuer, X-TLS-Client-Serial or none"},
     {"icap_service a { uri = \"icap://h/a\" point = respmod_precache\n verdict_by = Accept }",
      ":3: verdict_by works only for services at reqmod_precache and reqmod_postcache; remove it"},
@@ -146,6 +147,25 @@ static const struct refused {
     {"url_class x { content_type = text }", ":2: content_type: \"text\" is not a media type"},
     {"url_class x { method = \"G ET\" }", ":2: method: \"G ET\" is not a request method"},
     {"url_class x { client = \"10.0.0\" }", ":2: client: \"10.0.0\" is not an address"},
+    {"url_class x { port = 0 }", ":2: port: \"0\" is not a port from 1 to 65535"},
+    {"url_class x { port = \"9-8\" }", ":2: port: \"9-8\" is not a port from 1 to 65535"},
+    {"url_class x { scheme = ftp }", ":2: scheme: \"ftp\" is not a scheme of requests"},
+    {"url_class x { destination = h }", ":2: destination: \"h\" is not an address"},
+    {"url_class x { user = \"\" }", ":2: user: \"\" is empty"},
+    {"url_class x { request_header = curl }", ":2: request_header: \"curl\" is not a condition on"},
+    {"url_class x { request_header = 'A: (' }", ":2: request_header: \"A: (\" is not a regular"},
+    {"url_class x { time = \"8:00-9:00\" }", ":2: time: \"8:00-9:00\" is not a time"},
+    {"url_class x { time = \"09:00-09:00\" }", ":2: time: \"09:00-09:00\" is a time that never"},
+    {"url_class x { host_file = list }", ":2: host_file: \"list\" is not the path of a list"},
+    {"url_class x { host_file = \"/no/such\" }", ":2: /no/such: No such file or directory"},
+    {"url_class x { host_file = \"/tmp\" }", ":2: /tmp: is not a file"},
+    {"url_class x { any_of = y }", ":2: url_class \"x\": any_of: there is no url_class \"y\""},
+    {"url_class x { not = x }",
+     ":2: url_class \"x\": not and any_of lead back to the class: x -> x"},
+    {"url_class x { any_of = y }\nurl_class y { not = z }\nurl_class z { any_of = { all, x } }",
+     ":2: url_class \"x\": not and any_of lead back to the class: x -> y -> z -> x"},
+    {"url_class x { not = t }\nurl_class t { content_type = \"image/*\" }",
+     ":2: url_class \"x\": class t has a content_type, which not and any_of can not compare"},
     {"policy y { ttl = 1m }", ":2: policy: there is no url_class \"y\""},
     {"policy all { }", ":2: policy \"all\" sets no option"},
     {"policy { ttl = 1m }", ":2: policy needs a title, as in: policy CLASS { ... }"},

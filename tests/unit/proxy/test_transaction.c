@@ -276,9 +276,10 @@ END_TEST
 
 START_TEST(steps_have_names_in_their_order) {
     static const char *const names[] = {
-        "RECEIVE",           "ADMIT",  "DESTINATION", "INTERCEPT", "REQMOD", "LOOKUP",
-        "REQMOD_POSTCACHE",  "BUMP",   "FETCH",       "RESPMOD",   "STORE",  "VARIANT",
-        "RESPMOD_POSTCACHE", "TUNNEL", "DELIVER",     "LOG",       "DONE"};
+        "RECEIVE",   "ADMIT",   "ACCESS",  "LIMIT",   "PURGE",   "DESTINATION",
+        "INTERCEPT", "REWRITE", "REQMOD",  "RECHECK", "LOOKUP",  "REQMOD_POSTCACHE",
+        "BUMP",      "FETCH",   "RESPMOD", "STORE",   "VARIANT", "RESPMOD_POSTCACHE",
+        "TUNNEL",    "DELIVER", "LOG",     "DONE"};
     for (unsigned i = 0; i < COUNT_OF(names); i++)
         ck_assert_str_eq(step_name((enum step)i), names[i]);
     ck_assert_uint_eq(COUNT_OF(names), STEP_WAIT);

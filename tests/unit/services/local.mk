@@ -18,6 +18,7 @@ tests_unit_services_unit_services_SOURCES = \
 	tests/unit/services/test_encoder.c \
 	tests/unit/services/test_filter.c \
 	tests/unit/services/test_gif_gray.c \
+	tests/unit/services/test_helper_line.c \
 	tests/unit/services/test_helper_protocol.c \
 	tests/unit/services/test_image_type.c \
 	tests/unit/services/test_jpeg_gray.c \

@@ -20,6 +20,7 @@ Suite *arguments_suite(void);
 Suite *encoder_suite(void);
 Suite *filter_suite(void);
 Suite *gif_gray_suite(void);
+Suite *helper_line_suite(void);
 Suite *helper_protocol_suite(void);
 Suite *image_type_suite(void);
 Suite *jpeg_gray_suite(void);

@@ -47,6 +47,7 @@ int main(void) {
     srunner_add_suite(runner, encoder_suite());
     srunner_add_suite(runner, filter_suite());
     srunner_add_suite(runner, gif_gray_suite());
+    srunner_add_suite(runner, helper_line_suite());
     srunner_add_suite(runner, helper_protocol_suite());
     srunner_add_suite(runner, image_type_suite());
     srunner_add_suite(runner, jpeg_gray_suite());

@@ -1,4 +1,4 @@
-#include "intercept/identity.h"
+#include "intercept/server_identity.h"
 
 #include "base/assert.h"
 #include "intercept/shared_table.h"
@@ -9,13 +9,13 @@ struct known_server {
     struct shared_entry entry;
     unsigned magic;
 #define KNOWN_SERVER_MAGIC 0x1de47175u
-    struct identity identity;             /* UNKNOWN: nothing is known */
-    time_t until;                         /* when the identity ends */
-    const struct identity_turn *verifier; /* the turn that verifies it; NULL: none */
-    struct list_link waiting;             /* waiters of the others */
+    struct server_identity identity;             /* UNKNOWN: nothing is known */
+    time_t until;                                /* when the identity ends */
+    const struct server_identity_turn *verifier; /* the turn that verifies it; NULL: none */
+    struct list_link waiting;                    /* waiters of the others */
 };
 
-struct identities {
+struct server_identities {
     unsigned magic;
 #define IDENTITIES_MAGIC 0x1de47170u
     struct shared_table *table;
@@ -30,15 +30,15 @@ static void known_server_on_removal(struct shared_entry *entry) {
     FREE_OBJ(server);
 }
 
-struct identities *identities_new(size_t limit) {
-    struct identities *identities;
+struct server_identities *server_identities_new(size_t limit) {
+    struct server_identities *identities;
     ALLOC_OBJ(identities, IDENTITIES_MAGIC);
     identities->table = shared_table_new(limit, known_server_on_removal);
     return identities;
 }
 
-void identities_free(struct identities **identitiesp) {
-    struct identities *identities = *identitiesp;
+void server_identities_free(struct server_identities **identitiesp) {
+    struct server_identities *identities = *identitiesp;
     *identitiesp = NULL;
     if (identities == NULL)
         return;
@@ -47,30 +47,30 @@ void identities_free(struct identities **identitiesp) {
     FREE_OBJ(identities);
 }
 
-void identities_set_limit(struct identities *identities, size_t limit) {
+void server_identities_set_limit(struct server_identities *identities, size_t limit) {
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
     shared_table_set_limit(identities->table, limit);
 }
 
-size_t identities_clear(struct identities *identities) {
+size_t server_identities_clear(struct server_identities *identities) {
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
     return shared_table_remove(identities->table, NULL, NULL);
 }
 
-size_t identities_count(struct identities *identities) {
+size_t server_identities_count(struct server_identities *identities) {
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
     return shared_table_count(identities->table);
 }
 
-uint64_t identities_evicted(const struct identities *identities) {
+uint64_t server_identities_evicted(const struct server_identities *identities) {
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
     return identities->evicted;
 }
 
 /* "TRUST ADDRESS:PORT NAME"; none of the parts before the name contains a space. Empty: the name is
  * longer than any that can be remembered. */
-static struct slice identity_key_text(char room[IDENTITY_KEY_ROOM],
-                                      const struct identity_key *key) {
+static struct slice server_identity_key_text(char room[IDENTITY_KEY_ROOM],
+                                             const struct server_identity_key *key) {
     char destination[ADDRESS_IP_TEXT] = "-";
     if (key->destination != NULL)
         address_format_ip(key->destination, destination);
@@ -89,7 +89,7 @@ static struct known_server *find_known_server(struct shared_part *part, struct s
     return server;
 }
 
-static struct known_server *find_or_add_server(struct identities *identities,
+static struct known_server *find_or_add_server(struct server_identities *identities,
                                                struct shared_part *part, struct slice key) {
     struct known_server *server = find_known_server(part, key);
     if (server != NULL)
@@ -100,53 +100,57 @@ static struct known_server *find_or_add_server(struct identities *identities,
     return server;
 }
 
-static enum identity_state read_known_server(const struct known_server *server, time_t now,
-                                             struct identity *identity) {
-    if (server == NULL || server->identity.state == IDENTITY_UNKNOWN || server->until <= now)
-        return IDENTITY_UNKNOWN;
+static enum server_identity_state read_known_server(const struct known_server *server, time_t now,
+                                                    struct server_identity *identity) {
+    if (server == NULL || server->identity.state == SERVER_IDENTITY_UNKNOWN || server->until <= now)
+        return SERVER_IDENTITY_UNKNOWN;
     *identity = server->identity;
     return identity->state;
 }
 
-enum identity_state identity_find(struct identities *identities, const struct identity_key *key,
-                                  time_t now, struct identity *identity) {
+enum server_identity_state server_identity_find(struct server_identities *identities,
+                                                const struct server_identity_key *key, time_t now,
+                                                struct server_identity *identity) {
     char room[IDENTITY_KEY_ROOM];
-    struct slice text = identity_key_text(room, key);
+    struct slice text = server_identity_key_text(room, key);
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
     if (text.length == 0)
-        return IDENTITY_UNKNOWN;
+        return SERVER_IDENTITY_UNKNOWN;
     struct shared_part *part = shared_table_lock(identities->table, text);
-    enum identity_state state = read_known_server(find_known_server(part, text), now, identity);
+    enum server_identity_state state =
+        read_known_server(find_known_server(part, text), now, identity);
     shared_part_unlock(part);
     return state;
 }
 
 /* Under the lock: the turn verifies the server, or waits for the one that does. */
-static enum identity_state take_identity_turn(struct known_server *server,
-                                              struct identity_turn *turn, struct mailbox *mailbox,
-                                              struct task *task) {
+static enum server_identity_state take_identity_turn(struct known_server *server,
+                                                     struct server_identity_turn *turn,
+                                                     struct mailbox *mailbox, struct task *task) {
     if (server->verifier != NULL && !turn->has_waited) {
         waiter_add(&server->waiting, &turn->waiter, mailbox, task);
         turn->has_waited = true;
-        return IDENTITY_WAITING;
+        return SERVER_IDENTITY_WAITING;
     }
     server->verifier = turn;
-    return IDENTITY_UNKNOWN;
+    return SERVER_IDENTITY_UNKNOWN;
 }
 
-enum identity_state identity_ask(struct identities *identities, const struct identity_key *key,
-                                 time_t now, struct identity *identity, struct identity_turn *turn,
-                                 struct mailbox *mailbox, struct task *task) {
+enum server_identity_state server_identity_ask(struct server_identities *identities,
+                                               const struct server_identity_key *key, time_t now,
+                                               struct server_identity *identity,
+                                               struct server_identity_turn *turn,
+                                               struct mailbox *mailbox, struct task *task) {
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
-    identity_turn_end(turn);
-    struct slice text = identity_key_text(turn->key, key);
+    server_identity_turn_end(turn);
+    struct slice text = server_identity_key_text(turn->key, key);
     turn->key_length = text.length;
     if (text.length == 0)
-        return IDENTITY_UNKNOWN;
+        return SERVER_IDENTITY_UNKNOWN;
     struct shared_part *part = shared_table_lock(identities->table, text);
     struct known_server *server = find_or_add_server(identities, part, text);
-    enum identity_state state = read_known_server(server, now, identity);
-    if (state == IDENTITY_UNKNOWN) {
+    enum server_identity_state state = read_known_server(server, now, identity);
+    if (state == SERVER_IDENTITY_UNKNOWN) {
         state = take_identity_turn(server, turn, mailbox, task);
         turn->identities = identities;
     }
@@ -160,14 +164,15 @@ static void end_verification(struct known_server *server) {
     waiters_wake(&server->waiting, NULL);
 }
 
-void identity_note(struct identities *identities, const struct identity_key *key,
-                   const struct identity *identity, time_t lifetime, time_t now) {
+void server_identity_note(struct server_identities *identities,
+                          const struct server_identity_key *key,
+                          const struct server_identity *identity, time_t lifetime, time_t now) {
     char room[IDENTITY_KEY_ROOM];
-    struct slice text = identity_key_text(room, key);
+    struct slice text = server_identity_key_text(room, key);
     int64_t left = identity->not_after - time(NULL);
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
-    ASSERT(identity->state == IDENTITY_GOOD || identity->state == IDENTITY_BAD);
-    if (identity->state == IDENTITY_GOOD && identity->not_after > 0 && left < lifetime)
+    ASSERT(identity->state == SERVER_IDENTITY_GOOD || identity->state == SERVER_IDENTITY_BAD);
+    if (identity->state == SERVER_IDENTITY_GOOD && identity->not_after > 0 && left < lifetime)
         lifetime = left;
     if (text.length == 0)
         return;
@@ -179,9 +184,10 @@ void identity_note(struct identities *identities, const struct identity_key *key
     shared_part_unlock(part);
 }
 
-void identity_forget(struct identities *identities, const struct identity_key *key) {
+void server_identity_forget(struct server_identities *identities,
+                            const struct server_identity_key *key) {
     char room[IDENTITY_KEY_ROOM];
-    struct slice text = identity_key_text(room, key);
+    struct slice text = server_identity_key_text(room, key);
     CHECK_OBJ(identities, IDENTITIES_MAGIC);
     if (text.length == 0)
         return;
@@ -193,8 +199,8 @@ void identity_forget(struct identities *identities, const struct identity_key *k
 }
 
 /* A turn that has been woken, or has noted a result, ends without effect. */
-void identity_turn_end(struct identity_turn *turn) {
-    struct identities *identities = turn->identities;
+void server_identity_turn_end(struct server_identity_turn *turn) {
+    struct server_identities *identities = turn->identities;
     if (identities == NULL)
         return;
     turn->identities = NULL;

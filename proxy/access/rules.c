@@ -1,0 +1,143 @@
+#include "access/rules.h"
+
+#include "identity/authenticator.h"
+#include "match/rules.h"
+
+static enum class_answer access_matches(const struct access_question *question, size_t at) {
+    const struct settings *settings = question->settings;
+    const struct access_settings *section = &settings->accesses[at];
+    size_t rule = settings->rule_first[RULE_ACCESS] + at;
+    if ((section->asks & CLASS_ASKS_LATER) != 0)
+        return url_class_judge(section->url_class, question->subject);
+    return (question->bits[rule / 64] >> rule % 64 & 1) != 0 ? CLASS_YES : CLASS_NO;
+}
+
+/* The first section at `from` or behind it that is worth a look. */
+static size_t access_next(const struct access_question *question, size_t from) {
+    const struct settings *settings = question->settings;
+    return question->see != NULL || settings->access_asks_later
+               ? from
+               : settings_next_rule(settings, RULE_ACCESS, question->bits, from);
+}
+
+/* What the answer depends on, when it is not known: the address is sought before the user is asked,
+ * who may not be needed then. */
+static enum access_finding what_is_wanted(const struct access_question *question, size_t at) {
+    const struct access_settings *section = &question->settings->accesses[at];
+    return question->subject->destination_pending && (section->asks & CLASS_ASKS_DESTINATION) != 0
+               ? ACCESS_WANTS_ADDRESS
+               : ACCESS_WANTS_USER;
+}
+
+bool access_accepts(const struct access_settings *section, struct slice authenticator) {
+    for (size_t i = 0; authenticator.length > 0 && i < section->authenticator_count; i++)
+        if (slice_equal(slice_from(section->authenticators[i]->settings.name), authenticator))
+            return true;
+    return false;
+}
+
+const struct access_settings *access_find_asking(const struct access_question *question,
+                                                 size_t from) {
+    const struct settings *settings = question->settings;
+    for (size_t i = from; i < settings->access_count; i++) {
+        const struct access_settings *section = &settings->accesses[i];
+        if (section->action == ACCESS_ACTION_AUTHENTICATE && !section->log_only &&
+            access_matches(question, i) != CLASS_NO)
+            return section;
+    }
+    return NULL;
+}
+
+static void access_see(const struct access_question *question, size_t at,
+                       enum access_finding finding) {
+    if (question->see != NULL)
+        question->see(question->see_arg, at, finding);
+}
+
+/* The section matches. */
+static void access_apply(const struct access_question *question,
+                         const struct access_settings *section, struct access_decision *decision) {
+    decision->section = section;
+    switch (section->action) {
+    case ACCESS_ACTION_ALLOW:
+    case ACCESS_ACTION_TUNNEL: decision->outcome = ACCESS_ALLOW; break;
+    case ACCESS_ACTION_DENY: decision->outcome = ACCESS_DENY; break;
+    case ACCESS_ACTION_REDIRECT: decision->outcome = ACCESS_REDIRECT; break;
+    case ACCESS_ACTION_AUTHENTICATE:
+        if (access_accepts(section, question->authenticator)) {
+            decision->outcome = ACCESS_ALLOW;
+            break;
+        }
+        decision->outcome = question->may_ask ? ACCESS_ASK : ACCESS_DENY;
+        decision->for_want = true;
+        break;
+    }
+}
+
+/* The section depends on something unknown. True: that decides. */
+static bool access_apply_unknown(const struct access_question *question, size_t at,
+                                 struct access_decision *decision) {
+    const struct access_settings *section = &question->settings->accesses[at];
+    bool wants_address = what_is_wanted(question, at) == ACCESS_WANTS_ADDRESS;
+    decision->section = section;
+    decision->for_want = true;
+    if (wants_address && question->may_resolve) {
+        decision->outcome = ACCESS_RESOLVE;
+        return true;
+    }
+    if (section->log_only)
+        return false;
+    const struct access_settings *asking = NULL;
+    if (question->may_ask && !wants_address)
+        asking = section->action == ACCESS_ACTION_AUTHENTICATE ? section
+                                                               : access_find_asking(question, 0);
+    if (asking != NULL) {
+        decision->outcome = ACCESS_ASK;
+        decision->section = asking;
+        return true;
+    }
+    decision->outcome = ACCESS_DENY;
+    return section->action == ACCESS_ACTION_DENY;
+}
+
+void access_decide(const struct access_question *question, struct access_decision *decision) {
+    const struct settings *settings = question->settings;
+    for (size_t i = access_next(question, 0); i < settings->access_count;
+         i = access_next(question, i + 1)) {
+        const struct access_settings *section = &settings->accesses[i];
+        *decision = (struct access_decision){.outcome = ACCESS_ALLOW};
+        switch (access_matches(question, i)) {
+        case CLASS_NO: access_see(question, i, ACCESS_NO_MATCH); continue;
+        case CLASS_UNKNOWN:
+            access_see(question, i, what_is_wanted(question, i));
+            if (access_apply_unknown(question, i, decision))
+                return;
+            continue;
+        case CLASS_YES: break;
+        }
+        access_see(question, i, section->log_only ? ACCESS_LOGS : ACCESS_DECIDES);
+        if (section->log_only)
+            continue;
+        access_apply(question, section, decision);
+        return;
+    }
+    *decision = (struct access_decision){
+        .outcome = settings->access_count > 0 ? ACCESS_DENY : ACCESS_ALLOW,
+    };
+}
+
+const char *access_action_name(enum access_action action) {
+    static const char *const names[] = {"allow", "deny", "authenticate", "redirect", "tunnel"};
+    return names[action];
+}
+
+const char *access_finding_text(enum access_finding finding) {
+    static const char *const texts[ACCESS_FINDINGS] = {
+        [ACCESS_NO_MATCH] = "does not match",
+        [ACCESS_DECIDES] = "matches and decides",
+        [ACCESS_LOGS] = "matches and is only logged (log_only)",
+        [ACCESS_WANTS_USER] = "depends on the user, whom nobody has proved",
+        [ACCESS_WANTS_ADDRESS] = "depends on the address of the host, which is not known",
+    };
+    return texts[finding];
+}

@@ -1,0 +1,24 @@
+/*
+ * What a client's connection holds of limits: the entries (limits/limit_table.h) that count it
+ * until it is closed, each once.
+ *
+ *     struct connection_hold *holds = NULL;
+ *     if (!connection_holds_take(&holds, limits, &key, &demand, now, &verdict)) ...   over the limit
+ *     connection_holds_release(&holds, limits);
+ *
+ * Threads: the worker's.
+ */
+#ifndef RETORT_CLIENT_CONNECTION_HOLDS_H
+#define RETORT_CLIENT_CONNECTION_HOLDS_H
+
+#include "limits/limits.h"
+
+struct connection_hold;
+
+/* True as well: the connection is counted under the key already. */
+bool connection_holds_take(struct connection_hold **holdsp, struct limits *limits,
+                           const struct limit_key *key, const struct limit_demand *demand,
+                           uint64_t now, struct limit_verdict *verdict);
+void connection_holds_release(struct connection_hold **holdsp, struct limits *limits);
+
+#endif

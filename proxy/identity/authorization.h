@@ -1,0 +1,53 @@
+/*
+ * The parser of Authorization and Proxy-Authorization (RFC 9110 §11.4, §11.6.2), and of the
+ * credentials of Basic (RFC 7617).
+ *
+ *     struct slice value;
+ *     switch (authorization_find(head, HTTP_PROXY_AUTHORIZATION, &value)) {
+ *     case AUTHORIZATION_NONE: ...                   nobody says who he is
+ *     case AUTHORIZATION_BAD:  ...                   several lines, or too long: 400
+ *     case AUTHORIZATION_ONE:
+ *         struct authorization authorization;
+ *         if (authorization_parse(value, &authorization) && authorization.token68.length > 0) ...
+ *     }
+ *
+ *     char text[AUTHORIZATION_BASIC];
+ *     struct slice user, password;
+ *     if (authorization_basic(authorization.token68, text, &user, &password)) ...
+ *
+ * The parser holds no state and allocates nothing.
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_IDENTITY_AUTHORIZATION_H
+#define RETORT_IDENTITY_AUTHORIZATION_H
+
+#include "http/head.h"
+
+/* Bytes of a value, and of a name and a password of Basic. What is longer is refused. */
+enum { AUTHORIZATION_MAX = 16384, AUTHORIZATION_BASIC = 1024 };
+
+enum authorization_found { AUTHORIZATION_NONE, AUTHORIZATION_ONE, AUTHORIZATION_BAD };
+
+struct authorization {
+    struct slice scheme;     /* a token; it has no case */
+    struct slice token68;    /* "QWxhZGRpbg=="; empty: there are parameters, or nothing */
+    struct slice parameters; /* "realm=\"a\", nc=1", well formed; empty: none */
+};
+
+/* The one value of the field. BAD: it occurs twice, is empty, or has more than AUTHORIZATION_MAX
+ * bytes. */
+enum authorization_found authorization_find(const struct http_head *head, enum http_name name,
+                                            struct slice *value);
+/* False: the value is not `scheme [ 1*SP ( token68 / #auth-param ) ]`. */
+bool authorization_parse(struct slice value, struct authorization *authorization);
+bool authorization_is(const struct authorization *authorization, const char *scheme);
+/* Decodes base64 with its padding, and nothing else. Returns the length, or SIZE_MAX: the text is
+ * malformed, or longer than `capacity`. */
+size_t authorization_decode(struct slice token68, char *out, size_t capacity);
+/* The name and the password, in `text`: UTF-8 without control characters, of which the name has no
+ * colon (RFC 7617 §2). False: they are not. The caller wipes the text. */
+bool authorization_basic(struct slice token68, char text[AUTHORIZATION_BASIC], struct slice *user,
+                         struct slice *password);
+
+#endif

@@ -1,0 +1,65 @@
+#include "settings/rule_kinds.h"
+
+#include "base/assert.h"
+#include "settings/settings.h"
+
+/* Where the sections of a kind stand in the settings. */
+struct rule_kind_place {
+    const char *name;
+    size_t list_at, count_at; /* of the array and of its length, in struct settings */
+    size_t size, class_at;    /* of an element, and of its class in it */
+};
+
+#define KIND(text, type, list, count)                                                              \
+    {                                                                                              \
+        .name = text, .list_at = offsetof(struct settings, list),                                  \
+        .count_at = offsetof(struct settings, count), .size = sizeof(type),                        \
+        .class_at = offsetof(type, url_class)                                                      \
+    }
+
+/* A kind without a row has no sections. */
+static const struct rule_kind_place kinds[RULE_KINDS] = {
+    [RULE_POLICY] = KIND("policy", struct policy_settings, policies, policy_count),
+    [RULE_ADAPT] = KIND("adapt", struct adapt_settings, adapts, adapt_count),
+    [RULE_ACCESS] = KIND("access", struct access_settings, accesses, access_count),
+    [RULE_PARENT] = KIND("parent", struct parent_settings, parents, parent_count),
+    [RULE_REQUEST_HEADERS] =
+        KIND("request_headers", struct fields_settings, request_fields, request_fields_count),
+    [RULE_RESPONSE_HEADERS] =
+        KIND("response_headers", struct fields_settings, response_fields, response_fields_count),
+    [RULE_REWRITE] = KIND("rewrite", struct rewrite_settings, rewrites, rewrite_count),
+    [RULE_ERROR_PAGE] =
+        KIND("error_page", struct error_page_settings, error_pages, error_page_count),
+    [RULE_LIMIT] = KIND("limit", struct limit_settings, limits, limit_count),
+};
+
+const char *rule_kind_name(enum rule_kind kind) {
+    return kinds[kind].name;
+}
+
+size_t rule_kind_count(const struct settings *settings, enum rule_kind kind) {
+    const char *base = (const char *)settings;
+    return kinds[kind].name == NULL ? 0 : *(const size_t *)(base + kinds[kind].count_at);
+}
+
+const struct url_class *rule_kind_class(const struct settings *settings, enum rule_kind kind,
+                                        size_t at) {
+    const struct rule_kind_place *place = &kinds[kind];
+    ASSERT(at < rule_kind_count(settings, kind));
+    const char *list = *(const char *const *)((const char *)settings + place->list_at);
+    return *(const struct url_class *const *)(list + at * place->size + place->class_at);
+}
+
+void rule_kinds_make_rules(struct settings *settings) {
+    size_t first = 0;
+    settings->rules = rules_new();
+    for (int i = 0; i < RULE_KINDS; i++) {
+        enum rule_kind kind = (enum rule_kind)i;
+        settings->rule_first[kind] = first;
+        settings->rule_count[kind] = rule_kind_count(settings, kind);
+        for (size_t at = 0; at < settings->rule_count[kind]; at++)
+            rules_add(settings->rules, rule_kind_class(settings, kind, at));
+        first += settings->rule_count[kind];
+    }
+    rules_seal(settings->rules);
+}
