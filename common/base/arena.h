@@ -17,7 +17,7 @@
 
 #include "base/slice.h"
 
-enum { ARENA_BLOCK = 12288 };
+enum { ARENA_BLOCK = 16384 };
 
 struct arena_block;
 

@@ -24,7 +24,8 @@ static void ignore_no_cache(struct cache_control *asked) {
         asked->max_age = -1;
 }
 
-bool caching_begin_post(struct transaction *transaction) {
+/* Apart from its caller, so that a request without access sections and policies saves no registers. */
+__attribute__((noinline)) static bool begin_by_policy(struct transaction *transaction) {
     if (transaction->access != NULL && access_is_tunnel(transaction))
         return false;
     if (transaction->settings->policy_count == 0)
@@ -40,6 +41,11 @@ bool caching_begin_post(struct transaction *transaction) {
     if (policy->ignore_client_no_cache)
         ignore_no_cache(&transaction->caching.control);
     return true;
+}
+
+bool caching_begin_post(struct transaction *transaction) {
+    return (transaction->access == NULL && transaction->settings->policy_count == 0) ||
+           begin_by_policy(transaction);
 }
 
 bool caching_begin(struct transaction *transaction) {
