@@ -199,7 +199,7 @@ static bool limit_part_drop_one(struct limit_part *part, uint64_t now, bool *evi
 }
 
 void limit_table_set_room(struct limit_table *table, size_t room, uint64_t now) {
-    bool evicted;
+    bool evicted = false;
     CHECK_OBJ(table, LIMIT_TABLE_MAGIC);
     for (unsigned i = 0; i < PARTS; i++) {
         struct limit_part *part = &table->parts[i];

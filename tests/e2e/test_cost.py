@@ -25,7 +25,7 @@ BY_SERVICES = 1.025
 # Instructions a request, system calls as one.
 HIT = 5700
 VARIANT_HIT = 7920
-LOG_LINE = 1050  # what a hit takes more with an access log of Squid's format
+LOG_LINE = 1100  # what a hit takes more with an access log of Squid's format
 MISS = 19400
 LARGE_MISS = 22000
 # The same misses when a service says 204 to their preview, and when it reads them and sends them back.

@@ -88,7 +88,7 @@ def no_secrets(lab, *texts):
             true(secret not in text, "a password in " + text[-2000:])
 
 
-def lines_proxy(lab, timeout="5s", rules="", **options):
+def lines_proxy(lab, timeout="30s", rules="", **options):
     script, counted = lab.write("lines.py", LINES), lab.path("asked")
     helpers = helperd(lab, pool("lines", "squid_basic", sys.executable, script, counted, **options),
                       pool("groups", "squid_external_acl", sys.executable, script, counted))

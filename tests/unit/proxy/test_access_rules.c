@@ -107,7 +107,9 @@ START_TEST(what_is_not_known_counts_against_the_client) {
     const struct trial *trial = &trials[_i];
     char text[4096], error[SETTINGS_ERROR];
     snprintf(text, sizeof text, "%s%s\n", classes, trial->sections);
-    struct settings *settings = settings_load(scratch_file("access.conf", text), error);
+    char *path = scratch_file("access.conf", text);
+    struct settings *settings = settings_load(path, error);
+    free(path);
     ck_assert_msg(settings != NULL, "%s", error);
     struct address client, destination;
     struct arena arena;
