@@ -1,6 +1,7 @@
 #include "access/rules.h"
 
 #include "identity/authenticator.h"
+#include "match/regex.h"
 #include "match/rules.h"
 
 static enum class_answer access_matches(const struct access_question *question, size_t at) {
@@ -100,7 +101,8 @@ static bool access_apply_unknown(const struct access_question *question, size_t 
     return section->action == ACCESS_ACTION_DENY;
 }
 
-void access_decide(const struct access_question *question, struct access_decision *decision) {
+static void access_find_deciding(const struct access_question *question,
+                                 struct access_decision *decision) {
     const struct settings *settings = question->settings;
     for (size_t i = access_next(question, 0); i < settings->access_count;
          i = access_next(question, i + 1)) {
@@ -124,6 +126,14 @@ void access_decide(const struct access_question *question, struct access_decisio
     *decision = (struct access_decision){
         .outcome = settings->access_count > 0 ? ACCESS_DENY : ACCESS_ALLOW,
     };
+}
+
+void access_decide(const struct access_question *question, struct access_decision *decision) {
+    regex_take_gave_up();
+    access_find_deciding(question, decision);
+    bool unsure = regex_take_gave_up() || question->unsure;
+    if (unsure && question->settings->access_count > 0)
+        *decision = (struct access_decision){.outcome = ACCESS_DENY, .unsure = true};
 }
 
 const char *access_action_name(enum access_action action) {

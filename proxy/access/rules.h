@@ -12,7 +12,8 @@
  * ACCESS_RESOLVE: ask again when it is known. If it is the user, the client is asked for
  * credentials, when a section with action = authenticate is for the request. If none is, or if the
  * client can't be asked, the unknown user or address counts against the client: sections that deny
- * match, others do not.
+ * match, others do not. What an expression gives up on might have been for a section that denies, so
+ * it is denied.
  *
  * Threads: pure, any.
  */
@@ -46,6 +47,7 @@ struct access_question {
     const struct class_subject *subject;
     const uint64_t *bits;       /* of rules_find; whatever was known of the user and the address */
     struct slice authenticator; /* the section that has proved the subject's user; empty: nobody */
+    bool unsure;                /* an expression gave up while `bits` were found (match/regex.h) */
     bool may_ask;               /* the client can be asked for credentials */
     bool may_resolve;           /* the host can be resolved; false: it is judged as it is */
     /* Told about each section up to the one that decides, in the file's order; NULL: nobody. */
@@ -57,7 +59,7 @@ struct access_decision {
     enum access_outcome outcome;
     const struct access_settings *section; /* NULL: none matches */
     bool for_want; /* denied only because the user or the address is not known */
-    bool unsure;   /* set by callers: denied because an expression gave up (match/regex.h) */
+    bool unsure;   /* denied because an expression gave up (match/regex.h) */
 };
 
 void access_decide(const struct access_question *question, struct access_decision *decision);

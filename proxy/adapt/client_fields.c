@@ -12,6 +12,7 @@ const struct client_field_name client_field_names[CLIENT_FIELD_NAMES] = {
     {CLIENT_FIELD_USERNAME, NAME("X-Client-Username")},
     {CLIENT_FIELD_AUTHENTICATED_USER, NAME("X-Authenticated-User")},
     {CLIENT_FIELD_AUTHENTICATED_GROUPS, NAME("X-Authenticated-Groups")},
+    {CLIENT_FIELD_ACCESS_RULE, NAME("X-Access-Rule")},
     {CLIENT_FIELD_TLS_SNI, NAME("X-TLS-SNI")},
     {CLIENT_FIELD_TLS_VERSION, NAME("X-TLS-Version")},
     {CLIENT_FIELD_TLS_CIPHER, NAME("X-TLS-Cipher")},
@@ -54,6 +55,8 @@ static void client_fields_put_client(struct lines *lines, unsigned fields,
         client_fields_put(lines, SLICE("X-Authenticated-User"), client->authenticated_user);
     if (fields & CLIENT_FIELD_AUTHENTICATED_GROUPS)
         client_fields_put(lines, SLICE("X-Authenticated-Groups"), client->authenticated_groups);
+    if (fields & CLIENT_FIELD_ACCESS_RULE)
+        client_fields_put(lines, SLICE("X-Access-Rule"), client->access_rule);
     if (fields & CLIENT_FIELD_CREDENTIALS) {
         client_fields_put(lines, SLICE("Proxy-Authorization"), client->proxy_authorization);
         client_fields_put(lines, SLICE("Proxy-Authenticate"), client->proxy_authenticate);

@@ -39,6 +39,7 @@ struct adapt_client {
     struct slice authenticated_user, authenticated_groups; /* proved, in the form of the fields */
     struct slice proxy_authorization;   /* credentials of the request, taken out of its head */
     struct slice proxy_authenticate;    /* challenge of the response, likewise */
+    struct slice access_rule;           /* the class of the access section that decided */
     const struct adapt_client_tls *tls; /* NULL: clear text */
 };
 
@@ -58,6 +59,7 @@ enum client_field {
     CLIENT_FIELD_TLS_CLIENT_SERIAL = 4096,
     CLIENT_FIELD_AUTHENTICATED_USER = 8192,
     CLIENT_FIELD_AUTHENTICATED_GROUPS = 16384,
+    CLIENT_FIELD_ACCESS_RULE = 32768,
 };
 
 /* Base64 of "Local://NAME" (X-Authenticated-User of draft-stecher-icap-subid-00), and of such names
@@ -71,7 +73,7 @@ size_t client_fields_write(unsigned fields, const struct adapt_client *client, c
                            size_t capacity);
 
 /* The fields that a service may ask for by their names: all but the credentials. */
-enum { CLIENT_FIELD_NAMES = 14 };
+enum { CLIENT_FIELD_NAMES = 15 };
 struct client_field_name {
     enum client_field field;
     struct slice name;

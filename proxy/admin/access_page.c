@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "http/head_parser.h"
 #include "identity/authenticator.h"
+#include "match/regex.h"
 #include "match/rules.h"
 
 #include <stdio.h>
@@ -200,6 +201,9 @@ static const char *trial_obstacle(const struct trial *trial) {
 }
 
 static const char *trial_reason(const struct access_decision *decision) {
+    if (decision->unsure)
+        return "an expression of the rules needs too much work for this request, which is denied "
+               "then";
     if (decision->section == NULL)
         return decision->outcome == ACCESS_ALLOW
                    ? "there are no access sections"
@@ -264,10 +268,13 @@ static struct slice trial_authenticator(const struct trial *trial) {
 static void trial_run(struct trial *trial) {
     struct access_decision decision;
     trial->sections = json_array();
+    regex_take_gave_up();
+    const uint64_t *bits = rules_find(trial->settings->rules, &trial->subject, trial->arena);
     const struct access_question question = {
         .settings = trial->settings,
         .subject = &trial->subject,
-        .bits = rules_find(trial->settings->rules, &trial->subject, trial->arena),
+        .bits = bits,
+        .unsure = regex_take_gave_up(),
         .authenticator = trial_authenticator(trial),
         .may_ask = trial->listen->mode != LISTEN_TRANSPARENT,
         .may_resolve = true,

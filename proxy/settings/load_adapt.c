@@ -71,12 +71,14 @@ static bool check_icap_tls(struct load *load, const struct document_section *sec
 
 static bool check_icap_include(struct load *load, const struct document_section *section,
                                const struct icap_service_settings *service) {
-    static const char *const known[] = {
-        "X-Client-IP",         "X-Client-Port",        "X-Server-IP",
-        "X-Client-Username",   "X-Authenticated-User", "X-Authenticated-Groups",
-        "X-TLS-SNI",           "X-TLS-Version",        "X-TLS-Cipher",
-        "X-TLS-Issuer",        "X-TLS-Verification",   "X-TLS-Client-Subject",
-        "X-TLS-Client-Issuer", "X-TLS-Client-Serial",  "none"};
+    static const char *const known[] = {"X-Client-IP",          "X-Client-Port",
+                                        "X-Server-IP",          "X-Client-Username",
+                                        "X-Authenticated-User", "X-Authenticated-Groups",
+                                        "X-Access-Rule",        "X-TLS-SNI",
+                                        "X-TLS-Version",        "X-TLS-Cipher",
+                                        "X-TLS-Issuer",         "X-TLS-Verification",
+                                        "X-TLS-Client-Subject", "X-TLS-Client-Issuer",
+                                        "X-TLS-Client-Serial",  "none"};
     for (char **name = service->include; name != NULL && *name != NULL; name++) {
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -85,7 +87,7 @@ static bool check_icap_include(struct load *load, const struct document_section 
             return load_fail(load, load_line_of(section, "include"),
                              "include: \"%s\" is not known; write X-Client-IP, X-Client-Port, "
                              "X-Server-IP, X-Client-Username, X-Authenticated-User, "
-                             "X-Authenticated-Groups, X-TLS-SNI, X-TLS-Version, "
+                             "X-Authenticated-Groups, X-Access-Rule, X-TLS-SNI, X-TLS-Version, "
                              "X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification, "
                              "X-TLS-Client-Subject, X-TLS-Client-Issuer, X-TLS-Client-Serial or "
                              "none",

@@ -4,6 +4,7 @@
 #include "identity/identity.h"
 #include "tls/facts.h"
 #include "transaction/inside.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
@@ -89,6 +90,7 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .client.port = address_port(request_client(transaction)),
         .client.server_ip = server_ip(transaction),
         .client.proxy_authorization = transaction->request.credentials,
+        .client.access_rule = access_rule_name(transaction),
         .client.tls = client_tls(transaction),
         .transaction_id = slice_from(transaction_id(transaction)),
     };

@@ -88,6 +88,8 @@ def test_too_much_work_is_denied(lab):
     page = proxy.get(origin.url("/" + "a" * 40 + "b"))
     equal(page.status, 403, "what it gives up on")
     contains(page.text(), "too much work", "reason")
+    told = proxy.ctl("access", "test", origin.url("/" + "a" * 40 + "b"), "--destination", "192.0.2.1")
+    contains(told, "deny (403): an expression of the rules needs too much work", "retortctl access test")
     equal(proxy.get(origin.url("/b")).status, 200, "another URL")
 
 
@@ -150,7 +152,7 @@ def test_what_services_change_is_decided_again(lab):
     rules = ("url_class denied { path_regex = '^/denied' }\nurl_class moved { path_regex = '^/moved' }\n"
              "access denied { action = deny }\naccess moved { action = redirect  to = \"/\" }\naccess all { action = allow }\n")
     for point in ("reqmod_precache", "reqmod_postcache"):
-        proxy = Retort(lab, services=[Service("s", icap.uri(), point=point, bypass=False)], extra=rules)
+        proxy = Retort(lab, services=[Service("s", icap.uri(), point=point, bypass=False, include=["X-Access-Rule"])], extra=rules)
         for path, status in (("/denied", 403), ("/moved", 403), ("/fine", 200), ("/x/../denied", 403), ("/%64enied", 403)):
             target["path"] = path
             answer = proxy.get(origin.url(f"/asked{path.replace('/', '-')}"))
@@ -158,7 +160,7 @@ def test_what_services_change_is_decided_again(lab):
         target["path"] = "/fine"
         equal(proxy.get(origin.url("/denied")).status, 403, "what is denied first is no service's business")
     equal({request.target for request in origin.requests}, {"/fine"}, "asked for")
-    equal(len(icap.transactions), 10, "requests that services have seen")
+    equal([one.request.header("X-Access-Rule") for one in icap.transactions], ["all"] * 10, "the section, in each request that services have seen")
 
 
 def test_a_tunnel_sees_neither_cache_nor_services(lab):

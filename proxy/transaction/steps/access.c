@@ -71,22 +71,12 @@ static void access_ask(struct transaction *transaction, struct class_subject *su
         .settings = transaction->settings,
         .subject = subject,
         .bits = request_rules(transaction),
+        .unsure = transaction->request.rules_unsure,
         .may_ask = may_be_asked(transaction),
         .may_resolve = !access->resolved,
     };
     if (transaction->identity != NULL)
         question->authenticator = transaction->identity->authenticator;
-}
-
-/* Decides. What an expression gives up on might have been for a section that denies, so it is
- * denied. */
-static void access_answer(const struct access_question *question, struct access_decision *decision,
-                          bool unsure) {
-    regex_take_gave_up();
-    access_decide(question, decision);
-    unsure |= regex_take_gave_up();
-    if (unsure && question->settings->access_count > 0)
-        *decision = (struct access_decision){.outcome = ACCESS_DENY, .unsure = true};
 }
 
 /* ---- who the client is -------------------------------------------------------------------- */
@@ -322,7 +312,7 @@ static enum step access_decide_now(struct transaction *transaction) {
     struct access_question question;
     struct access_decision decision;
     access_ask(transaction, &subject, &question);
-    access_answer(&question, &decision, transaction->request.rules_unsure);
+    access_decide(&question, &decision);
     bool for_others = transaction->settings->others_ask_destination && question.may_resolve &&
                       subject.destination_pending;
     if (decision.outcome == ACCESS_RESOLVE || for_others) {
@@ -419,13 +409,13 @@ enum step step_recheck(struct transaction *transaction) {
     if (!resolving_is_over(transaction))
         return STEP_WAIT;
     access_ask(transaction, &subject, &question);
-    access_answer(&question, &decision, transaction->request.rules_unsure);
+    access_decide(&question, &decision);
     if (decision.outcome == ACCESS_RESOLVE) {
         if (!access_resolve(transaction))
             return STEP_WAIT;
         resolving_is_over(transaction);
         access_ask(transaction, &subject, &question);
-        access_answer(&question, &decision, transaction->request.rules_unsure);
+        access_decide(&question, &decision);
     }
     bool tunnel = access->tunnel;
     access_note(transaction, &question, &decision);
@@ -440,7 +430,8 @@ static bool access_lets_through(struct transaction *transaction, struct class_su
                                 struct access_decision *decision) {
     regex_take_gave_up();
     question->bits = rules_find(transaction->settings->rules, subject, &transaction->arena);
-    access_answer(question, decision, regex_take_gave_up());
+    question->unsure = regex_take_gave_up();
+    access_decide(question, decision);
     if (decision->outcome == ACCESS_RESOLVE)
         return route_parent(transaction) == NULL;
     return decision->outcome == ACCESS_ALLOW;

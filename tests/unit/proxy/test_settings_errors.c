@@ -131,7 +131,8 @@ static const struct refused {
      ":3: keep is smaller than preview"},
     {"icap_service a { uri = \"icap://h/a\" point = reqmod_precache\n include = X-Me }",
      ":3: include: \"X-Me\" is not known; write X-Client-IP, X-Client-Port, X-Server-IP, "
-     "X-Client-Username, X-Authenticated-User, X-Authenticated-Groups, X-TLS-SNI, X-TLS-Version, "
+     "X-Client-Username, X-Authenticated-User, X-Authenticated-Groups, X-Access-Rule, X-TLS-SNI, "
+     "X-TLS-Version, "
      "X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification, "
      "X-TLS-Client-Subject, X-TLS-Client-Issuer, X-TLS-Client-Serial or none"},
     {"icap_service a { uri = \"icap://h/a\" point = respmod_precache\n verdict_by = Accept }",
