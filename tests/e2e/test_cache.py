@@ -137,7 +137,6 @@ def test_answers_to_authorized_requests_are_not_given_to_others(lab):
     equal(twice(origin, proxy, "/mine", {"Authorization": "Basic eDp5"}, {}, cc="max-age=60")[0], 2, "requests")
 
 
-@memcheck
 def test_expires_in_time(lab):
     origin, proxy = start(lab)
     url = origin.url("/short", cc="max-age=1")

@@ -16,7 +16,7 @@ from harness.retort import Retort, Service
 from harness.suite import heavy
 from harness.wire import request
 
-FEW, MANY = 300, 1500
+FEW, MANY = 100, 500
 
 # How much more a hundred rules may take than one, and services that a request is not for than none.
 BY_RULES = 1.03

@@ -107,7 +107,6 @@ def test_several_lines_are_one_list(lab):
     same_bytes(proxy.get(origin.url("/page")).body, pattern(3000) + b"!", "body")
 
 
-@memcheck
 def test_the_original_when_nobody_changes_it(lab):
     """Byte for byte, with its own head; whether the service decides on the preview or on all of it."""
     for behave in ([unchanged], [reads_all], [reads_all, unchanged], [unchanged, reads_all, reads_all]):
@@ -141,7 +140,6 @@ def test_the_original_is_past_what_is_kept(lab):
     equal(answer.header("Repr-Digest"), None, "Repr-Digest")
 
 
-@memcheck
 def test_the_head_is_put_right(lab):
     """Decoded or not: what the head says of the origin's bytes is not said of others."""
     origin, (icap,), proxy = start(lab, append(b"!"))
@@ -244,7 +242,6 @@ def test_messages_without_a_whole_body(lab):
     equal(proxy.counter("adapt_decoded"), 1, "decoded")
 
 
-@memcheck
 def test_a_head_says_nothing_untrue(lab):
     """Whether the services will change a body is known only when there is one: what they would make untrue is left out."""
     about = ABOUT_BYTES + [("Vary", "Accept-Encoding"), ("Cache-Control", "max-age=0")]

@@ -49,7 +49,6 @@ def asked(origin):
     return len(origin.requests)
 
 
-@memcheck
 def test_nothing_of_this_machine_is_reached(lab):
     origin = RawOrigin(lab)
     proxy = Guarded(lab, extra=f"connect_ports = {{ {origin.port} }}")
@@ -107,7 +106,6 @@ def test_the_proxy_itself_is_never_reached(lab):
     equal(proxy.get(origin.url("/text", say="still")).text(), "still", "it serves")
 
 
-@memcheck
 def test_admin_refuses_what_proxies_pass_on(lab):
     port = ports.take()
     proxy, unix = Retort(lab, admin=("127.0.0.1", port)), Retort(lab)

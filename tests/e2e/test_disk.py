@@ -29,7 +29,6 @@ def test_a_restart_serves_from_disk(lab):
     equal(bench.proxy.results("/own/r/0", 3), ["MISS", "HIT", "HIT"], "results")
 
 
-@memcheck
 def test_a_kill_loses_nothing_that_was_written(lab):
     bench = Bench(lab)
     versions = bench.fill(names("k", 20), 3000)
@@ -112,7 +111,6 @@ def ranges_of(bench, path, n, version):
         contains(several.body, b"\r\n\r\n" + piece + b"\r\n--", "parts")
 
 
-@memcheck
 def test_ranges_of_a_small_one(lab):
     bench = Bench(lab)
     _, version = bench.get("/own/small", 5000)
@@ -122,7 +120,6 @@ def test_ranges_of_a_small_one(lab):
     equal(bench.own.version(), version, "the origin's newest version")
 
 
-@memcheck
 def test_ranges_of_a_large_one(lab):
     bench = Bench(lab)
     _, version = bench.get("/own/large", 3_000_000)
@@ -133,7 +130,6 @@ def test_ranges_of_a_large_one(lab):
     equal(bench.own.version(), version, "the origin's newest version")
 
 
-@memcheck
 def test_bodies_of_every_length(lab):
     """Around the sizes of blocks and chunks; with and without a Content-Length from the origin."""
     bench = Bench(lab)
@@ -164,7 +160,6 @@ def test_variants(lab):
     true(not hit and other > max(versions.values()), "a variant that is not there")
 
 
-@memcheck
 def test_what_was_stored_again_is_the_newest(lab):
     bench = Bench(lab)
     url = bench.own.url("/own/again", 400)
@@ -175,7 +170,6 @@ def test_what_was_stored_again_is_the_newest(lab):
     equal(bench.get("/own/again", 400), (True, versions[-1]), "hit, version")
 
 
-@memcheck
 def test_modes_stay_apart(lab):
     origin = Origin(lab)
     volume = lab.path("volume")
@@ -191,7 +185,6 @@ def test_modes_stay_apart(lab):
     true(forward.text() != reverse.text(), "both are one")
 
 
-@memcheck
 def test_errors_and_redirects_are_kept_too(lab):
     bench = Bench(lab)
     for status, more in ((404, {}), (301, {"h": ["Location: /y"]}), (410, {})):
@@ -203,7 +196,6 @@ def test_errors_and_redirects_are_kept_too(lab):
         equal((answer.status, is_hit(answer), bench.origin.count(f"/s{status}")), (status, True, 1), "status, hit, asked")
 
 
-@memcheck
 def test_a_stale_one_is_asked_again_with_its_validator(lab):
     bench = Bench(lab)
     url = bench.origin.url("/bytes", n=50_000, cc="max-age=1", etag='"e"')
@@ -215,7 +207,6 @@ def test_a_stale_one_is_asked_again_with_its_validator(lab):
     equal(bench.proxy.results("/bytes", 2)[-1], "REVALIDATED", "result")
 
 
-@memcheck
 def test_a_confirmation_is_kept(lab):
     """A 304 renews what is on disk, not only what is in memory."""
     def answer(connection, request):
@@ -297,7 +288,6 @@ def test_a_confirmation_of_what_stands_on_disk_is_kept(lab):
         origin.expect(bench, 5, False, "deleted with all that renewed it")
 
 
-@memcheck
 def test_stale_ones_stand_in_for_a_dead_origin(lab):
     bench = Bench(lab)
     hit, version = bench.get("/own/e", 2000, cc="max-age=1, stale-if-error=600")
@@ -340,7 +330,6 @@ def test_signals_at_any_moment(lab):
     bench.expect_hits(versions, 20_000)
 
 
-@memcheck
 def test_unsafe_methods_are_remembered(lab):
     bench = Bench(lab)
     _, version = bench.get("/own/p", 1000)

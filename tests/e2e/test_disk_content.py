@@ -17,7 +17,6 @@ def only_on_disk(lab, **arguments):
     return bench, versions
 
 
-@memcheck
 def test_show_and_get(lab):
     bench, versions = only_on_disk(lab, cc="max-age=600")
     url = bench.own.url("/own/o/1", 2500, cc="max-age=600")
@@ -30,7 +29,6 @@ def test_show_and_get(lab):
     bench.proxy.ctl("cache", "show", bench.own.url("/own/none", 1), expect=1)
 
 
-@memcheck
 def test_list(lab):
     bench, _ = only_on_disk(lab)
     urls = sorted(bench.own.url(path, 2500) for path in names("o", 6))
@@ -59,7 +57,6 @@ def gone_for_good(bench, versions, path, n=2500, **arguments):
     true(not hit and version > versions[path], f"{path}: hit {hit}, version {version} after {versions[path]}")
 
 
-@memcheck
 def test_delete(lab):
     bench, versions = only_on_disk(lab)
     url = bench.own.url("/own/o/1", 2500)
@@ -77,14 +74,12 @@ def test_delete_what_is_in_memory_too(lab):
     gone_for_good(bench, versions, "/own/o/1")
 
 
-@memcheck
 def test_purge_by_prefix(lab):
     bench, versions = only_on_disk(lab)
     bench.cache("purge", "--prefix", bench.origin.url("/own/o/3"))
     gone_for_good(bench, versions, "/own/o/3")
 
 
-@memcheck
 def test_purge_by_regex(lab):
     bench, versions = only_on_disk(lab)
     bench.cache("purge", "--regex", "/o/4[?]")
@@ -106,7 +101,6 @@ def test_purge_by_tag(lab):
     bench.expect_hits({path: versions[path] for path in names("o", 2)}, 2500)
 
 
-@memcheck
 def test_purge_everything(lab):
     bench, _ = only_on_disk(lab)
     bench.cache("purge", "--all")
@@ -129,7 +123,6 @@ def test_bans(lab):
     true(bench.get("/own/o/5", 2500)[0], "after a restart, too")
 
 
-@memcheck
 def test_soft_purge(lab):
     bench, versions = only_on_disk(lab)
     url = bench.own.url("/own/o/1", 2500)
@@ -139,7 +132,6 @@ def test_soft_purge(lab):
     gone_for_good(bench, versions, "/own/o/1")
 
 
-@memcheck
 def test_expire(lab):
     bench, versions = only_on_disk(lab)
     url = bench.own.url("/own/o/2", 2500)
@@ -152,7 +144,6 @@ def test_expire(lab):
     bench.expect_hits(versions, 2500)
 
 
-@memcheck
 def test_pin(lab):
     bench, versions = only_on_disk(lab)
     url = bench.own.url("/own/o/2", 2500)
@@ -163,7 +154,6 @@ def test_pin(lab):
     bench.expect_hits(versions, 2500)
 
 
-@memcheck
 def test_inject(lab):
     bench = Bench(lab)
     path = lab.write("made.txt", "made by hand\n")

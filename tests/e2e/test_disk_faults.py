@@ -31,7 +31,6 @@ def stored(bench, count=10):
     return versions
 
 
-@memcheck
 def test_read_errors_are_misses(lab):
     bench = FaultyBench(lab)
     versions = stored(bench)
@@ -72,7 +71,6 @@ def test_read_errors_in_the_middle(lab):
     true(bench.get("/own/middle", n)[0], "a hit afterwards")
 
 
-@memcheck
 def test_short_reads_are_continued(lab):
     bench = FaultyBench(lab)
     versions = stored(bench)
@@ -127,7 +125,6 @@ def test_a_slow_disk_stops_nobody_else(lab):
 WRITE_FAULTS = {"errors": {"write_error": 1000}, "no space": {"write_full": 1000}}
 
 
-@memcheck
 def test_failed_writes_cost_the_objects(lab):
     bench = FaultyBench(lab)
     kept = bench.fill(names("kept", 5), SMALL)
@@ -258,7 +255,6 @@ def test_bits_that_turn_while_written(lab):
         true(bench.get(path, n)[0], f"{path} is a hit")
 
 
-@memcheck
 def test_sync_errors_are_borne(lab):
     bench = FaultyBench(lab)
     bench.faults.set(sync_error=1000)

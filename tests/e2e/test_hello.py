@@ -92,3 +92,5 @@ def test_hello_service_says_what_is_wrong(lab):
     cicap = Cicap(lab, [Module("echo", "srv_echo.so")], extra=f'Service hello {module}\nhello.Greeting ""')
     until(lambda: "hello.Greeting" in cicap.server_log(), 10, "what is wrong, in c-icap's log")
     contains(cicap.server_log(), "say something", "what to do about it")
+    proxy = Retort(lab, services=[Service("echo", cicap.uri("echo"), bypass=False)])
+    equal(proxy.get(Origin(lab).url("/bytes", n=10)).status, 200, "a response that another service of the same c-icap has read")

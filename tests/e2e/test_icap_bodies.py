@@ -125,7 +125,6 @@ def test_204_outside_the_preview_that_was_not_allowed(lab):
 
 # Both ways at once.
 
-@memcheck
 def test_each_byte_is_passed_on_at_once(lab):
     """The service sends the next byte only when the client has the one before, the body still going up; also
     when there is much more to come, as the length that it announces says."""
@@ -275,7 +274,6 @@ def states(length, data, part=200000):
     return behave
 
 
-@memcheck
 def test_a_stated_length_is_told_and_checked(lab):
     """RFC 9112 6.3: "If the sender closes the connection or the recipient times out before the indicated number of octets are received, the
     recipient MUST consider the message to be incomplete": so a length is told only if the service has set it, and must be true."""

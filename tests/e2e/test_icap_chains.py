@@ -48,7 +48,6 @@ def test_next_services(lab):
         proxy.stop()
 
 
-@memcheck
 def test_chain_goes_back_before_a_service_that_died(lab):
     """The first dies inside its body, which the second was to have whole: it gets the original instead."""
     def whole_first(_icap, transaction):

@@ -189,7 +189,6 @@ def test_offsets_are_obeyed(lab):
     equal(fetch(proxy, origin, 2000).body, b"evil body", "the right one")
 
 
-@memcheck
 def test_answers_without_a_head(lab):
     """`res-body=0`: the head is the virgin one, the body is new."""
     def respmod(_icap, transaction):
@@ -219,7 +218,6 @@ def test_a_message_of_nothing_is_refused(lab):
     equal(seen["body"], b"all of it", "body at the origin")
 
 
-@memcheck
 def test_parts_that_have_no_place(lab):
     """RFC 3507 4.4.1: "RESPMOD response encapsulated_list: [reshdr] resbody", and for REQMOD one message, of the one kind or the other; a
     204 has none (4.6). Such answers are counted as errors of the protocol."""

@@ -90,7 +90,6 @@ def left_alone_at_the_end(_icap, transaction):
     transaction.send_204()
 
 
-@memcheck
 def test_left_alone_when_it_has_passed_by(lab):
     """The services had the only copy of it: too large to be stored, as turned out while it came."""
     for remember in (False, True):
@@ -388,7 +387,6 @@ def test_a_service_answers_behind_the_cache(lab):
     equal(proxy.get(stale).text(), "no", "body")
 
 
-@memcheck
 def test_request_failures_behind_the_cache(lab):
     def closes(_icap, _transaction):
         return True

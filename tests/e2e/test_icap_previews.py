@@ -13,7 +13,6 @@ from harness.suite import memcheck
 from harness.wire import Truncated, Wire, chunked, request
 
 
-@memcheck
 def test_preview_sizes(lab):
     """Never more than the service's Preview; ieof exactly when the body fits."""
     for limit in (0, 1, 1024, 4096):
@@ -227,7 +226,6 @@ def test_206_from_behind_the_end(lab):
         true(answer.status >= 500 or size == 100000, f"{size}: a complete {answer.status} of {len(answer.body)} bytes")
 
 
-@memcheck
 def test_206_from_any_place(lab):
     """The original is taken up at any byte, behind the preview too, and after 100 KB of its own."""
     holder = {}

@@ -500,7 +500,6 @@ def test_a_service_that_dies_inside_a_variant(lab):
 
 # Nothing to change.
 
-@memcheck
 def test_nothing_to_change_is_remembered(lab):
     origin, icap, proxy = start(lab, unchanged)
     for framing in ("/bytes", "/chunked"):

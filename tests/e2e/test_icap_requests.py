@@ -47,7 +47,6 @@ def test_reqmod_rewrites_the_url(lab):
     equal(proxy.results("", 3)[1:], ["HIT", "HIT"], "results")
 
 
-@memcheck
 def test_methods_that_frame_the_answer_stay(lab):
     """RFC 9112 6.3: "Any response to a HEAD request ... is always terminated by the first empty line after the header fields" and "Any 2xx
     response to a CONNECT request implies that the connection will become a tunnel": a client goes by the method that it has sent."""

@@ -92,7 +92,6 @@ def test_what_varies_replaces_what_does_not(lab):
     true(asked and version > second, f"without X-Kind: asked {asked}, version {version}; {first} was replaced")
 
 
-@memcheck
 def test_what_does_not_vary_replaces_what_does(lab):
     cache = Newest(lab)
     for kind in ("red", "blue"):

@@ -42,7 +42,6 @@ def test_never_and_always(lab):
     equal(asked(origin, proxy, "/other", cc="max-age=60"), 1, "requests without a policy")
 
 
-@memcheck
 def test_lifetimes(lab):
     origin, proxy = start(lab, 'policy a { ttl = "2s" }', 'policy b { ttl_default = "1m" }', 'policy c { ttl_min = "1m" }',
                           'policy d { ttl_max = "2s" }')

@@ -110,7 +110,6 @@ def unchunk(wire, first):
     return b"".join(pieces)
 
 
-@memcheck
 def test_infected(lab):
     """The client sees that what it has is not whole."""
     for decision in (infected, repaired, shortened, emptied):

@@ -83,7 +83,6 @@ def test_a_client_may_ask_anew_at_once(lab):
     equal([r.header("If-None-Match") for r in origin.requests], [None, None], "conditions")
 
 
-@memcheck
 def test_a_restart_lengthens_nothing(lab):
     icap, origin = IcapServer(lab, saying("/a")), serve(lab, PAGE, "text/html")
     proxy = Retort(lab, services=[Service("s", icap.uri())],
@@ -165,7 +164,6 @@ def test_a_page_without_its_text(lab):
     until(lambda: b"retort-test" in proxy.get(origin.url("/a")).body, 30, "it is made again", pause=0.1)
 
 
-@memcheck
 def test_what_lies_in_the_picture_is_no_outage(lab):
     """A broken picture comes out the same each time: left alone, and kept as long as the origin says."""
     services, origin = Services(lab, names=("gray",)), serve(lab, RED[:60])
