@@ -256,6 +256,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/route.c proxy/transaction/route.h \
 	proxy/transaction/step.h \
 	proxy/transaction/stored_part.c proxy/transaction/stored_part.h \
+	proxy/transaction/stored_source.c proxy/transaction/stored_source.h \
 	proxy/transaction/trace.c proxy/transaction/trace.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/variant_object.c proxy/transaction/variant_object.h \

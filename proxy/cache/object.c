@@ -238,6 +238,46 @@ static bool object_is_number(const char *at) {
     return true;
 }
 
+bool object_source_is_known(const struct object_source *source) {
+    static const struct object_source unknown;
+    return !object_source_equal(source, &unknown);
+}
+
+bool object_source_equal(const struct object_source *a, const struct object_source *b) {
+    return memcmp(a->ip, b->ip, sizeof a->ip) == 0;
+}
+
+static void write_source(const struct object_source *source, char out[OBJECT_SOURCE]) {
+    uint32_t number;
+    out[0] = '@'; /* no field that Vary names begins so */
+    out[1] = ':';
+    for (size_t i = 0; i < sizeof source->ip / sizeof number; i++) {
+        memcpy(&number, source->ip + i * sizeof number, sizeof number);
+        object_put_number(out + 2 + i * MAKING_DIGITS, number);
+    }
+    out[OBJECT_SOURCE - 1] = '\n';
+}
+
+/* `line`: where the line of a source would stand. */
+static struct object_source read_source(struct slice line) {
+    struct object_source source = {{0}};
+    uint32_t number;
+    if (line.length < OBJECT_SOURCE || line.base[0] != '@')
+        return source;
+    for (size_t i = 0; i < sizeof source.ip / sizeof number; i++) {
+        number = read_number(line.base + 2 + i * MAKING_DIGITS);
+        memcpy(source.ip + i * sizeof number, &number, sizeof number);
+    }
+    return source;
+}
+
+static bool object_is_source(struct slice line) {
+    for (size_t i = 0; i < 4 && line.length >= OBJECT_SOURCE; i++)
+        if (!object_is_number(line.base + 2 + i * MAKING_DIGITS))
+            return false;
+    return line.length >= OBJECT_SOURCE && line.base[OBJECT_SOURCE - 1] == '\n';
+}
+
 static void write_making(const struct object_making *making, char out[OBJECT_MAKING]) {
     out[0] = ':';
     object_put_number(out + 1, making->chain);
@@ -247,13 +287,15 @@ static void write_making(const struct object_making *making, char out[OBJECT_MAK
 }
 
 struct object_making object_making(const struct object *object) {
-    const char *line = object_vary(object).base;
+    struct slice vary = object_vary(object);
+    const char *line = vary.base;
     if (!object_is_made(object))
-        return (struct object_making){OBJECT_UNSEEN, 0, 0};
+        return (struct object_making){.source = read_source(vary)};
     return (struct object_making){
         .kind = (enum object_kind)(line[MAKING_KIND_AT] - '0'),
         .chain = read_number(line + 1),
         .tag = read_number(line + MAKING_TAG_AT),
+        .source = read_source(slice_make(line + OBJECT_MAKING, vary.length - OBJECT_MAKING)),
     };
 }
 
@@ -294,10 +336,11 @@ struct object *object_new_made(struct cache_key key, struct slice url,
                                const struct object_making *making, const struct slice *selector) {
     size_t head_length = object_write_head(response, NULL);
     size_t making_length = making->kind != OBJECT_UNSEEN ? OBJECT_MAKING : 0;
+    size_t source_length = object_source_is_known(&making->source) ? OBJECT_SOURCE : 0;
     size_t vary_length =
         selector != NULL ? selector->length : vary_write(request, response, NULL, 0);
-    struct object *object =
-        new_with_room(key, url.length, head_length, making_length + vary_length, body);
+    struct object *object = new_with_room(key, url.length, head_length,
+                                          making_length + source_length + vary_length, body);
     object->status = (uint16_t)response->status;
     /* The URL stands first: when PCRE2's machine code searches it, the code reads a few bytes past
      * its end. */
@@ -307,10 +350,14 @@ struct object *object_new_made(struct cache_key key, struct slice url,
     char *vary = head + head_length;
     if (making_length > 0)
         write_making(making, vary);
+    vary += making_length;
+    if (source_length > 0)
+        write_source(&making->source, vary);
+    vary += source_length;
     if (selector != NULL)
-        object_put(vary + making_length, *selector);
+        object_put(vary, *selector);
     else
-        vary_write(request, response, vary + making_length, vary_length);
+        vary_write(request, response, vary, vary_length);
     object->tags = tag_bits(response);
     set_freshness(object, freshness);
     set_dates(object, response);
@@ -370,8 +417,8 @@ static bool is_stored_head(struct slice head, unsigned status) {
     return has_lines(slice_make(end + 1, head.length - first), 2, true);
 }
 
-/* Has the vary the form that write_making and vary_write give it? A making is optional. An object
- * that is stored elsewhere is never a variant made by services. */
+/* Has the vary the form that write_making, write_source and vary_write give it? A making and a
+ * source are optional. An object that is stored elsewhere is never a variant made by services. */
 static bool is_stored_vary(struct slice vary) {
     if (vary.length > 0 && vary.base[0] == ':' &&
         (vary.length < OBJECT_MAKING || !object_is_number(vary.base + 1) ||
@@ -379,6 +426,10 @@ static bool is_stored_vary(struct slice vary) {
          (vary.base[MAKING_KIND_AT] != '0' + OBJECT_SEEN &&
           vary.base[MAKING_KIND_AT] != '0' + OBJECT_UNABLE) ||
          vary.base[OBJECT_MAKING - 1] != '\n'))
+        return false;
+    size_t making = vary.length > 0 && vary.base[0] == ':' ? OBJECT_MAKING : 0;
+    struct slice rest = slice_make(vary.base + making, vary.length - making);
+    if (rest.length > 0 && rest.base[0] == '@' && !object_is_source(rest))
         return false;
     return has_lines(vary, 1, false);
 }

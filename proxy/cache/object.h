@@ -108,16 +108,26 @@ enum object_kind {
                         * it is fresh, never confirmed by the origin, never served stale */
 };
 
+/* The address that the response came from, IPv4 as IPv4-mapped; all zero: it is not known. It is
+ * noted while access sections depend on the addresses of hosts, as the next line of the vary. */
+struct object_source {
+    unsigned char ip[16];
+};
+
 struct object_making {
     enum object_kind kind;
     uint32_t chain; /* which services */
     uint32_t tag;   /* what their tags came to (adapt/service_tag.h) when they saw it */
+    struct object_source source;
 };
 
-enum { OBJECT_MAKING = 1 + 6 + 6 + 1 + 1 }; /* ":CHAIN", the tag, the kind, a line end */
+enum {
+    OBJECT_MAKING = 1 + 6 + 6 + 1 + 1, /* ":CHAIN", the tag, the kind, a line end */
+    OBJECT_SOURCE = 2 + 4 * 6 + 1,     /* "@:ADDRESS", a line end */
+};
 
-/* The making of the object, if it has one, and then what the variant was selected by;
- * see object_selector. */
+/* The making and the source of the object, if it has them, and then what the variant was selected
+ * by; see object_selector. */
 static inline struct slice object_vary(const struct object *object) {
     return slice_make(object->bytes + object->url_length + object->head_length,
                       object->vary_length);
@@ -135,9 +145,15 @@ uint32_t object_chain(const struct object *object);
 /* The fields of a request that select the object; see object_matches. */
 static inline struct slice object_selector(const struct object *object) {
     struct slice vary = object_vary(object);
-    size_t making = object_is_made(object) ? OBJECT_MAKING : 0;
-    return slice_make(vary.base + making, vary.length - making);
+    size_t lines = object_is_made(object) ? OBJECT_MAKING : 0;
+    if (vary.length >= lines + OBJECT_SOURCE && vary.base[lines] == '@')
+        lines += OBJECT_SOURCE;
+    return slice_make(vary.base + lines, vary.length - lines);
 }
+
+bool object_source_is_known(const struct object_source *source);
+/* Did both come from the same address, or both from one that is not known? */
+bool object_source_equal(const struct object_source *a, const struct object_source *b);
 
 /* base NULL: none */
 static inline struct slice object_etag(const struct object *object) {

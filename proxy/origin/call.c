@@ -213,12 +213,15 @@ static void on_body_news(struct task *task) {
 
 /* A pooled connection may lead to an address that the name does not have any more, or that was
  * judged for another client. */
-static bool pooled_is_permitted(const struct origin_call *call,
-                                const struct connection *connection) {
+static bool pooled_is_permitted(struct origin_call *call, const struct connection *connection) {
     struct address address = {.length = sizeof address.v6};
-    return call->request.permit == NULL ||
-           (getpeername(connection->event.fd, &address.any, &address.length) == 0 &&
-            call->request.permit(call->request.permit_arg, &address));
+    if (call->request.permit == NULL)
+        return true;
+    if (getpeername(connection->event.fd, &address.any, &address.length) != 0 ||
+        !call->request.permit(call->request.permit_arg, &address))
+        return false;
+    call->address = address;
+    return true;
 }
 
 static struct connection *take_pooled(struct origin_call *call) {

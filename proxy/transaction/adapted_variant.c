@@ -206,8 +206,11 @@ static void adapted_variant_changed(struct transaction *transaction) {
     struct http_head *head = variant->postcache->message.response;
     struct freshness freshness;
     postcache_forget_etag(head, object_etag(variant->of));
-    const struct object_making making = {OBJECT_MADE, variant->chain,
-                                         adapt_mark_tag(&variant->mark)};
+    const struct object_making making = {
+        .kind = OBJECT_MADE,
+        .chain = variant->chain,
+        .tag = adapt_mark_tag(&variant->mark),
+    };
     variant_object_set_validator(transaction, head, &making);
     variant_object_keep_tags(transaction, head);
     variant->keep = variant_object_freshness(transaction, head, &freshness) && variant->keep;

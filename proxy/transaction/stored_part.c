@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "cache/part.h"
 #include "transaction/join.h"
+#include "transaction/stored_source.h"
 #include "transaction/transaction.h"
 
 /* Partial responses in the cache (RFC 9111 §3.3, §3.4): when a stored part is sufficient, how it
@@ -60,7 +61,7 @@ static bool arrived(const struct transaction *transaction, struct part *part) {
 }
 
 /* Returns the stored part that can be combined with the received one, or NULL. */
-static struct object *partner(const struct transaction *transaction, const struct part *part,
+static struct object *partner(struct transaction *transaction, const struct part *part,
                               struct part *stored) {
     struct object *object =
         transaction->lookup.part != NULL ? transaction->lookup.part : transaction->lookup.replaced;
@@ -68,12 +69,12 @@ static struct object *partner(const struct transaction *transaction, const struc
         body_state(object->body) != BODY_COMPLETE ||
         !part_same_etag(object_etag(object),
                         http_head_value(transaction->response.head, HTTP_ETAG)) ||
-        !part_joins(part, stored))
+        !part_joins(part, stored) || !stored_source_is_same(transaction, object))
         return NULL;
     return object;
 }
 
-bool stored_part_completes(const struct transaction *transaction) {
+bool stored_part_completes(struct transaction *transaction) {
     struct part part, stored;
     return transaction->response.head->status == 206 && arrived(transaction, &part) &&
            partner(transaction, &part, &stored) != NULL && part_end(&part) == part.whole;

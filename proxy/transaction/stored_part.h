@@ -22,7 +22,7 @@ bool stored_part_will_do(struct transaction *transaction);
 /* Has the request to the origin ask for what `part` lacks to be whole, where that can be. */
 bool stored_part_ask_for_rest(struct transaction *transaction, struct http_head *head);
 /* Is the response to that request what was asked for? */
-bool stored_part_completes(const struct transaction *transaction);
+bool stored_part_completes(struct transaction *transaction);
 /* The response is a part: joins it with the stored one, and with `keep` makes it ready for being
  * stored; false: it is not to be stored. */
 bool stored_part_join(struct transaction *transaction, bool keep);

@@ -91,6 +91,7 @@ struct object *variant_object_renewed(struct transaction *transaction, const str
     }
     struct freshness freshness = object_freshness(of);
     struct object_making making = object_making(object);
+    making.source = object_making(of).source;
     struct slice selector = object_selector(object);
     struct object *renewed = object_new_made(of->key, object_url(of), transaction->request.head,
                                              head, &freshness, object->body, &making, &selector);
@@ -151,7 +152,12 @@ struct object *variant_object_new(struct transaction *transaction, const struct 
                                   enum object_kind kind, const struct freshness *freshness,
                                   struct body *body) {
     const struct adapted_variant *variant = transaction->variant;
-    const struct object_making making = {kind, variant->chain, adapt_mark_tag(&variant->mark)};
+    const struct object_making making = {
+        .kind = kind,
+        .chain = variant->chain,
+        .tag = adapt_mark_tag(&variant->mark),
+        .source = object_making(variant->of).source,
+    };
     struct slice theirs = http_head_joined_value(head, HTTP_VARY, &transaction->arena);
     struct slice selector = variant_object_selector(transaction, variant->of, theirs);
     struct object *object =

@@ -1,13 +1,16 @@
 """Names: what name servers and the hosts file say, how long it is remembered, and what clients can make of it."""
 
+import os
 import threading
 import time
 
 from harness.checks import between, contains, equal, lacks, one_of, true, until
+from harness.disk import gauge
 from harness.dns import A, AAAA, NameServer
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import memcheck
+from harness.wire import request
 
 GUARDED = 'listen "127.0.0.1:%d" { mode = forward name = guarded }\n'
 
@@ -191,3 +194,52 @@ def test_reload_with_other_servers(lab):
     equal(other.asked("one.test", AAAA), 1, "questions at the other server")
     lacks(site.proxy.process.log(), "error", "the log")
     equal(other.asked("one.test", A), 1, "questions at the other server")
+
+
+PRIVATE = ('url_class chief { client = "127.0.0.9" }\nurl_class private { destination = "127.0.0.2" }\n'
+           "access chief { action = allow }\naccess private { action = deny }\naccess all { action = allow }\n")
+
+
+def test_a_name_does_not_lead_to_what_others_have_stored(lab):
+    """Whoever decides what a name stands for can't read through the cache what a client with more rights has fetched."""
+    def answer(connection, req):
+        body = connection.socket.getsockname()[0].encode() * 20
+        head, part = "200 OK", body
+        if req.header("Range") == "bytes=0-9":
+            head, part = "206 Partial Content\r\nContent-Range: bytes 0-9/%d" % len(body), body[:10]
+        elif req.header("Range"):
+            head, part = "206 Partial Content\r\nContent-Range: bytes 10-%d/%d" % (len(body) - 1, len(body)), body[10:]
+        connection.send(b"HTTP/1.1 %s\r\nETag: \"same\"\r\nCache-Control: max-age=600\r\nContent-Length: %d\r\n\r\n" % (head.encode(), len(part)) + part)
+    server, origin = NameServer(lab), RawOrigin(lab, answer, address="0.0.0.0")
+    directory = lab.path("disk")
+    os.mkdir(directory)
+    proxy = Retort(lab, origin={"dns_servers": [server.address], "hosts_file": "none", "dns_ttl_max": "1s", "max_idle": 0}, extra=PRIVATE,
+                   cache={"memory": "8MB", "disk": {directory: {"size": "64MB"}}})
+
+    def get(path, source, **fields):
+        with proxy.wire(source=source) as wire:
+            wire.send(request("GET", f"http://evil.test:{origin.port}{path}", fields))
+            return wire.response()
+
+    def lead_to(address):
+        server.set("evil.test", address, ttl=1)
+        time.sleep(1.1)
+    server.set("evil.test", "127.0.0.2", ttl=1)
+    for path in ("/one", "/two", "/three"):
+        contains(get(path, "127.0.0.9").text(), "127.0.0.2", "what the chief fetches")
+    equal(get("/part", "127.0.0.9", Range="bytes=0-9").status, 206, "a part")
+    equal(get("/one", "127.0.0.1").status, 403, "another client, while the name leads there")
+    lead_to("127.0.0.1")
+    lacks(get("/one", "127.0.0.1").text(), "127.0.0.2", "another client, when it leads elsewhere")
+    equal(proxy.counter("cache_denied"), 1, "counted")
+    contains(get("/two", "127.0.0.9").text(), "127.0.0.2", "the chief has what is stored")
+    whole = get("/part", "127.0.0.9")
+    lacks(whole.text(), "127.0.0.2", "parts from two addresses are not joined")
+    asked = len(origin.requests)
+    contains(get("/one", "127.0.0.1").text(), "127.0.0.1", "what is stored now")
+    equal(len(origin.requests), asked, "requests for it")
+    until(lambda: gauge(proxy, "objects") >= 3, 5 * lab.patience, "objects on disk")
+    proxy.restart()
+    contains(get("/two", "127.0.0.9").text(), "127.0.0.2", "the chief, after a restart")
+    lacks(get("/three", "127.0.0.1").text(), "127.0.0.2", "another client, after a restart")
+    equal(proxy.counter("cache_denied"), 1, "counted after a restart")

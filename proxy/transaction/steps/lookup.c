@@ -9,6 +9,7 @@
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
+#include "transaction/stored_source.h"
 #include "transaction/transaction.h"
 
 /* LOOKUP: finds a stored response that this request may use (RFC 9111 §4). */
@@ -173,6 +174,18 @@ static void drop_spoiled(struct transaction *transaction) {
     object_release(&transaction->lookup.object);
 }
 
+/* A name led to another address when the response was fetched, and the client may not reach that.
+ * The response is nothing to it: the origin is asked where the name leads now. */
+static void drop_denied(struct transaction *transaction) {
+    struct object *object = transaction->lookup.object;
+    if (object == NULL || stored_source_is_permitted(transaction, object))
+        return;
+    transaction->net->counters.cache_denied++;
+    if (transaction->variant != NULL)
+        adapted_variant_forget(transaction->variant);
+    object_release(&transaction->lookup.object);
+}
+
 /* Services at respmod_postcache get whole responses only. */
 static bool part_will_do(struct transaction *transaction) {
     return !respmod_postcache_may_want(transaction) && stored_part_will_do(transaction);
@@ -235,6 +248,7 @@ enum step step_lookup(struct transaction *transaction) {
         return STEP_WAIT;
     take_from_disk(transaction);
     drop_spoiled(transaction);
+    drop_denied(transaction);
     drop_outdated(transaction);
     if (transaction->lookup.object == NULL)
         return transaction->caching.control.only_if_cached ? only_if_cached(transaction)

@@ -9,6 +9,7 @@
 #include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
+#include "transaction/stored_source.h"
 #include "transaction/transaction.h"
 
 #include <stdio.h>
@@ -158,7 +159,8 @@ static void keep_object_now(struct transaction *transaction) {
 /* Notes which services the response has passed. */
 static struct object_making seen_by(const struct transaction *transaction) {
     const struct respmod *respmod = transaction->respmod;
-    struct object_making making = {OBJECT_UNSEEN, 0, 0};
+    struct object_making making = {.kind = OBJECT_UNSEEN};
+    making.source = stored_source_of_response(transaction);
     if (is_unable(transaction)) {
         making.kind = OBJECT_UNABLE;
         return making;

@@ -205,7 +205,8 @@ static struct object *insert(const struct cache_name *name, unsigned status,
                              const struct object *of) {
     const struct cache_arrival arrival = {
         .since = cache_now(the_cache), .max_variants = 1, .of = of};
-    const struct object_making making = {of != NULL ? OBJECT_MADE : OBJECT_UNSEEN, 7, 1};
+    const struct object_making making = {
+        .kind = of != NULL ? OBJECT_MADE : OBJECT_UNSEEN, .chain = 7, .tag = 1};
     struct body *body = body_of_bytes(SLICE("bytes"));
     struct object *object = new_object(name, status, &making, body);
     ck_assert(cache_insert(the_cache, object, &arrival));

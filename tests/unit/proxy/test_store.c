@@ -8,8 +8,8 @@ enum { CHAIN = 7 };
 static bool put_made(const struct object *of, uint32_t chain, uint32_t tag, struct body *body) {
     struct http_head request, response;
     struct freshness freshness = object_freshness(of);
-    const struct object_making making = {body == of->body ? OBJECT_LEFT_ALONE : OBJECT_MADE, chain,
-                                         tag};
+    const struct object_making making = {
+        .kind = body == of->body ? OBJECT_LEFT_ALONE : OBJECT_MADE, .chain = chain, .tag = tag};
     const struct cache_arrival arrival = {.since = cache_now(the_cache), .of = of};
     struct slice selector = object_selector(of);
     plain_head(&request, 0);
