@@ -12,6 +12,7 @@
 /* SEARCH is how many of the entries that were unused longest are looked at for one that makes
  * room. */
 enum { PARTS = 16, SEARCH = 32, LEAST_CHAINS = 64 };
+enum { CLIENT_HEAD = 2 }; /* bytes before the address in a name */
 
 /* Buckets of an entry: of bytes each way, then of requests. */
 enum { REQUESTS = LIMIT_WAYS, BUCKETS };
@@ -54,10 +55,11 @@ static struct slice write_prefix(char kind, const void *bytes, unsigned length, 
                                  char *out) {
     out[0] = kind;
     out[1] = (char)prefix;
-    memcpy(out + 2, bytes, length);
+    memcpy(out + CLIENT_HEAD, bytes, length);
     for (unsigned bit = prefix; bit < length * 8; bit++)
-        out[2 + bit / 8] = (char)((unsigned char)out[2 + bit / 8] & ~(0x80u >> bit % 8));
-    return slice_make(out, 2 + length);
+        out[CLIENT_HEAD + bit / 8] =
+            (char)((unsigned char)out[CLIENT_HEAD + bit / 8] & ~(0x80u >> bit % 8));
+    return slice_make(out, CLIENT_HEAD + length);
 }
 
 struct slice limit_name_of_client(const struct address *client, unsigned ipv4_prefix,
@@ -88,11 +90,11 @@ static size_t prefix_text(struct slice name, char *out) {
     if (name.base[0] == '4') {
         address.length = sizeof address.v4;
         address.v4.sin_family = AF_INET;
-        memcpy(&address.v4.sin_addr, name.base + 2, 4);
+        memcpy(&address.v4.sin_addr, name.base + CLIENT_HEAD, 4);
     } else {
         address.length = sizeof address.v6;
         address.v6.sin6_family = AF_INET6;
-        memcpy(&address.v6.sin6_addr, name.base + 2, 16);
+        memcpy(&address.v6.sin6_addr, name.base + CLIENT_HEAD, 16);
     }
     unsigned prefix = (unsigned char)name.base[1];
     size_t length = address_format_ip(&address, out);
@@ -172,9 +174,63 @@ static uint64_t limit_entry_busy(const struct limit_entry *entry, uint64_t now) 
     return busy;
 }
 
+/* Crowds: addresses of one network, which a single client may have. */
+
+/* How many bytes such networks have, of IPv4 and of IPv6: the usual one, and a large one. */
+enum { CROWDS = 2 };
+static const unsigned char crowd_bytes[CROWDS][2] = {{3, 6}, {2, 4}};
+
+static bool are_of_crowd(struct slice one, struct slice other, unsigned crowd) {
+    size_t bytes = crowd_bytes[crowd][one.base[0] == '6'];
+    return (one.base[0] == '4' || one.base[0] == '6') && one.length == other.length &&
+           memcmp(one.base, other.base, CLIENT_HEAD + bytes) == 0;
+}
+
+static struct slice limit_entry_name(const struct limit_entry *entry) {
+    return slice_make(entry->name, entry->length);
+}
+
+/* Entries that were looked at, and that all have to stay. */
+struct limit_looked {
+    struct limit_entry *each[SEARCH];
+    size_t count;
+};
+
+/* One of those that are more than half of them; NULL: there is no such crowd. Votes for different
+ * networks cancel each other out, so it can only be that of the last vote standing. */
+static struct limit_entry *find_crowd(const struct limit_looked *looked, unsigned crowd) {
+    struct limit_entry *found = NULL;
+    size_t votes = 0, members = 0;
+    for (size_t i = 0; i < looked->count; i++) {
+        struct limit_entry *entry = looked->each[i];
+        if (votes == 0)
+            found = entry;
+        votes += votes == 0 || are_of_crowd(limit_entry_name(entry), limit_entry_name(found), crowd)
+                     ? 1
+                     : (size_t)-1;
+    }
+    for (size_t i = 0; i < looked->count; i++)
+        members += are_of_crowd(limit_entry_name(looked->each[i]), limit_entry_name(found), crowd);
+    return 2 * members > looked->count ? found : NULL;
+}
+
+/* One of a crowd that the newcomer is not of. NULL: there is none. */
+static struct limit_entry *find_one_of_crowd(const struct limit_looked *looked,
+                                             struct slice newcomer) {
+    for (unsigned crowd = 0; crowd < CROWDS; crowd++) {
+        struct limit_entry *found = find_crowd(looked, crowd);
+        if (found != NULL && !are_of_crowd(limit_entry_name(found), newcomer, crowd))
+            return found;
+    }
+    return NULL;
+}
+
 /* Removes the entry that is needed least. Those that have to stay go to the front, so that the next
- * search sees others. False: all that were looked at have to stay. */
-static bool limit_part_drop_one(struct limit_part *part, uint64_t now, bool *evicted) {
+ * search sees others. False: all that were looked at have to stay. `newcomer`: who needs the room; empty:
+ * nobody. */
+static bool limit_part_drop_one(struct limit_part *part, struct slice newcomer, uint64_t now,
+                                bool *evicted) {
+    struct limit_looked looked = {.count = 0};
     struct limit_entry *least = NULL;
     uint64_t least_busy = UINT64_MAX;
     struct list_link *link = part->ages.prev, *previous;
@@ -185,11 +241,16 @@ static bool limit_part_drop_one(struct limit_part *part, uint64_t now, bool *evi
         if (entry->at_limit && busy > 0) {
             list_remove(link);
             list_prepend(&part->ages, link);
+            looked.each[looked.count++] = entry;
         } else if (busy < least_busy) {
             least = entry;
             least_busy = busy;
         }
         link = previous;
+    }
+    if (least == NULL && looked.count == SEARCH && newcomer.length > 0) {
+        least = find_one_of_crowd(&looked, newcomer);
+        least_busy = UINT64_MAX;
     }
     if (least == NULL)
         return false;
@@ -205,7 +266,8 @@ void limit_table_set_room(struct limit_table *table, size_t room, uint64_t now) 
         struct limit_part *part = &table->parts[i];
         pthread_mutex_lock(&part->lock);
         part->room = room / PARTS + 1;
-        while (part->count > part->room && limit_part_drop_one(part, now, &evicted))
+        while (part->count > part->room &&
+               limit_part_drop_one(part, slice_make("", 0), now, &evicted))
             ;
         pthread_mutex_unlock(&part->lock);
     }
@@ -267,7 +329,7 @@ static struct limit_entry *limit_part_take(struct limit_part *part, const struct
                                            uint64_t now, struct limit_verdict *verdict) {
     struct limit_entry *entry = limit_part_find(part, key, hash);
     if (entry == NULL && part->count >= part->room &&
-        !limit_part_drop_one(part, now, &verdict->evicted)) {
+        !limit_part_drop_one(part, key->name, now, &verdict->evicted)) {
         verdict->reason = LIMIT_TABLE_FULL;
         return NULL;
     }

@@ -16,7 +16,10 @@
  * holds and whose buckets are full says nothing that a new one would not say, so it makes room when
  * the table is full. If there is none, the entry of those looked at that has used least makes room,
  * but never one that was refused and could begin anew by that: a client with many addresses does
- * not free itself by using them. If there is no such entry either, the newcomer is refused.
+ * not free itself by using them. If there is no such entry either, the newcomer is refused; unless
+ * most of those looked at are of one network (a /48 or /32 of IPv6, a /24 or /16 of IPv4) and the
+ * newcomer is not: then one of them makes room. So a client with a large network can't fill the
+ * table and keep all others out.
  *
  * An entry is found by a hash with a secret (net/secret_hash.h), and compared by its whole key.
  *

@@ -75,6 +75,8 @@ static void name_table_place(struct name_table *table, size_t at) {
     while (table->slots[slot] != 0)
         slot = (slot + 1) & table->mask;
     table->slots[slot] = (uint32_t)at + 1;
+    if (name.length < table->shortest)
+        table->shortest = name.length;
     if (name.length < NAME_TABLE_TAIL) {
         table->any_short = true;
         return;
@@ -93,6 +95,7 @@ void name_table_seal(struct name_table *table) {
     if (bits < FILTER_LEAST)
         bits = FILTER_LEAST;
     table->mask = slots - 1;
+    table->shortest = SIZE_MAX;
     table->slots = xcalloc(slots, sizeof *table->slots);
     table->filter = xcalloc(bits / 64, sizeof *table->filter);
     table->filter_shift = 64 - (unsigned)__builtin_ctzll(bits);

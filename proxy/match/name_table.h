@@ -30,7 +30,8 @@ struct name_table {
     size_t mask;
     uint64_t *filter;
     unsigned filter_shift;
-    bool any_short; /* a name is too short for the filter */
+    bool any_short;  /* a name is too short for the filter */
+    size_t shortest; /* bytes of the shortest name */
 };
 
 void name_table_add(struct name_table *table, struct slice name, uint32_t number);
@@ -51,7 +52,7 @@ static inline uint64_t name_table_filter_bit(const struct name_table *table, str
 
 /* False: neither it, nor anything else that ends in the same eight bytes, is there. */
 static inline bool name_table_may_have(const struct name_table *table, struct slice name) {
-    if (table->count == 0)
+    if (table->count == 0 || name.length < table->shortest)
         return false;
     if (name.length < NAME_TABLE_TAIL)
         return table->any_short;

@@ -40,8 +40,10 @@ struct regex_scratch {
     pcre2_jit_stack *stack;
     uint64_t *tried; /* a bit for each of the expressions that are searched for */
     size_t tried_size;
-    bool gave_up; /* see regex_take_gave_up */
 };
+
+/* See regex_take_gave_up. It is asked for each request, so it is no part of the scratch memory. */
+static _Thread_local bool regex_gave_up;
 
 static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
 static pthread_key_t scratch_key;
@@ -193,7 +195,7 @@ static bool search_for(struct regex_search *search, size_t at) {
     int count = match(search->regexes->codes[at], search->text, scratch, scratch->context);
     search->found = count >= 0;
     if (count < 0 && count != PCRE2_ERROR_NOMATCH)
-        scratch->gave_up = true;
+        regex_gave_up = true;
     return search->found;
 }
 
@@ -244,9 +246,8 @@ bool regexes_find(const struct regexes *regexes, struct slice text) {
 }
 
 bool regex_take_gave_up(void) {
-    struct regex_scratch *scratch = regex_scratch();
-    bool gave_up = scratch->gave_up;
-    scratch->gave_up = false;
+    bool gave_up = regex_gave_up;
+    regex_gave_up = false;
     return gave_up;
 }
 

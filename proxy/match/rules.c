@@ -85,6 +85,7 @@ struct rules {
     uint64_t words_there[PLACES]; /* bits of the words filed there, see word_bit */
     uint64_t ports_there;         /* likewise of the last six bits of ports */
     bool by_url;                  /* classes are filed only under parts of URLs */
+    bool by_nothing;              /* no class has a condition on a request */
     uint64_t *always;             /* bits of rules whose classes have no condition on a request */
     uint64_t *typed;              /* bits of rules whose classes have a content type */
     struct name_table types;      /* a type has the numbers of its rules; "image/": all images */
@@ -490,11 +491,13 @@ void rules_seal(struct rules *rules) {
     rules->in_paths = needles_new(&rules->places[PLACE_IN_PATHS]);
     rules->in_urls = needles_new(&rules->places[PLACE_IN_URLS]);
     note_facts(rules);
-    rules->by_url = rules->other_count == 0;
+    rules->by_url = rules->by_nothing = rules->other_count == 0;
     for (int i = 0; i < PLACES; i++)
-        if (rules->places[i].count > 0 && i != PLACE_HOSTS && i != PLACE_BELOW &&
-            i != PLACE_IN_PATHS && i != PLACE_IN_URLS)
-            rules->by_url = false;
+        if (rules->places[i].count > 0) {
+            rules->by_nothing = false;
+            rules->by_url &=
+                i == PLACE_HOSTS || i == PLACE_BELOW || i == PLACE_IN_PATHS || i == PLACE_IN_URLS;
+        }
 }
 
 void rules_free(struct rules **rulesp) {
@@ -553,7 +556,7 @@ static void try_host(struct search *search) {
     try_entries(search, name_table_find(&places[PLACE_HOSTS], host));
     if (!name_table_may_have_end(&places[PLACE_BELOW], host))
         return;
-    for (size_t i = 1; i + 1 < host.length; i++)
+    for (size_t i = 1; i + 1 + places[PLACE_BELOW].shortest <= host.length; i++)
         if (host.base[i] == '.')
             try_entries(search,
                         name_table_find(&places[PLACE_BELOW],
@@ -683,6 +686,8 @@ size_t rules_words(const struct rules *rules) {
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text) {
     CHECK_OBJ(rules, RULES_MAGIC);
+    if (rules->by_nothing)
+        return rules->always;
     struct slice host = url_class_host(url->host);
     if (!rules->by_url || name_table_may_have(&rules->places[PLACE_HOSTS], host) ||
         name_table_may_have_end(&rules->places[PLACE_BELOW], host) ||

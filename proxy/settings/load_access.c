@@ -174,6 +174,9 @@ void finish_accesses(const struct load *load) {
                 (url_class_asks(rule_kind_class(settings, (enum rule_kind)i, at)) &
                  CLASS_ASKS_DESTINATION) != 0;
     settings->any_access = settings->access_count > 0 || (asks & CLASS_ASKS_LATER) != 0;
+    settings->access_is_plain = settings->access_count > 0 && (asks & CLASS_ASKS_LATER) == 0 &&
+                                settings->authenticator_count == 0 && !settings->access_logs_only &&
+                                !settings->access_purges;
 }
 
 void release_accesses(struct settings *settings) {

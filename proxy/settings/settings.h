@@ -280,7 +280,10 @@ struct settings {
     bool access_names_servers;    /* some class of them says which servers, so that the name which
                                      TLS asks for counts */
     bool access_purges;           /* some let clients use PURGE or BAN */
-    bool others_ask_destination;  /* some class of another section depends on the address */
+    bool access_is_plain; /* there are some, and all each of them needs is the request: none of
+                                     the above is true but access_names_servers, and nobody is asked
+                                     for credentials */
+    bool others_ask_destination;        /* some class of another section depends on the address */
     struct access_count *access_counts; /* ACCESS_COUNTERS times access_count_stride */
     size_t access_count_stride;
     struct policy_settings *policies; /* likewise */

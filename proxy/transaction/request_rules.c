@@ -10,13 +10,13 @@
 static struct slice request_sni(const struct exchange_ends *ends) {
     if (ends->intercepted != NULL)
         return ends->intercepted->facts.sni;
-    return slice_from(ends->tls != NULL ? ends->tls->server_name : "");
+    return ends->tls != NULL ? slice_from(ends->tls->server_name) : slice_make("", 0);
 }
 
 /* The subject of the client's certificate, if the listener trusts it. */
 static struct slice request_certificate(const struct exchange_ends *ends) {
     bool trusted = ends->tls != NULL && strcmp(ends->tls->verified, "ok") == 0;
-    return slice_from(trusted ? ends->tls->subject : "");
+    return trusted ? slice_from(ends->tls->subject) : slice_make("", 0);
 }
 
 void request_subject(const struct transaction *transaction, struct class_subject *subject) {
@@ -74,7 +74,7 @@ const uint64_t *request_rules(struct transaction *transaction) {
             transaction->settings->rules, &transaction->request.url, transaction->request.url_text);
     if (transaction->request.rules == NULL)
         transaction->request.rules = request_rules_find(transaction);
-    if (transaction->access != NULL && access_is_tunnel(transaction))
+    if (transaction->access != NULL && transaction->access->tunnel)
         leave_services_out(transaction);
     return transaction->request.rules;
 }

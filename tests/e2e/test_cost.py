@@ -22,6 +22,9 @@ FEW, MANY = 100, 500
 BY_RULES = 1.03
 BY_SERVICES = 1.025
 
+# The same of access sections, against none: one for all, and a hundred about other hosts before it.
+BY_ACCESS = {1: 1.045, 100: 1.06}
+
 # Instructions a request, system calls as one.
 HIT = 5700
 VARIANT_HIT = 7920
@@ -264,6 +267,19 @@ def test_a_hundred_classes_of_many_kinds(lab):
         conditions = [condition for number, condition in KINDS for _ in range(number if count > 1 else 1)]
         return policies(lambda i: conditions[i](i))(len(conditions))
     grows_little(lab, STORED, of)
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_access_sections(lab):
+    """Where a look at the request is enough, the step that decides costs little more than to be there."""
+    def of(count):
+        return {"url_classes": {f"c{i}": {"domain": f"h{i}.example.org"} for i in range(count - 1)},
+                "extra": "".join(f"access c{i} {{ action = deny }}\n" for i in range(count - 1)) + "access all { action = allow }"}
+    none = cost(lab, STORED, counts=(100, 500))
+    for count, most in BY_ACCESS.items():
+        each = cost(lab, STORED, counts=(100, 500), **of(count))
+        true(each <= most * none, f"with {count} sections {each} instructions, without any {none}")
 
 
 @heavy("callgrind runs the program itself")

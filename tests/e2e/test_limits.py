@@ -1,5 +1,7 @@
 """Limits: what each client, user or class may use, and what happens above that."""
 
+import base64
+import hashlib
 import json
 import threading
 import time
@@ -92,6 +94,76 @@ def test_the_class_shares_a_limit(lab):
     equal(statuses(proxy, origin.url("/few"), 2), [200, 429], "one client")
     equal(statuses(proxy, origin.url("/few"), 1, source=OTHER), [429], "another client")
     equal(statuses(proxy, origin.url("/many"), 3), [200] * 3, "not of the class")
+
+
+def proof_of(user):
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(f"{user}:secret".encode()).decode()}
+
+
+def test_users_have_their_own(lab):
+    """Two on one address do not share; one on two addresses does."""
+    secret = base64.b64encode(hashlib.sha1(b"secret").digest()).decode()
+    users = lab.write("users", "".join(f"{user}:{{SHA}}{secret}\n" for user in ("anna", "bert")))
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, extra='limit all { by = user  requests = "3/h" }\n'
+                                         f'authenticator staff {{ type = basic  file = "{users}" }}\n'
+                                         "access all { action = authenticate  with = staff }")
+    url = origin.url("/a")
+    equal(statuses(proxy, url, 2, headers=proof_of("anna")), [200, 200], "anna, on one address")
+    equal(statuses(proxy, url, 2, headers=proof_of("anna"), source=OTHER), [200, 429], "anna, on another")
+    equal(statuses(proxy, url, 1, headers=proof_of("anna")), [429], "anna, back on the first")
+    equal(statuses(proxy, url, 3, headers=proof_of("bert")), [200] * 3, "bert, on an address of anna's")
+    equal(statuses(proxy, url, 1), [407], "nobody")
+    listed = {entry["client"]: entry["taken"] for entry in json.loads(proxy.ctl("limits", "--json"))["list"]}
+    equal(listed, {"user anna": 3, "user bert": 3}, "what is counted")
+
+
+class Behind:
+    """A proxy that believes what is in front of it. One connection carries requests of any client."""
+
+    def __init__(self, lab, options, extra=""):
+        self.origin = Origin(lab)
+        self.proxy = limited(lab, options, extra, client={"max_connections": 100})
+        self.proxy.write_config(self.proxy.text().replace("mode = forward", 'mode = forward  allow = { "0.0.0.0/0", "::/0" }  trusted_proxies = "127.0.0.1"'))
+        self.proxy.restart()
+        self.url = self.origin.url("/text?say=hello&cc=max-age%3D3600")
+
+    def statuses(self, clients):
+        """Asked together, fifty at a time."""
+        seen = []
+        with self.proxy.wire() as wire:
+            for at in range(0, len(clients), 50):
+                some = clients[at:at + 50]
+                wire.send(b"".join(request("GET", self.url, {"X-Forwarded-For": client}) for client in some))
+                seen += [wire.response().status for _ in some]
+        return seen
+
+
+def test_a_network_of_64_bits_is_one_client(lab):
+    """Whatever addresses of it are used; and its neighbour is another one."""
+    site = Behind(lab, 'requests = "2/h"')
+    equal(site.statuses([f"2001:db8:0:1:{i:x}::{i:x}" for i in range(1, 21)]), [200] * 2 + [429] * 18, "addresses of one network")
+    equal(site.statuses(["2001:db8:0:2::1"]), [200], "its neighbour")
+    equal(site.statuses(["::ffff:192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1"]), [200, 200, 429], "one IPv4 address in two forms")
+    listed = {entry["client"]: entry["taken"] for entry in json.loads(site.proxy.ctl("limits", "--json"))["list"]}
+    equal(listed, {"2001:db8:0:1::/64": 2, "2001:db8:0:2::/64": 1, "192.0.2.1": 2}, "what is counted")
+
+
+def test_a_client_with_a_large_network_fills_the_table(lab):
+    """It keeps nobody out, and frees neither itself nor others that are at their limit."""
+    site = Behind(lab, 'requests = "1/h"', "limits { entries = 1000 }")
+    waiting = [f"192.0.{i}.1" for i in range(20)]
+    equal(site.statuses(waiting + waiting), [200] * 20 + [429] * 20, "clients that are at their limit")
+    attack = [f"2001:db8:7:{i:x}::1" for i in range(1300) for _ in range(2)]
+    seen = site.statuses(attack)
+    true(503 in seen[-200:], "the table is full, and the attacker is told so")
+    equal(site.statuses(waiting), [429] * 20, "those at their limit still are")
+    equal(site.statuses([attack[0], attack[600]]), [429, 429], "the attacker's first addresses")
+    equal(site.statuses([f"198.51.{i}.1" for i in range(30)]), [200] * 30, "others, of any network")
+    equal(site.statuses([f"2001:db8:8:{i:x}::1" for i in range(30)]), [200] * 30, "its neighbours")
+    site.statuses([f"2001:db8:7:{i:x}::1" for i in range(2000, 2100) for _ in range(2)])
+    equal(site.statuses(waiting), [429] * 20, "those at their limit still are, in the end")
+    equal(site.statuses([f"198.18.{i}.1" for i in range(30)]), [200] * 30, "others, in the end")
 
 
 def test_all_sections_that_match_apply(lab):

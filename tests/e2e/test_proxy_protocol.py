@@ -97,6 +97,30 @@ def test_headers_are_for_load_balancers_only(lab):
         equal(wire.response().status, 400, "a header for a listener that takes none")
 
 
+def test_shares_of_connections_go_by_the_header(lab):
+    """Each client that a load balancer names has its own. What others say of a client does not count against it."""
+    site = Announced(lab, "mode = reverse", client={"max_connections_per_client": 3})
+    ask = request("GET", "/", host="a.test")
+    forged = [site.connect(V1 + ask, source="127.0.0.9") for _ in range(5)]
+    equal([wire.read_to_end() for wire in forged], [b""] * 5, "forged headers")
+    with site.proxy.wire(reverse=True) as wire:
+        wire.send(V1 + ask)
+        equal(wire.response().status, 400, "a header at a listener that takes none")
+    held = [site.connect(V1 + ask) for _ in range(3)]
+    equal([wire.response().status for wire in held], [200] * 3, "the share of a client")
+    equal(site.status(V1), None, "one more of it")
+    equal(site.proxy.counter("client_share_rejected"), 1, "counted")
+    equal(site.status(v2("192.0.2.8")), 200, "another client behind the same load balancer")
+    equal([site.status(v2("2001:db8::%x" % i, "::1")) for i in range(1, 4)], [200] * 3, "addresses of a network, one after the other")
+    held += [site.connect(v2("2001:db8::%x" % i, "::1") + ask) for i in range(1, 4)]
+    equal([wire.response().status for wire in held[3:]], [200] * 3, "addresses of a network, at once")
+    equal(site.status(v2("2001:db8::9", "::1")), None, "one more of the network")
+    held[0].close()
+    until(lambda: site.status(V1) == 200, 5 * lab.patience, "one is closed")
+    for wire in held:
+        wire.close()
+
+
 def test_headers_are_not_optional(lab):
     site = Announced(lab, "mode = reverse", client={"header_timeout": "300ms"})
     bad = (b"", b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", V1.replace(b"1234", b"70000"), V1[:-2] + b"\n", V1.lower(),

@@ -127,14 +127,21 @@ static bool begin_proof(struct transaction *transaction) {
 
 /* ---- where the request would go ----------------------------------------------------------- */
 
+/* It is large, and few requests need one. */
+struct access_search {
+    struct transaction *transaction;
+    struct slice host;
+    struct resolver_query query;
+};
+
 static void access_on_resolved(struct resolver_query *query) {
-    struct access *access = CONTAINER_OF(query, struct access, query);
-    access->resolved = true;
-    loop_defer(access->transaction->net->loop, &access->transaction->task);
+    struct access_search *search = CONTAINER_OF(query, struct access_search, query);
+    search->transaction->access->resolved = true;
+    loop_defer(search->transaction->net->loop, &search->transaction->task);
 }
 
 static void note_destinations(struct transaction *transaction) {
-    const struct resolution *found = &transaction->access->query.result;
+    const struct resolution *found = &transaction->access->search->query.result;
     struct address *list = arena_alloc(&transaction->arena, (found->count + 1) * sizeof *list);
     for (unsigned i = 0; i < found->count; i++) {
         list[i] = found->addresses[i];
@@ -147,11 +154,14 @@ static void note_destinations(struct transaction *transaction) {
 static bool access_resolve(struct transaction *transaction) {
     struct access *access = transaction->access;
     request_own(transaction);
+    struct access_search *search = arena_alloc(&transaction->arena, sizeof *search);
+    search->transaction = transaction;
+    search->host = arena_slice(&transaction->arena, transaction->request.url.host);
+    resolver_query_init(&search->query);
+    search->query.client = request_client(transaction);
+    access->search = search;
     access->resolving = true;
-    access->host = arena_slice(&transaction->arena, transaction->request.url.host);
-    resolver_query_init(&access->query);
-    access->query.client = request_client(transaction);
-    access->resolved = resolver_lookup(transaction->net->resolver, access->host, &access->query,
+    access->resolved = resolver_lookup(transaction->net->resolver, search->host, &search->query,
                                        access_on_resolved);
     return access->resolved;
 }
@@ -208,13 +218,19 @@ static void on_finding(void *arg, size_t at, enum access_finding finding) {
         transaction->access->logged = section;
 }
 
+static void note_url(struct transaction *transaction) {
+    struct access *access = transaction->access;
+    access->url = transaction->request.url_text;
+    access->host = transaction->request.url.host;
+    access->port = transaction->request.url.port;
+}
+
 /* Counts the section that decided, and what those with log_only would have decided. */
 static void access_note(struct transaction *transaction, struct access_question *question,
                         const struct access_decision *decision) {
     struct access *access = transaction->access;
     access->section = decision->section;
-    access->url = transaction->request.url_text;
-    access->place = transaction->request.url;
+    note_url(transaction);
     access->tunnel = decision->outcome == ACCESS_ALLOW && decision->section != NULL &&
                      decision->section->action == ACCESS_ACTION_TUNNEL;
     if (decision->section != NULL)
@@ -233,8 +249,8 @@ static void access_note(struct transaction *transaction, struct access_question 
 static enum step access_deny(struct transaction *transaction,
                              const struct access_decision *decision) {
     const struct access_settings *section = decision->section;
-    const struct resolution *found = &transaction->access->query.result;
-    if (transaction->access->host.length > 0 && found->count == 0 &&
+    const struct access_search *search = transaction->access->search;
+    if (search != NULL && search->query.result.count == 0 &&
         transaction->settings->access_asks_destination)
         return fail_with(transaction, 502,
                          "the name of the host can't be resolved, and the access rules ask for its "
@@ -338,7 +354,6 @@ static enum step access_begin(struct transaction *transaction) {
     struct access *access = arena_zalloc(&transaction->arena, sizeof *access);
     struct identity *known = known_identity(transaction);
     transaction->access = access;
-    access->transaction = transaction;
     note_redirection(transaction);
     if (known != NULL) {
         identity_reference(known);
@@ -350,7 +365,27 @@ static enum step access_begin(struct transaction *transaction) {
     return STEP_ACCESS;
 }
 
+/* The usual case, at the cost of little more than a look: what the request says is enough, and the
+ * first section that matches allows it. False: all else. */
+static bool access_allows_at_once(struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    const uint64_t *bits = request_rules(transaction);
+    size_t at = settings_next_rule(settings, RULE_ACCESS, bits, 0);
+    if (at == settings->access_count || settings->accesses[at].action != ACCESS_ACTION_ALLOW ||
+        transaction->request.rules_unsure || known_identity(transaction) != NULL)
+        return false;
+    struct access *access = arena_alloc(&transaction->arena, sizeof *access);
+    *access = (struct access){.section = &settings->accesses[at]};
+    transaction->access = access;
+    note_url(transaction);
+    count_one(&count_of(transaction, access->section)->decided);
+    return true;
+}
+
 enum step step_access(struct transaction *transaction) {
+    if (transaction->settings->access_is_plain && transaction->access == NULL &&
+        !transaction->exchange->is_connection && access_allows_at_once(transaction))
+        return admit_next(transaction, STEP_ACCESS);
     if (transaction->access == NULL && access_begin(transaction) != STEP_ACCESS)
         return STEP_DELIVER;
     struct access *access = transaction->access;
@@ -360,8 +395,7 @@ enum step step_access(struct transaction *transaction) {
         return STEP_WAIT;
     if (transaction->exchange->is_connection && transaction->settings->access_names_servers) {
         access->deferred = true;
-        access->url = transaction->request.url_text;
-        access->place = transaction->request.url;
+        note_url(transaction);
         return admit_next(transaction, STEP_ACCESS);
     }
     return access_decide_now(transaction);
@@ -381,7 +415,7 @@ enum step access_recheck(struct transaction *transaction) {
 }
 
 static bool is_elsewhere(const struct access *access, const struct url *url) {
-    return !slice_equal(access->place.host, url->host) || access->place.port != url->port;
+    return !slice_equal(access->host, url->host) || access->port != url->port;
 }
 
 /* The addresses are those of the host that the client has named. */
@@ -389,9 +423,9 @@ static void forget_destinations(struct transaction *transaction) {
     struct access *access = transaction->access;
     if (!is_elsewhere(access, &transaction->request.url))
         return;
-    resolver_cancel(&access->query);
-    access->query.result.count = 0;
-    access->host = slice_make("", 0);
+    if (access->search != NULL)
+        resolver_cancel(&access->search->query);
+    access->search = NULL;
     access->resolved = access->resolving = false;
     request_set_destinations(transaction, NULL, 0);
 }
@@ -535,8 +569,8 @@ void access_end(struct transaction *transaction) {
     struct access *access = transaction->access;
     if (access->proof != NULL)
         proof_end(access->proof);
-    if (access->host.length > 0)
-        resolver_cancel(&access->query);
+    if (access->search != NULL)
+        resolver_cancel(&access->search->query);
 }
 
 void access_release(struct transaction *transaction) {

@@ -26,10 +26,10 @@
 #include "transaction/step.h"
 
 struct identity;
+struct access_search;
 
 /* Written by access.c. */
 struct access {
-    struct transaction *transaction;
     bool resolving, resolved; /* the host; resolved: it is not tried again */
     bool rechecking;
     bool deferred; /* a connection of a transparent listener: the name that its TLS asks for, which
@@ -39,11 +39,11 @@ struct access {
     const struct access_settings *section; /* that decided; NULL: none */
     const struct access_settings *logged;  /* the first with log_only that would have decided */
     struct slice url;                      /* that was decided about */
-    struct url place;                      /* its parts */
-    struct slice host;                     /* that is or was resolved; empty: none */
+    struct slice host;                     /* its host */
+    uint16_t port;                         /* its port */
     struct slice name;                     /* that the TLS of a CONNECT asks for; empty: none */
-    struct resolver_query query;
-    struct proof *proof; /* NULL: no credentials were looked at */
+    struct access_search *search; /* for the addresses of the host; NULL: they were not sought */
+    struct proof *proof;          /* NULL: no credentials were looked at */
 };
 
 /* The client is proven to be this user. The caller's reference becomes the transaction's. */

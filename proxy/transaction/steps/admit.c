@@ -57,8 +57,7 @@ static inline __attribute__((always_inline)) enum step next_behind(struct transa
         return STEP_DESTINATION;
     if (intercept_is_wanted(transaction->request.kind, settings))
         return STEP_INTERCEPT;
-    if (settings->any_access || settings->any_rewrite ||
-        transaction->adapt->any[ADAPT_REQMOD_PRECACHE])
+    if (settings->any_rewrite || transaction->adapt->any[ADAPT_REQMOD_PRECACHE])
         return reqmod_or_lookup(transaction);
     return STEP_LOOKUP;
 }

@@ -133,6 +133,42 @@ START_TEST(each_client_and_section_counts_alone) {
 }
 END_TEST
 
+/* Each address of a network asks until it is refused. */
+static void fill(struct limit_table *table, const char *format, unsigned count,
+                 const struct limit_demand *demand, uint64_t now) {
+    char ip[64];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(ip, sizeof ip, format, i / 200, i % 200);
+        while (once(table, ip, demand, now) == LIMIT_NONE)
+            ;
+    }
+}
+
+START_TEST(a_crowd_makes_room_for_others_and_not_for_itself) {
+    static const struct {
+        const char *crowd, *same, *other;
+    } cases[] = {
+        {"2001:db8:7:%x%02x::1", "2001:db8:7:ff00::1", "2001:db8:8::1"},
+        {"2001:db8:%x%02x::1", "2001:db8:ff00::1", "2001:db9::1"},
+        {"2001:db8:7:%x%02x::1", "2001:db8:7:ff00::1", "198.51.100.1"},
+        {"10.0.%u.%u", "10.0.255.255", "10.1.1.1"},
+    };
+    const struct limit_demand demand = {.rate = bucket_rate_of(1, 1000, 1)};
+    uint64_t now = 10000 * SECONDS;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct limit_table *table = limit_table_new(1000);
+        fill(table, cases[i].crowd, 3000, &demand, now);
+        size_t count = limit_table_count(table);
+        ck_assert_uint_ge(count, 1000);
+        ck_assert_int_eq(once(table, cases[i].same, &demand, now), LIMIT_TABLE_FULL);
+        ck_assert_int_eq(once(table, cases[i].other, &demand, now), LIMIT_NONE);
+        ck_assert_int_eq(once(table, cases[i].other, &demand, now), LIMIT_RATE);
+        ck_assert_uint_eq(limit_table_count(table), count);
+        limit_table_free(&table);
+    }
+}
+END_TEST
+
 START_TEST(what_is_active_is_counted_and_given_back) {
     struct limit_table *table = limit_table_new(1000);
     const struct limit_demand demand = {.most_active = 2, .rate = bucket_rate_of(1, 10, 3)};
@@ -282,6 +318,7 @@ Suite *limit_table_suite(void) {
         reservations_stand_in_line,
         names_are_networks_users_or_all,
         each_client_and_section_counts_alone,
+        a_crowd_makes_room_for_others_and_not_for_itself,
         what_is_active_is_counted_and_given_back,
         many_addresses_free_nobody,
         a_full_table_refuses,
