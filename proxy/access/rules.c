@@ -16,9 +16,11 @@ static enum class_answer access_matches(const struct access_question *question, 
 /* The first section at `from` or behind it that is worth a look. */
 static size_t access_next(const struct access_question *question, size_t from) {
     const struct settings *settings = question->settings;
-    return question->see != NULL || settings->access_asks_later
-               ? from
-               : settings_next_rule(settings, RULE_ACCESS, question->bits, from);
+    if (question->see != NULL)
+        return from;
+    size_t certain = settings_next_rule(settings, RULE_ACCESS, question->bits, from);
+    return settings->access_asks_later ? rules_next(settings->access_later, from, certain)
+                                       : certain;
 }
 
 /* What the answer depends on, when it is not known: the address is sought before the user is asked,
@@ -40,12 +42,11 @@ bool access_accepts(const struct access_settings *section, struct slice authenti
 const struct access_settings *access_find_asking(const struct access_question *question,
                                                  size_t from) {
     const struct settings *settings = question->settings;
-    for (size_t i = from; i < settings->access_count; i++) {
-        const struct access_settings *section = &settings->accesses[i];
-        if (section->action == ACCESS_ACTION_AUTHENTICATE && !section->log_only &&
-            access_matches(question, i) != CLASS_NO)
-            return section;
-    }
+    size_t count = settings->access_count;
+    for (size_t i = rules_next(settings->access_asking, from, count); i < count;
+         i = rules_next(settings->access_asking, i + 1, count))
+        if (access_matches(question, i) != CLASS_NO)
+            return &settings->accesses[i];
     return NULL;
 }
 

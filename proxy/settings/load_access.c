@@ -139,6 +139,21 @@ static void make_counts(struct settings *settings) {
         xcalloc(ACCESS_COUNTERS * settings->access_count_stride, sizeof(struct access_count));
 }
 
+/* So that only sections are looked at that may matter, however many there are. */
+static void make_access_bits(struct settings *settings) {
+    size_t words = settings->access_count / 64 + 1;
+    settings->access_later = xcalloc(words, sizeof *settings->access_later);
+    settings->access_asking = xcalloc(words, sizeof *settings->access_asking);
+    for (size_t i = 0; i < settings->access_count; i++) {
+        const struct access_settings *access = &settings->accesses[i];
+        uint64_t bit = UINT64_C(1) << i % 64;
+        if ((access->asks & CLASS_ASKS_LATER) != 0)
+            settings->access_later[i / 64] |= bit;
+        if (access->action == ACCESS_ACTION_AUTHENTICATE && !access->log_only)
+            settings->access_asking[i / 64] |= bit;
+    }
+}
+
 bool load_accesses(struct load *load) {
     struct settings *settings = load->settings;
     size_t count = document_section_count(load->document, "access");
@@ -157,6 +172,7 @@ bool load_accesses(struct load *load) {
         settings->access_purges |= lets_in && (access->purges || access->bans);
     }
     make_counts(settings);
+    make_access_bits(settings);
     return true;
 }
 
@@ -187,4 +203,6 @@ void release_accesses(struct settings *settings) {
     }
     free(settings->accesses);
     free(settings->access_counts);
+    free(settings->access_later);
+    free(settings->access_asking);
 }

@@ -280,6 +280,8 @@ struct settings {
     bool access_names_servers;    /* some class of them says which servers, so that the name which
                                      TLS asks for counts */
     bool access_purges;           /* some let clients use PURGE or BAN */
+    uint64_t *access_later;       /* a bit each: it depends on the user or the address */
+    uint64_t *access_asking;      /* likewise: it asks for credentials, not only in the log */
     bool access_is_plain; /* there are some, and all each of them needs is the request: none of
                                      the above is true but access_names_servers, and nobody is asked
                                      for credentials */

@@ -228,12 +228,21 @@ static void put_time_text(struct line *line, const struct access_line_time *time
     line->at += time_text->length;
 }
 
-/* "1764012345.678" */
+/* "1764012345.678". Where lines are further apart than a millisecond, the seconds are mostly those
+ * of the line before. */
 static void put_time(struct line *line, struct access_line_time *time_text,
                      const struct timespec *time) {
+    enum { DIGITS = 3 };
+    bool same_second = time_text->length > 0 && time_text->time.tv_sec == time->tv_sec;
     if (is_another_time(time_text, *time)) {
+        uint64_t milliseconds = (uint64_t)time->tv_nsec / 1000000;
         struct line text = {time_text->text, time_text->text + sizeof time_text->text};
-        put_thousandths(&text, (uint64_t)time->tv_sec, (uint64_t)time->tv_nsec / 1000000);
+        if (same_second) {
+            text.at += time_text->length - DIGITS;
+            put_three_digits(&text, (unsigned)milliseconds);
+        } else {
+            put_thousandths(&text, (uint64_t)time->tv_sec, milliseconds);
+        }
         time_text->length = (size_t)(text.at - time_text->text);
     }
     put_time_text(line, time_text);
@@ -261,16 +270,17 @@ static struct slice squid_url(const struct access_entry *entry) {
                                 : SLICE("error:invalid-request");
 }
 
-/* "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt", as Squid's logformat says it. */
 /* A name that nobody has proved is not shown where readers take it for a user's. */
-static void put_user(struct line *line, const struct access_entry *entry) {
-    bool dash = entry->user_proved && slice_equal(entry->user, SLICE("-"));
-    if (dash)
+static inline void put_user(struct line *line, const struct access_entry *entry) {
+    if (!entry->user_proved)
+        access_line_put(line, SLICE("-"));
+    else if (slice_equal(entry->user, SLICE("-")))
         access_line_put(line, SLICE("%2D"));
     else
-        put_plain(line, entry->user_proved ? entry->user : slice_make("", 0), false);
+        put_plain(line, entry->user, false);
 }
 
+/* "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt", as Squid's logformat says it. */
 static void write_squid(struct line *line, struct access_line_time *time_text,
                         const struct access_entry *entry) {
     put_time(line, time_text, &entry->time);
@@ -290,8 +300,12 @@ static void write_squid(struct line *line, struct access_line_time *time_text,
     put_plain(line, squid_url(entry), false);
     access_line_put(line, SLICE(" "));
     put_user(line, entry);
-    access_line_put(line, entry->origin.length > 0 ? SLICE(" HIER_DIRECT/") : SLICE(" HIER_NONE/"));
-    put_plain(line, entry->origin, false);
+    if (entry->origin.length > 0) {
+        access_line_put(line, SLICE(" HIER_DIRECT/"));
+        put_plain(line, entry->origin, false);
+    } else {
+        access_line_put(line, SLICE(" HIER_NONE/-"));
+    }
     access_line_put(line, SLICE(" "));
     put_plain(line, media_type(entry->content_type), false);
 }

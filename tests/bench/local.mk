@@ -12,10 +12,10 @@ tests_bench_cache_memory_LDADD = $(proxy_libs)
 
 # What is measured against, what asks, and whether it does so rightly.
 check_PROGRAMS += tests/bench/limit
-tests_bench_limit_SOURCES = tests/bench/limit.c
+tests_bench_limit_SOURCES = tests/bench/limit.c tests/bench/answerer.c tests/bench/answerer.h
 check_PROGRAMS += tests/bench/tls_limit
 tests_bench_tls_limit_CFLAGS = $(AM_CFLAGS) $(TLS_CFLAGS)
-tests_bench_tls_limit_SOURCES = tests/bench/tls_limit.c
+tests_bench_tls_limit_SOURCES = tests/bench/tls_limit.c tests/bench/answerer.c tests/bench/answerer.h
 tests_bench_tls_limit_LDADD = $(TLS_LIBS)
 check_PROGRAMS += tests/bench/tls_connect
 tests_bench_tls_connect_CFLAGS = $(AM_CFLAGS) $(TLS_CFLAGS)

@@ -5,91 +5,37 @@
  *
  *     tls_limit PORT PEM BYTES        PEM: a file with the certificate and its key
  */
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
+#include "answerer.h"
+
 #include <openssl/ssl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, BATCH = 256, REQUEST = 16384, HEAD = 512, ACCEPT_BATCH = 64 };
-
-static struct {
-    int listener, epoll;
-    SSL_CTX *context;
-    char *bytes; /* the response */
-    size_t length;
-} limit;
-
-static void need(bool good, const char *what) {
-    if (good)
-        return;
-    perror(what);
-    exit(EXIT_FAILURE);
-}
-
-static void make_response(size_t body) {
-    limit.bytes = malloc(HEAD + body);
-    need(limit.bytes != NULL, "malloc");
-    int head = snprintf(limit.bytes, HEAD,
-                        "HTTP/1.1 200 OK\r\n"
-                        "Server: limit\r\n"
-                        "Date: Sat, 21 Nov 2026 07:00:00 GMT\r\n"
-                        "Content-Type: text/plain\r\n"
-                        "Cache-Control: max-age=86400\r\n"
-                        "Content-Length: %zu\r\n\r\n",
-                        body);
-    for (size_t i = 0; i < body; i++)
-        limit.bytes[(size_t)head + i] = (char)('0' + i % 10);
-    limit.length = (size_t)head + body;
-}
+static SSL_CTX *tls_context;
 
 static void make_context(const char *pem) {
-    limit.context = SSL_CTX_new(TLS_server_method());
-    need(limit.context != NULL, "SSL_CTX_new");
-    need(SSL_CTX_use_certificate_chain_file(limit.context, pem) == 1, pem);
-    need(SSL_CTX_use_PrivateKey_file(limit.context, pem, SSL_FILETYPE_PEM) == 1, pem);
-    SSL_CTX_set_mode(limit.context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                        SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_options(limit.context, SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_session_cache_mode(limit.context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_num_tickets(limit.context, 1);
-    SSL_CTX_set_read_ahead(limit.context, 1);
-}
-
-static void open_listener(uint16_t port) {
-    int on = 1;
-    struct sockaddr_in address = {
-        .sin_family = AF_INET,
-        .sin_port = htons(port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-    int fd = limit.listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    need(bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
-    need(listen(fd, BACKLOG) == 0, "listen");
-}
-
-static void watch(int fd, uint32_t events, void *owner) {
-    struct epoll_event event = {.events = events, .data.ptr = owner};
-    need(epoll_ctl(limit.epoll, EPOLL_CTL_ADD, fd, &event) == 0, "epoll_ctl");
+    SSL_CTX *context = tls_context = SSL_CTX_new(TLS_server_method());
+    answerer_need(context != NULL, "SSL_CTX_new");
+    answerer_need(SSL_CTX_use_certificate_chain_file(context, pem) == 1, pem);
+    answerer_need(SSL_CTX_use_PrivateKey_file(context, pem, SSL_FILETYPE_PEM) == 1, pem);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(context, 1);
+    SSL_CTX_set_read_ahead(context, 1);
 }
 
 /* Sends the response from where it stopped; the place is kept in the SSL. False: it waits. */
 static bool respond(SSL *ssl) {
     size_t at = (size_t)SSL_get_app_data(ssl), put;
-    for (; at < limit.length; at += put)
-        if (SSL_write_ex(ssl, limit.bytes + at, limit.length - at, &put) != 1)
+    for (; at < answerer.length; at += put)
+        if (SSL_write_ex(ssl, answerer.bytes + at, answerer.length - at, &put) != 1)
             break;
-    SSL_set_app_data(ssl, (void *)(at < limit.length ? at : 0));
-    return at == limit.length;
+    SSL_set_app_data(ssl, (void *)(at < answerer.length ? at : 0));
+    return at == answerer.length;
 }
 
 static void finish(SSL *ssl) {
@@ -99,8 +45,9 @@ static void finish(SSL *ssl) {
     close(fd);
 }
 
-static void serve(SSL *ssl) {
-    char request[REQUEST];
+static void on_ready(void *owner) {
+    SSL *ssl = owner;
+    char request[ANSWERER_REQUEST];
     size_t got;
     if (SSL_get_app_data(ssl) != NULL && !respond(ssl))
         return;
@@ -112,16 +59,11 @@ static void serve(SSL *ssl) {
         finish(ssl);
 }
 
-static void accept_some(void) {
-    for (int i = 0; i < ACCEPT_BATCH; i++) {
-        int fd = accept4(limit.listener, NULL, NULL, SOCK_NONBLOCK);
-        if (fd < 0)
-            return;
-        SSL *ssl = SSL_new(limit.context);
-        need(ssl != NULL && SSL_set_fd(ssl, fd) == 1, "SSL_new");
-        SSL_set_accept_state(ssl);
-        watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, ssl);
-    }
+static void on_accepted(int fd) {
+    SSL *ssl = SSL_new(tls_context);
+    answerer_need(ssl != NULL && SSL_set_fd(ssl, fd) == 1, "SSL_new");
+    SSL_set_accept_state(ssl);
+    answerer_watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, ssl);
 }
 
 int main(int count, char **arguments) {
@@ -131,19 +73,7 @@ int main(int count, char **arguments) {
     }
     signal(SIGPIPE, SIG_IGN);
     make_context(arguments[2]);
-    make_response(strtoul(arguments[3], NULL, 10));
-    open_listener((uint16_t)atoi(arguments[1]));
-    limit.epoll = epoll_create1(0);
-    need(limit.epoll >= 0, "epoll_create1");
-    watch(limit.listener, EPOLLIN, NULL);
-    for (;;) {
-        struct epoll_event events[BATCH];
-        int ready = epoll_wait(limit.epoll, events, BATCH, -1);
-        for (int i = 0; i < ready; i++) {
-            if (events[i].data.ptr == NULL)
-                accept_some();
-            else
-                serve(events[i].data.ptr);
-        }
-    }
+    answerer_make_response(strtoul(arguments[3], NULL, 10), "");
+    answerer_listen((uint16_t)atoi(arguments[1]), false);
+    answerer_run(on_accepted, on_ready);
 }

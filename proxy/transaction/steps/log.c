@@ -97,8 +97,8 @@ static void write_entry(struct transaction *transaction) {
         .error = transaction->outcome.error != NULL ? transaction->outcome.error
                                                     : fetch_broken_off(transaction),
         .aborted = exchange->state == EXCHANGE_ABORTED,
+        .limit = transaction->limiting != NULL ? limit_refused_by(transaction) : NULL,
     };
-    entry.limit = limit_refused_by(transaction);
     put_destination(transaction, &entry);
     if (transaction->access != NULL)
         put_access(transaction, &entry);

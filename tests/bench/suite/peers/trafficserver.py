@@ -1,6 +1,7 @@
 """Traffic Server: one event thread, RAM cache before a disk cache, which it must have, no logs."""
 
 import os
+import shutil
 import subprocess
 
 from harness import ports
@@ -61,6 +62,8 @@ def start(bench, name="trafficserver", *, memory=64 << 20, certificate=None):
     root = bench.lab.path(name)
     for folder in ("run", "log", "cache", "data"):
         os.makedirs(os.path.join(root, folder))
+    if certificate:  # its own user reads it, whom the file of the lab does not let
+        certificate = shutil.copy(certificate, os.path.join(root, "data", "server.pem"))
     values = {"origin": bench.origin.port, "port": ports.take(), "root": root, "memory": memory,
               "secured": ":ssl" if certificate else "",
               "multicert": f"dest_ip=* ssl_cert_name={certificate} ssl_key_name={certificate}" if certificate else "",
