@@ -25,7 +25,7 @@ static inline unsigned hash_name(const char *text, size_t length) {
     unsigned first = (unsigned char)text[0] | 0x20u;
     unsigned middle = (unsigned char)text[length / 2] | 0x20u;
     unsigned last = (unsigned char)text[length - 1] | 0x20u;
-    return ((unsigned)length * 27 + first * 28 + middle * 13 + last * 27) % SLOTS;
+    return ((unsigned)length * 2 + first * 24 + middle * 97 + last * 21) % SLOTS;
 }
 
 __attribute__((constructor)) static void fill_slots(void) {

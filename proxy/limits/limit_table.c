@@ -234,13 +234,16 @@ static bool limit_part_drop_one(struct limit_part *part, struct slice newcomer, 
     struct limit_entry *least = NULL;
     uint64_t least_busy = UINT64_MAX;
     struct list_link *link = part->ages.prev, *previous;
-    for (unsigned left = SEARCH; link != &part->ages && left > 0 && least_busy > 0; left--) {
+    const struct list_link *end = &part->ages; /* or the first that went to the front */
+    for (unsigned left = SEARCH; link != end && left > 0 && least_busy > 0; left--) {
         struct limit_entry *entry = CONTAINER_OF(link, struct limit_entry, link);
         uint64_t busy = limit_entry_busy(entry, now);
         previous = link->prev;
         if (entry->at_limit && busy > 0) {
             list_remove(link);
             list_prepend(&part->ages, link);
+            if (looked.count == 0)
+                end = link;
             looked.each[looked.count++] = entry;
         } else if (busy < least_busy) {
             least = entry;

@@ -24,9 +24,7 @@ static bool peer_is_trusted(const struct exchange *exchange) {
     return forwarded_is_trusted(&trust, &exchange->ends->client);
 }
 
-static const struct slice names_of_host[] = {
-    {"X-Forwarded-Proto", sizeof "X-Forwarded-Proto" - 1},
-    {"X-Forwarded-Host", sizeof "X-Forwarded-Host" - 1},
+static const struct slice other_names[] = {
     {"X-Forwarded-Port", sizeof "X-Forwarded-Port" - 1},
     {"X-Real-IP", sizeof "X-Real-IP" - 1},
 };
@@ -34,8 +32,10 @@ static const struct slice names_of_host[] = {
 static void drop_untrusted(struct http_head *request) {
     http_head_remove(request, HTTP_X_FORWARDED_FOR);
     http_head_remove(request, HTTP_FORWARDED);
-    for (size_t i = 0; i < sizeof names_of_host / sizeof *names_of_host; i++)
-        http_head_remove_text(request, names_of_host[i]);
+    http_head_remove(request, HTTP_X_FORWARDED_PROTO);
+    http_head_remove(request, HTTP_X_FORWARDED_HOST);
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        http_head_remove_text(request, other_names[i]);
 }
 
 void forwarding_receive(struct transaction *transaction) {
@@ -97,11 +97,9 @@ static void tell_forwarded(struct transaction *transaction, struct http_head *he
 
 /* What a trusted proxy in front has said stays: it has seen the client. */
 static void tell_unless_told(struct transaction *transaction, struct http_head *head,
-                             struct slice name, struct slice value) {
-    if (peer_is_trusted(transaction->exchange) && http_head_find_text(head, name) != NULL)
-        return;
-    http_head_remove_text(head, name);
-    http_head_add(head, name, value);
+                             enum http_name name, struct slice value) {
+    if (!http_head_has(head, name) || !peer_is_trusted(transaction->exchange))
+        http_head_set(head, name, value);
 }
 
 static void tell_of_url(struct transaction *transaction, struct http_head *head) {
@@ -110,9 +108,10 @@ static void tell_of_url(struct transaction *transaction, struct http_head *head)
         transaction->exchange->listen->mode != LISTEN_REVERSE)
         return;
     if (settings->x_forwarded_proto)
-        tell_unless_told(transaction, head, names_of_host[0], scheme_of_client(transaction));
+        tell_unless_told(transaction, head, HTTP_X_FORWARDED_PROTO, scheme_of_client(transaction));
     if (settings->x_forwarded_host)
-        tell_unless_told(transaction, head, names_of_host[1], transaction->exchange->authority);
+        tell_unless_told(transaction, head, HTTP_X_FORWARDED_HOST,
+                         transaction->exchange->authority);
 }
 
 void forwarding_tell_origin(struct transaction *transaction, struct http_head *head) {
