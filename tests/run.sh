@@ -237,7 +237,9 @@ for step in $steps; do
                 --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \
                 --filter test_patience --filter test_record.test_several_workers --filter test_icap_remembered.test_never \
                 --filter test_icap_remembered.test_many --filter test_icap_verdicts.test_workers \
-                --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood
+                --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood \
+                --filter test_limits.test_concurrent --filter test_limits.test_users --filter test_limits.test_bandwidth \
+                --filter test_limits.test_one_client --filter test_identity.test_guessing --filter test_identity.test_a_reload
         else
             fail tsan-build
         fi
