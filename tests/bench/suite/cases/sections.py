@@ -6,7 +6,7 @@ from ..rounds import Case, Point
 
 SIZE, CONNECTIONS, ROW, NONE = 1000, 20, "1 KB hit", "none"
 ACCESS = 'url_class {name} {{ domain = "{name}.example.org" }}\naccess {name} {{ action = deny }}\n'
-RATE, CONCURRENT, BANDWIDTH = 'requests = "10000000/s"', "concurrent = 10000", 'bandwidth = "100GB"'
+RATE, CONCURRENT, BANDWIDTH = 'requests = "1000000/s"', "concurrent = 10000", 'bandwidth = "100GB"'
 
 
 def access(count):
