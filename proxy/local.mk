@@ -242,6 +242,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/join.c proxy/transaction/join.h \
 	proxy/transaction/message.c proxy/transaction/message.h \
 	proxy/transaction/next_hop.c proxy/transaction/next_hop.h \
+	proxy/transaction/origin_proof.c proxy/transaction/origin_proof.h \
 	proxy/transaction/outcome.c proxy/transaction/outcome.h \
 	proxy/transaction/page.c proxy/transaction/page.h \
 	proxy/transaction/postcache.c proxy/transaction/postcache.h \

@@ -3,19 +3,12 @@
 #include "base/log.h"
 #include "client/clients.h"
 #include "intercept/interception.h"
-#include "origin/security.h"
-#include "tls/client.h"
 #include "tls/server.h"
-#include "transaction/inside.h"
-#include "transaction/next_hop.h"
-#include "transaction/route.h"
 #include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
 #include <openssl/ssl.h>
-#include <stdio.h>
-#include <time.h>
 
 /* BUMP: opens a client's TLS connection, and lets HTTP serve the requests inside. */
 
@@ -31,10 +24,6 @@ static void bump_on_ready(struct connection *connection) {
     struct transaction *transaction;
     CAST_OBJ(transaction, connection->event.owner, TRANSACTION_MAGIC);
     loop_defer(transaction->net->loop, &transaction->task);
-}
-
-static struct slice bump_keep(struct transaction *transaction, const char *text) {
-    return arena_slice(&transaction->arena, slice_from(text));
 }
 
 static void bump_new(struct transaction *transaction) {
@@ -72,8 +61,8 @@ static struct leaf *bump_take_leaf(struct transaction *transaction, char error[L
     const struct leaf_request request = {
         .name = bump->facts.name,
         .rsa = !transaction->intercept->hello.verifies_ecdsa_p256,
-        .refusable = bump->refusable,
-        .not_after = bump->not_after,
+        .refusable = bump->proof.refusable,
+        .not_after = bump->proof.not_after,
     };
     return leaf_cache_take(transaction->host->interception->leaves,
                            transaction->settings->authority, &request, transaction->net->loop->wall,
@@ -303,106 +292,7 @@ static enum step start_reading(struct transaction *transaction) {
 
 /* The origin. */
 
-/* The server as FETCH will ask it for the requests inside. */
-static struct aim bump_aim(const struct transaction *transaction) {
-    const struct intercepted_facts *facts = &transaction->bump->facts;
-    return (struct aim){
-        .host = facts->place,
-        .port = facts->port,
-        .name = facts->name,
-        .trust = &transaction->settings->origin.trust,
-    };
-}
-
-static void leave_parent(struct bump *bump) {
-    if (bump->slot != NULL)
-        origin_slot_close(bump->slot);
-    bump->slot = NULL;
-    tls_client_release(&bump->parent_tls);
-}
-
-/* Goes through a tunnel of the parent proxy that the slot is at, if there is one. */
-static enum step dial_origin(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    const struct settings *settings = transaction->settings;
-    struct aim aim = bump_aim(transaction);
-    struct slice place = request_write_authority(transaction, aim.host, aim.port);
-    struct dial_target target = {
-        .reach = bump->slot != NULL ? REACH_ANY : route_client_reach(transaction),
-        .timeout = settings->origin.connect_timeout,
-        .from = bump->slot != NULL ? NULL : route_source(transaction),
-        .permit = bump->slot != NULL ? NULL : access_permit(transaction),
-        .permit_arg = transaction,
-        .client = request_client(transaction),
-    };
-    bump->state = BUMP_CHECKING;
-    if (bump->slot != NULL) {
-        const struct origins_settings *parents = bump->parent->origins;
-        route_aim_through(transaction, &aim, &bump->slot->member->url, parents);
-        place = next_hop_tunnel(transaction, &aim, parents, &target.proxy);
-        target.preface = next_hop_preface(transaction, parents);
-        bump->parent_tls = target.proxy.tls != NULL ? tls_client_take(target.proxy.tls) : NULL;
-    }
-    bump->key = route_pool_key(transaction, target.reach, place, &aim, target.from != NULL);
-    bump->origin = tls_client_take(origin_securities_find(transaction->host->origin_securities,
-                                                          bump->key, aim.name, aim.trust));
-    target.host = aim.host;
-    target.port = aim.port;
-    target.tls = bump->origin;
-    dial_start(&bump->dial, transaction->net, &target, &transaction->task);
-    return STEP_WAIT;
-}
-
-static enum step show_no_parent(struct transaction *transaction) {
-    static const char reason[] =
-        "none of the parent proxies that lead to the origin could be asked";
-    server_identity_turn_end(&transaction->bump->turn);
-    transaction->net->counters.origin_failures++;
-    return show_error(transaction, 503, reason, slice_from(reason));
-}
-
-/* Asks the parents one after the other. */
-static enum step take_parent(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    bump->state = BUMP_QUEUED;
-    switch (origin_slot_take(bump->slot)) {
-    case ORIGIN_SLOT_TAKEN: return dial_origin(transaction);
-    case ORIGIN_SLOT_WAITING: return STEP_WAIT;
-    default: break;
-    }
-    leave_parent(bump);
-    return bump->parent->direct == PARENT_DIRECT_FALLBACK ? dial_origin(transaction)
-                                                          : show_no_parent(transaction);
-}
-
-static enum step join_parents(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    size_t index = (size_t)(bump->parent->origins - transaction->settings->origins_groups);
-    const struct origin_slot_needs needs = {
-        .repeatable = true,
-        .only_up = bump->parent->direct == PARENT_DIRECT_FALLBACK,
-        .any_status = true,
-        .deadline = TIMER_NEVER,
-    };
-    const char *denial = route_parent_denial(transaction);
-    if (denial != NULL) {
-        server_identity_turn_end(&bump->turn);
-        transaction->net->counters.destinations_denied++;
-        return show_error(transaction, 403, denial, slice_from(denial));
-    }
-    bump->slot = arena_alloc(&transaction->arena, sizeof *bump->slot);
-    origin_slot_init(bump->slot, transaction->adapt->origins->list[index], transaction->net,
-                     transaction->host->mailbox, &transaction->task, &needs);
-    return take_parent(transaction);
-}
-
-static enum step start_checking(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    transaction->net->counters.intercept_identity_misses++;
-    bump->parent = route_parent(transaction);
-    return bump->parent != NULL ? join_parents(transaction) : dial_origin(transaction);
-}
-
+/* Only the client has the key that the origin asks for. */
 static enum step bump_splice(struct transaction *transaction) {
     bool evicted;
     interception_note_asking(transaction->host->interception, &transaction->settings->interception,
@@ -410,124 +300,23 @@ static enum step bump_splice(struct transaction *transaction) {
                              &evicted);
     transaction->net->counters.intercept_asking++;
     transaction->net->counters.intercept_refusals_evicted += evicted;
-    server_identity_turn_end(&transaction->bump->turn);
     intercept_splice(transaction);
     return intercept_next(transaction);
 }
 
-/* Remembers how the verification has ended, for the next connections to that origin. */
-static void note_identity(struct transaction *transaction, enum server_identity_state state,
-                          const char *issuer, const char *reason) {
-    struct interception *interception = transaction->host->interception;
-    const struct interception_settings *settings = &transaction->settings->interception;
-    uint64_t lifetime =
-        state == SERVER_IDENTITY_GOOD ? settings->identity_time : settings->failure_time;
-    struct server_identity identity = {.state = state, .not_after = transaction->bump->not_after};
-    struct server_identity_place place;
-    if (!inside_identity(&transaction->bump->facts, transaction->settings, &place))
-        return;
-    snprintf(identity.issuer, sizeof identity.issuer, "%s", issuer);
-    snprintf(identity.reason, sizeof identity.reason, "%s", reason);
-    server_identity_note(interception->identities, &place.key, &identity, (time_t)(lifetime / 1000),
-                         loop_seconds(transaction->net->loop));
-}
-
-static enum step origin_verified(struct transaction *transaction) {
+static enum step bump_prove(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
-    struct connection *origin = dial_take(&bump->dial, NULL, NULL);
-    const struct tls_facts *facts = connection_tls_facts(origin);
-    bump->not_after = facts->not_after;
-    bump->facts.issuer = bump_keep(transaction, facts->issuer);
-    bump->facts.verification = bump_keep(transaction, facts->verified);
-    note_identity(transaction, SERVER_IDENTITY_GOOD, facts->issuer, "");
-    pool_give(transaction->host->origins, bump->key, &origin,
-              transaction->settings->origin.idle_timeout, transaction->settings->origin.max_idle);
-    return start_shaking(transaction);
-}
-
-static struct slice blame_origin(struct transaction *transaction, const char *reason) {
-    return arena_concat(&transaction->arena, SLICE("The origin "), transaction->intercept->place,
-                        SLICE(" failed: "), slice_from(reason));
-}
-
-/* The origin's certificate can't be trusted, or its TLS fails. */
-static enum step show_untrusted(struct transaction *transaction, const char *reason) {
-    struct bump *bump = transaction->bump;
-    transaction->net->counters.intercept_untrusted++;
-    bump->refusable = transaction->settings->interception.mirror_errors;
-    bump->facts.verification = slice_from(reason);
-    return show_error(transaction, 502, reason, blame_origin(transaction, reason));
-}
-
-static enum step origin_failed(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    const char *reason = arena_copy(&transaction->arena, slice_from(bump->dial.error));
-    transaction->net->counters.origin_failures++;
-    if (bump->dial.denied) {
-        transaction->net->counters.destinations_denied++;
-        return show_error(transaction, 403, reason, slice_from(reason));
+    struct origin_proof *proof = &bump->proof;
+    enum origin_proof_state state = origin_proof_go_on(proof);
+    bump->facts.issuer = proof->issuer;
+    bump->facts.verification = proof->verification;
+    switch (state) {
+    case ORIGIN_PROOF_GOOD: return start_shaking(transaction);
+    case ORIGIN_PROOF_FAILED:
+        return show_error(transaction, proof->status, proof->reason, proof->sentence);
+    case ORIGIN_PROOF_ASKS_CERTIFICATE: return bump_splice(transaction);
+    default: return STEP_WAIT;
     }
-    bool is_origin = bump->dial.reached && (bump->dial.tunnel == NULL || bump->dial.tunnel_open);
-    if (is_origin && !bump->dial.timed_out) {
-        note_identity(transaction, SERVER_IDENTITY_BAD, "", reason);
-        return show_untrusted(transaction, reason);
-    }
-    server_identity_turn_end(&bump->turn);
-    return show_error(transaction, bump->dial.timed_out ? 504 : 502, reason,
-                      blame_origin(transaction, reason));
-}
-
-/* The parent does not lead to the origin: another one may. */
-static enum step leave_failed_parent(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    origin_slot_failed(bump->slot, bump->dial.error);
-    origin_slot_leave(bump->slot);
-    dial_cancel(&bump->dial);
-    tls_client_release(&bump->origin);
-    tls_client_release(&bump->parent_tls);
-    transaction->net->counters.origin_server_switches++;
-    return take_parent(transaction);
-}
-
-static enum step bump_check(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    if (bump->dial.state != DIAL_DONE && bump->dial.state != DIAL_FAILED)
-        return STEP_WAIT;
-    if (bump->slot != NULL && !bump->dial.proxy_answered)
-        return leave_failed_parent(transaction);
-    if (bump->slot != NULL)
-        origin_slot_answered(bump->slot, 200);
-    leave_parent(bump);
-    if (tls_client_was_asked(bump->origin) &&
-        transaction->settings->interception.client_certificates)
-        return bump_splice(transaction);
-    return bump->dial.state == DIAL_DONE ? origin_verified(transaction)
-                                         : origin_failed(transaction);
-}
-
-/* Asks what is known of the origin. */
-static enum step bump_ask(struct transaction *transaction) {
-    struct bump *bump = transaction->bump;
-    struct interception *interception = transaction->host->interception;
-    struct server_identity_place place;
-    struct server_identity identity;
-    bump->state = BUMP_ASKING;
-    if (!inside_identity(&bump->facts, transaction->settings, &place))
-        return start_checking(transaction);
-    switch (server_identity_ask(interception->identities, &place.key,
-                                loop_seconds(transaction->net->loop), &identity, &bump->turn,
-                                transaction->host->mailbox, &transaction->task)) {
-    case SERVER_IDENTITY_WAITING: return STEP_WAIT;
-    case SERVER_IDENTITY_UNKNOWN: return start_checking(transaction);
-    case SERVER_IDENTITY_BAD:
-        return show_untrusted(transaction, bump_keep(transaction, identity.reason).base);
-    case SERVER_IDENTITY_GOOD: break;
-    }
-    transaction->net->counters.intercept_identity_hits++;
-    bump->not_after = identity.not_after;
-    bump->facts.issuer = bump_keep(transaction, identity.issuer);
-    bump->facts.verification = SLICE("ok");
-    return start_shaking(transaction);
 }
 
 static enum step bump_begin(struct transaction *transaction) {
@@ -535,16 +324,17 @@ static enum step bump_begin(struct transaction *transaction) {
     bump_new(transaction);
     if (page->answer != NULL)
         return start_reading(transaction);
-    return page->status != 0 ? show_given_error(transaction) : bump_ask(transaction);
+    if (page->status != 0)
+        return show_given_error(transaction);
+    origin_proof_begin(&transaction->bump->proof, transaction, &transaction->bump->facts);
+    return bump_prove(transaction);
 }
 
 enum step step_bump(struct transaction *transaction) {
     if (transaction->bump == NULL)
         return bump_begin(transaction);
     switch (transaction->bump->state) {
-    case BUMP_ASKING: return bump_ask(transaction);
-    case BUMP_QUEUED: return take_parent(transaction);
-    case BUMP_CHECKING: return bump_check(transaction);
+    case BUMP_PROVING: return bump_prove(transaction);
     case BUMP_READING: return read_page(transaction);
     case BUMP_SHAKING: break;
     }
@@ -555,11 +345,7 @@ void bump_end(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
     timer_cancel(&transaction->net->loop->timers, &bump->timer);
     leave_handshakes(transaction);
-    if (bump->origin != NULL)
-        dial_cancel(&bump->dial);
-    tls_client_release(&bump->origin);
-    leave_parent(bump);
-    server_identity_turn_end(&bump->turn);
+    origin_proof_end(&bump->proof);
     connection_close(&bump->client);
     net_buffer_give(transaction->net, &bump->page);
 }

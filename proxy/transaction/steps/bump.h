@@ -3,10 +3,8 @@
  * certificate for that name, and lets HTTP serve the requests inside. If the connection is blocked,
  * or the origin is not trusted, the requests inside get a page that says why.
  *
- *     ASKING: another transaction verifies the same origin just now
- *     QUEUED: the parent proxies that lead to the origin have no connection free
- *     CHECKING: a connection to the origin verifies its certificate. This is left out when the
- *               origin was verified lately, so that answers from the cache need no connection.
+ *     PROVING: it is found out who the origin is (transaction/origin_proof.h). An origin that was
+ *              verified lately is not asked, so that answers from the cache need no connection.
  *     READING: the page of a service is read
  *     SHAKING: the TLS handshake with the client is under way
  *
@@ -21,31 +19,21 @@
 
 #include "client/intercepted.h"
 #include "intercept/leaf_cache.h"
-#include "intercept/server_identity.h"
-#include "net/dial.h"
-#include "origin/slot.h"
+#include "transaction/origin_proof.h"
 #include "transaction/step.h"
 
-enum bump_state { BUMP_ASKING, BUMP_QUEUED, BUMP_CHECKING, BUMP_READING, BUMP_SHAKING };
+enum bump_state { BUMP_PROVING, BUMP_READING, BUMP_SHAKING };
 
 /* Written by bump.c. */
 struct bump {
     struct transaction *transaction;
     enum bump_state state;
-    struct server_identity_turn turn;     /* to verify the origin */
-    const struct parent_settings *parent; /* that leads to the origin; NULL: none */
-    struct origin_slot *slot;             /* at a parent proxy; NULL: none */
-    struct tls_client *parent_tls;        /* counted; NULL: clear text with it */
-    struct tls_client *origin;            /* counted; NULL: the origin is not asked */
-    struct dial dial;                     /* to it */
-    struct slice key;                     /* of the pool for connections to it */
-    struct net_buffer *page;              /* of a service; NULL: none */
-    struct connection *client;            /* owned */
+    struct origin_proof proof; /* who the origin is; zero: nobody asks */
+    struct net_buffer *page;   /* of a service; NULL: none */
+    struct connection *client; /* owned */
     struct timer timer;
     bool timed_out;
-    bool shakes;       /* counts among client.max_handshakes */
-    bool refusable;    /* the certificate is one that browsers refuse */
-    int64_t not_after; /* of the origin's certificate; 0: not known */
+    bool shakes; /* counts among client.max_handshakes */
     struct intercepted_facts facts;
 };
 
