@@ -14,6 +14,10 @@
  *     adapter_bypassed(adapter, call->error);         a message goes on without it
  *     adapter->class->close(&adapter);                when all its calls are closed
  *
+ * Errors: a call that fails has a reason (call->error), and whoever runs the chain decides whether the
+ * message goes on without the service. Ownership: `open` gives an adapter to the caller, which closes
+ * it; settings, host and shared service outlive it.
+ *
  * Threads: the worker's, but for the functions of a class that take a struct shared_service
  * (adapt/shared_service.h): those are called by whoever reads the configuration, and by the admin
  * plane.

@@ -10,7 +10,11 @@
  *         if (http_head_has_token(head, HTTP_X_INCLUDE, client_field_names[i].name))
  *             fields |= client_field_names[i].field;
  *
- * Threads: values; the slices are the transaction's.
+ * Called by adapters that write a request. The names are those of draft-stecher-icap-subid-00 and of
+ * the list of ICAP extensions; docs/ICAP.md has them all.
+ *
+ * Threads: pure functions on values. Ownership: the slices are the transaction's. Errors: none; a value
+ * that is not known makes no field.
  */
 #ifndef RETORT_ADAPT_CLIENT_FIELDS_H
 #define RETORT_ADAPT_CLIENT_FIELDS_H

@@ -18,7 +18,9 @@
  * No Warning is added, nor is the status made 203: RFC 9111 §5.5 has done away with the one, RFC
  * 9110 §7.7 leaves the other free, and clients and caches know what to do with a 200.
  *
- * Threads: values; slices of the heads and of the arena.
+ * Called by the chain of services (adapt/chain.h) around each service, and for the response to a HEAD.
+ *
+ * Threads: pure functions on heads. Memory: slices of the heads and of the arena. Errors: none.
  */
 #ifndef RETORT_ADAPT_REPRESENTATION_H
 #define RETORT_ADAPT_REPRESENTATION_H
@@ -34,11 +36,14 @@ struct representation {
     bool coded; /* it has a Content-Encoding */
 };
 
+/* Keeps what the head says now. */
 void representation_note(struct representation *before, const struct http_head *head);
+/* The content codings are taken off. */
 void representation_decoded(struct http_head *head, struct arena *arena);
+/* A service has changed the body of what `before` describes. */
 void representation_changed(struct http_head *head, const struct representation *before,
                             struct arena *arena);
-/* `decoded`: its content codings would be taken off. */
+/* The response to a HEAD, which a service would change. `decoded`: its content codings would be taken off. */
 void representation_untold(struct http_head *head, bool decoded, struct arena *arena);
 
 #endif

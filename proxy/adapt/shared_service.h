@@ -9,7 +9,11 @@
  *     service_tag_bump(shared->tag);
  *     shared_services_release(&services);
  *
- * Threads: any. Ownership: references on the whole of one snapshot's.
+ * Called when settings are loaded, by workers that open adapters, and by the admin plane. At a reload a
+ * service of the same name and class goes on: its tag stays, and so do its counts.
+ *
+ * Threads: any; counts and tags are atomic. Ownership: references on the whole of one snapshot's; what
+ * is found lives as long as a reference. Errors: none.
  */
 #ifndef RETORT_ADAPT_SHARED_SERVICE_H
 #define RETORT_ADAPT_SHARED_SERVICE_H

@@ -17,6 +17,11 @@
  * Within a preview 206 is offered to services that know it: an adapted beginning, then the virgin
  * body from any place on (draft-icap-ext-partial-content).
  *
+ * Called through the class of icap/adapter.c. Times are milliseconds of the loop's clock, lengths bytes.
+ *
+ * Errors: the verdict says that the call has failed, and call.base.error why; a body that breaks off
+ * fails its source.
+ *
  * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the
  * call's own memory and live until icap_call_close.
  */

@@ -18,7 +18,11 @@
  * It is what workers share of an ICAP service (adapt/shared_service.h), so the health of its
  * endpoints (icap/health.h) stands in it as well.
  *
- * Threads: any; one lock a service.
+ * Called by the workers' connections to the service. Units: connections; `now` and `until` are
+ * milliseconds of the loop's clock. Ownership: bids and keepers are the worker's, and are read until the
+ * call returns.
+ *
+ * Threads: any; one lock a service. Errors: none; -1 says that no connection is free.
  */
 #ifndef RETORT_ICAP_QUOTA_H
 #define RETORT_ICAP_QUOTA_H

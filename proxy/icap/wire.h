@@ -1,10 +1,14 @@
 /*
- * ICAP on the wire (RFC 3507 §4.4): what an Encapsulated header says, and how requests are written.
+ * ICAP on the wire (RFC 3507 §4.4): what an Encapsulated header says.
  *
  *     struct icap_encapsulated parts;
  *     if (!icap_encapsulated_parse(&parts, value, most)) ...      the response can't be trusted
  *
- * Threads: values.
+ *     "req-hdr=0, req-body=412"        parts.has_request, parts.body_at == 412
+ *
+ * Called for each answer of a service, when its ICAP head has come. Offsets are bytes behind that head.
+ *
+ * Threads: pure functions on values; fuzzed (tests/fuzz/fuzz_icap.c). Errors: false, whatever is wrong.
  */
 #ifndef RETORT_ICAP_WIRE_H
 #define RETORT_ICAP_WIRE_H

@@ -6,7 +6,12 @@
  *     struct access_line_time time = {.length = 0};
  *     size_t length = access_line_write(line, ACCESS_LOG_JSON, &entry, &time);
  *
- * Threads: values.
+ *     (write the first `length` bytes: a line with its line break)
+ *
+ * Called by transaction/access_log.h for each log, when a request has ended.
+ *
+ * Units: bytes; microseconds; the time is the wall clock's. Threads: pure functions on values.
+ * Ownership: an entry only points, to what lives until the call returns. Errors: none.
  */
 #ifndef RETORT_TRANSACTION_ACCESS_LINE_H
 #define RETORT_TRANSACTION_ACCESS_LINE_H

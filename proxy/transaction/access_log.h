@@ -11,7 +11,11 @@
  * passed. Each worker appends to the file for itself; a write carries whole lines only. Lines that
  * a file does not take are lost and counted (access_log_lines_lost).
  *
- * Threads: one per worker.
+ * Called by the step LOG, and by the worker at a reload, at SIGUSR1 and at its end.
+ *
+ * Threads: the worker's; each worker has its own. Ownership: the logs close their files; an entry is
+ * written before the call returns. Errors: a file that can't be opened is named in the error log, and
+ * its lines are lost and counted.
  */
 #ifndef RETORT_TRANSACTION_ACCESS_LOG_H
 #define RETORT_TRANSACTION_ACCESS_LOG_H

@@ -8,6 +8,11 @@
  *     keep = stored_part_join(transaction, keep);                              STORE
  *     stored_part_drop(transaction);                                           STORE, not kept
  *
+ * The steps in capitals call it. `object` and `part` are those of transaction->lookup; parts are joined
+ * only if their strong validators are equal (RFC 9110 §13.1.5). Offsets and lengths are bytes.
+ *
+ * Errors: none; what can't be joined is fetched whole, or delivered and not stored.
+ *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_STORED_PART_H
