@@ -1,12 +1,17 @@
 #include "readiness.h"
 
 #include "admin/admin.h"
+#include "base/assert.h"
+#include "base/log.h"
 #include "disk/volume.h"
+#include "identity/authenticator.h"
 #include "net/listener.h"
 #include "net/privileges.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* Without ICAP services no body is kept there. */
@@ -45,4 +50,58 @@ void readiness_of_start(const struct settings *settings, struct findings *findin
             findings_add(findings, "%s", error);
     if (!admin_possible(settings, error))
         findings_add(findings, "%s", error);
+}
+
+/* 0, or the error of a connection to a socket of retort-helperd. */
+static int helpers_error(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    ASSERT(strlen(path) < sizeof address.sun_path); /* settings/load_identity_helpers.c */
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int error = fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return error == EAGAIN ? 0 : error; /* many others connect */
+}
+
+static const char *helpers_advice(int error) {
+    switch (error) {
+    case EACCES: return "make this user a member of socket_group of its configuration";
+    case ENOENT:
+    case ECONNREFUSED:
+        return "start retort-helperd, or set helpers to the socket of its configuration";
+    default: return "set helpers to the socket of retort-helperd";
+    }
+}
+
+static bool asks_helpers(const struct authenticator_settings *section) {
+    return section->helper != NULL || section->group_helper != NULL;
+}
+
+/* Sections that share a socket are told of once. */
+static bool is_told(const struct settings *settings, size_t end) {
+    const char *path = settings->authenticators[end]->settings.helpers;
+    for (size_t i = 0; i < end; i++) {
+        const struct authenticator_settings *section = &settings->authenticators[i]->settings;
+        if (asks_helpers(section) && strcmp(section->helpers, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+void readiness_warn(const struct settings *settings) {
+    for (size_t i = 0; i < settings->authenticator_count; i++) {
+        const struct authenticator_settings *section = &settings->authenticators[i]->settings;
+        if (!asks_helpers(section) || is_told(settings, i))
+            continue;
+        int error = helpers_error(section->helpers);
+        if (error != 0)
+            log_warn("authenticator %s: helpers: %s: %s; nobody can prove who he is until it "
+                     "answers: %s",
+                     section->name, section->helpers, strerror(error), helpers_advice(error));
+    }
+    if (geteuid() == 0)
+        log_info("root has done this check: the user that retort runs as may read fewer files; "
+                 "repeat it as that user, for example: setpriv --reuid=retort --regid=retort "
+                 "--init-groups retort -t -f FILE");
 }

@@ -6,6 +6,8 @@
  *     readiness_of_files(settings, &findings);       at a start, a reload and `retort -t`
  *     readiness_of_start(settings, &findings);       for `retort -t`: what a start would refuse
  *
+ *     readiness_warn(settings);                      for `retort -t`: what a start would only suffer from
+ *
  * The checks make and change nothing. Addresses and disks that another retort uses now are no
  * findings: usually the retort that will read the configuration is running during the check.
  */
@@ -22,5 +24,8 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
 void readiness_of_privileges(const struct settings *settings, struct findings *findings);
 /* Checks the listeners, the disks and the admin plane. */
 void readiness_of_start(const struct settings *settings, struct findings *findings);
+/* Says in the log what works at a start, but not for clients as it is now: sockets of retort-helperd
+ * that do not answer, and a check by root, who may read what the user of the service may not. */
+void readiness_warn(const struct settings *settings);
 
 #endif

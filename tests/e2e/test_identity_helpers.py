@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 
-from harness.checks import Skip, contains, equal, one_of, true, until
+from harness import ports
+from harness.checks import Skip, contains, equal, lacks, one_of, true, until
 from harness.directory import Directory
 from harness.helperd import Helperd
 from harness.kerberos import REALM, Realm
 from harness.process import children_of
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort
+from harness.retort import Retort, run_check
 from harness.suite import memcheck
 from harness.wire import request
 
@@ -245,3 +246,22 @@ def test_kerberos(lab):
         one_of(proxy.get(url, {"Proxy-Authorization": "Negotiate " + token}).status, (400, 407, 431), "token " + token[:20])
     os.unlink(realm.keytab)
     contains(curl(anna, *through, url), "503", "without the keytab")
+
+
+def test_the_check_asks_for_the_helpers(lab):
+    """retort -t says when retort-helperd does not answer, and is good all the same: it may start later."""
+    helpers = helperd(lab, pool("lines", "squid_basic", sys.executable, lab.write("lines.py", LINES), lab.path("asked")))
+    text = """listen "127.0.0.1:%d" { mode = forward }
+authenticator one { type = basic  helper = lines  helpers = "%s" }
+authenticator two { type = basic  helper = lines  group_helper = lines  helpers = "%s" }
+access all { action = authenticate  with = { one, two } }
+"""
+    port = ports.take()
+    status, said = run_check(lab, lab.write("check.conf", text % (port, helpers.socket, helpers.socket)))
+    true(status == 0 and "nobody can prove" not in said, f"a socket that answers: {said}")
+    helpers.kill()
+    missing = lab.path("none.sock")
+    for socket, word in ((missing, "No such file or directory"), (helpers.socket, "start retort-helperd"), (lab.write("file", ""), "start retort-helperd")):
+        status, said = run_check(lab, lab.write("check.conf", text % (port, socket, socket)))
+        true(status == 0 and said.count("nobody can prove who he is until it answers") == 1 and word in said, f"{socket}: {said}")
+        lacks(run_check(lab, lab.path("check.conf"), "-T")[1], "nobody can prove", "-T looks at the file alone")
