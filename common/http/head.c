@@ -170,13 +170,20 @@ static const uint8_t hops[HTTP_NAME_COUNT] = {
     [HTTP_X_FORWARDED_FOR] = END_TO_END_ALWAYS,
 };
 
+/* What proxies in front say of the client. A client must not have it dropped on the way (RFC 9110
+ * §7.6.1: no connection option is for fields that all recipients need). */
+static bool is_of_proxies(struct slice name) {
+    return slice_starts_with_nocase(name, SLICE("X-Forwarded-")) ||
+           slice_equal_nocase(name, SLICE("X-Real-IP"));
+}
+
 static void mark_connection_options(const struct http_head *head, bool *marked) {
     const struct http_field *field = http_head_find(head, HTTP_CONNECTION);
     for (; field != NULL; field = http_head_find_next(head, HTTP_CONNECTION, field)) {
         struct slice rest = field->value, option;
         while (slice_next_element(&rest, &option)) {
             enum http_name id = http_name_lookup(option);
-            if (hops[id] == END_TO_END)
+            if (hops[id] == END_TO_END && !is_of_proxies(option))
                 mark_named(head, marked, id, option);
         }
     }
@@ -295,11 +302,30 @@ struct slice http_head_text(const struct http_head *head,
 
 struct slice http_head_joined_value(const struct http_head *head, enum http_name id,
                                     struct arena *arena) {
-    const struct http_field *field = http_head_find(head, id);
-    struct slice value = field == NULL ? slice_make("", 0) : field->value;
-    while (field != NULL && (field = http_head_find_next(head, id, field)) != NULL) {
-        struct slice pieces[] = {value, SLICE(", "), field->value};
-        value = arena_join(arena, pieces, 3);
+    const struct http_field *first = http_head_find(head, id), *field = first;
+    if (first == NULL)
+        return slice_make("", 0);
+    struct slice pieces[2 * HTTP_FIELDS_ROOM] = {first->value};
+    unsigned count = 1;
+    while ((field = http_head_find_next(head, id, field)) != NULL) {
+        pieces[count++] = SLICE(", ");
+        pieces[count++] = field->value;
     }
-    return value;
+    return count == 1 ? first->value : arena_join(arena, pieces, count);
+}
+
+struct slice http_head_joined_text(const struct http_head *head, struct slice name,
+                                   struct arena *arena) {
+    struct slice pieces[2 * HTTP_FIELDS_ROOM];
+    unsigned count = 0;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        if (!slice_equal_nocase(head->fields[i].name, name))
+            continue;
+        if (count > 0)
+            pieces[count++] = SLICE(", ");
+        pieces[count++] = head->fields[i].value;
+    }
+    return count == 0   ? slice_make("", 0)
+           : count == 1 ? pieces[0]
+                        : arena_join(arena, pieces, count);
 }

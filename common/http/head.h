@@ -105,5 +105,8 @@ struct slice http_head_text(const struct http_head *head,
  * is absent. */
 struct slice http_head_joined_value(const struct http_head *head, enum http_name id,
                                     struct arena *arena);
+/* As http_head_joined_value, for a field of any name. */
+struct slice http_head_joined_text(const struct http_head *head, struct slice name,
+                                   struct arena *arena);
 
 #endif

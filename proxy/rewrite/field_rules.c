@@ -239,6 +239,30 @@ unsigned field_rules_additions(const struct field_rules *rules) {
     return additions;
 }
 
+static bool field_rules_name(const struct field_rules *rules, enum variable variable) {
+    CHECK_OBJ(rules, FIELD_RULES_MAGIC);
+    for (unsigned i = 0; i < rules->count; i++)
+        if (rules->list[i].value != NULL && text_template_names(rules->list[i].value, variable))
+            return true;
+    return false;
+}
+
+bool field_rules_name_fields(const struct field_rules *rules) {
+    return field_rules_name(rules, VARIABLE_REQUEST_FIELD) ||
+           field_rules_name(rules, VARIABLE_RESPONSE_FIELD);
+}
+
+bool field_rules_name_client(const struct field_rules *rules) {
+    static const enum variable variables[] = {
+        VARIABLE_CLIENT_IP,   VARIABLE_CLIENT_PORT, VARIABLE_USER,       VARIABLE_GROUPS,
+        VARIABLE_TLS_SUBJECT, VARIABLE_TLS_VERSION, VARIABLE_TLS_CIPHER, VARIABLE_REQUEST_FIELD,
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (field_rules_name(rules, variables[i]))
+            return true;
+    return false;
+}
+
 static bool rule_names(const struct field_rule *rule, struct slice name) {
     if (!rule->is_prefix)
         return slice_equal_nocase(name, rule->name);
@@ -285,7 +309,8 @@ static void remove_named(const struct field_rule *rule, struct http_head *head) 
 }
 
 static void add_field(struct field_changes *changes, struct slice name, struct slice value) {
-    if (value.length > 0 && !http_head_add(changes->added, name, value))
+    if (value.length > FIELD_VALUE_MAX ||
+        (value.length > 0 && !http_head_add(changes->added, name, value)))
         changes->failed = true;
 }
 
@@ -300,11 +325,11 @@ struct replacement {
     struct slice groups[REGEX_GROUPS];
 };
 
-static struct slice replacement_value(void *arg, enum variable variable) {
+static struct slice replacement_value(void *arg, enum variable variable, struct slice field) {
     const struct replacement *replacement = arg;
     if (variable >= VARIABLE_GROUP)
         return replacement->groups[variable - VARIABLE_GROUP];
-    return replacement->changes->value(replacement->changes->arg, variable);
+    return replacement->changes->value(replacement->changes->arg, variable, field);
 }
 
 /* The value that is being written; a piece too many, and it is not used. */

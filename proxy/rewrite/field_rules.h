@@ -50,12 +50,17 @@ bool field_rules_add(struct field_rules *rules, enum field_action action, enum f
                      const char *text, char *error, size_t error_size);
 /* Fields that the rules may add at most. */
 unsigned field_rules_additions(const struct field_rules *rules);
+/* Does a value name a field of the request or the response? */
+bool field_rules_name_fields(const struct field_rules *rules);
+/* Does a value name something that belongs to one client alone: its address, its name, its TLS, or a
+ * field of its request? */
+bool field_rules_name_client(const struct field_rules *rules);
 /* Could a rule change one of these lines, "Name: value\r\n" behind a status line? */
 bool field_rules_touch(const struct field_rules *rules, struct slice head_text);
 
 /* What the rules of all sections make of one head. */
 struct field_changes {
-    struct slice (*value)(void *arg, enum variable variable);
+    struct slice (*value)(void *arg, enum variable variable, struct slice field);
     void *arg;
     struct arena *arena;
     bool confirms; /* the head is of a 304 that confirms a stored response: fields are added only to
@@ -67,7 +72,7 @@ struct field_changes {
 
 enum {
     FIELD_ADDITIONS_MAX = HTTP_FIELDS_MAX, /* fields that all sections together may add to a head */
-    FIELD_VALUE_MAX = 32768,               /* bytes that a value may have after a replacement */
+    FIELD_VALUE_MAX = 32768,               /* bytes that a rule may make of a value */
     FIELD_FINDS_MAX = 1000,                /* replacements in one value */
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "http/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +10,10 @@
 /* Text, and the variable behind it. */
 struct text_piece {
     struct slice literal;
-    int variable; /* an enum variable; -1: the text ends here */
-    bool first;   /* nothing is written before the variable */
-    bool behind;  /* the path of the URL has ended before the variable */
+    struct slice field; /* of the variable; empty: it is none */
+    int variable;       /* an enum variable; -1: the text ends here */
+    bool first;         /* nothing is written before the variable */
+    bool behind;        /* the path of the URL has ended before the variable */
 };
 
 struct text_template {
@@ -44,8 +46,11 @@ static bool explain_names(struct template_reader *reader, struct slice name) {
     size_t used = (size_t)snprintf(reader->error, reader->error_size,
                                    "there is no variable %%{%.*s}; there are: ", SLICE_PRINT(name));
     for (unsigned i = 0; i < VARIABLE_COUNT && used < reader->error_size; i++)
-        used += (size_t)snprintf(reader->error + used, reader->error_size - used, "%s%.*s",
-                                 i == 0 ? "" : ", ", SLICE_PRINT(variable_names[i]));
+        used += (size_t)snprintf(reader->error + used, reader->error_size - used, "%.*s, ",
+                                 SLICE_PRINT(variable_names[i]));
+    if (used < reader->error_size)
+        snprintf(reader->error + used, reader->error_size - used,
+                 "request.NAME and response.NAME for fields");
     return false;
 }
 
@@ -85,12 +90,59 @@ static bool end_with_group(struct template_reader *reader, int group) {
                                    : explain_group(reader, group);
 }
 
+/* What proves who somebody is. */
+static bool is_secret(struct slice name) {
+    static const char *const secrets[] = {"Authorization", "Proxy-Authorization", "Cookie",
+                                          "Set-Cookie"};
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        if (slice_equal_nocase(name, slice_from(secrets[i])))
+            return true;
+    return false;
+}
+
+static bool is_field_name(struct slice name) {
+    for (size_t i = 0; i < name.length; i++)
+        if (!bytes_is(name.base[i], BYTES_TOKEN))
+            return false;
+    return name.length > 0;
+}
+
+/* The name stands in the template behind the text before the variable. */
+static bool end_with_field(struct template_reader *reader, int variable, struct slice name) {
+    const char *wrong = !is_field_name(name) ? "is no name of a field; write, for example, "
+                                               "%{request.User-Agent}"
+                        : is_secret(name)    ? "is a field that carries credentials, which no text "
+                                               "may show"
+                                             : NULL;
+    if (wrong != NULL) {
+        snprintf(reader->error, reader->error_size, "\"%.*s\" %s", SLICE_PRINT(name), wrong);
+        return false;
+    }
+    if (!end_piece(reader, variable))
+        return false;
+    struct text_piece *piece = &reader->template->pieces[reader->template->count - 1];
+    piece->field = slice_make(reader->out, name.length);
+    reader->literal = reader->out = slice_put(reader->out, name);
+    return true;
+}
+
+static bool take_front(struct slice *text, struct slice front) {
+    if (!slice_starts_with(*text, front))
+        return false;
+    *text = slice_make(text->base + front.length, text->length - front.length);
+    return true;
+}
+
 static bool end_with_name(struct template_reader *reader, struct slice name) {
     if (reader->groups >= 0 && name.length == 1 && name.base[0] >= '0' && name.base[0] <= '9')
         return end_with_group(reader, name.base[0] - '0');
     for (int i = 0; i < VARIABLE_COUNT; i++)
         if (slice_equal(name, variable_names[i]))
             return end_piece(reader, i);
+    if (take_front(&name, SLICE("request.")))
+        return end_with_field(reader, VARIABLE_REQUEST_FIELD, name);
+    if (take_front(&name, SLICE("response.")))
+        return end_with_field(reader, VARIABLE_RESPONSE_FIELD, name);
     return explain_names(reader, name);
 }
 
@@ -122,7 +174,8 @@ static bool read_next(struct template_reader *reader) {
 
 static struct text_template *read_template(const char *text, int groups, char *error,
                                            size_t error_size) {
-    /* Each variable takes at least two bytes of the text, and needs one for its NUL. */
+    /* Each variable takes at least two bytes of the text, and needs one for its NUL. The name of a
+     * field takes as many as in the text. */
     struct text_template *template = xcalloc(1, sizeof *template + strlen(text) + 1);
     template->magic = TEXT_TEMPLATE_MAGIC;
     struct template_reader reader = {
@@ -295,7 +348,8 @@ static char *template_put_value(char *at, const struct text_piece *piece, struct
 }
 
 struct slice text_template_write(const struct text_template *template,
-                                 struct slice (*value)(void *arg, enum variable variable),
+                                 struct slice (*value)(void *arg, enum variable variable,
+                                                       struct slice field),
                                  void *arg, enum text_escape escape, struct arena *arena) {
     struct slice values[TEXT_TEMPLATE_VARIABLES];
     size_t room = 1;
@@ -307,7 +361,9 @@ struct slice text_template_write(const struct text_template *template,
         room += piece->literal.length;
         if (piece->variable < 0)
             continue;
-        values[i] = value(arg, (enum variable)piece->variable);
+        values[i] = value(arg, (enum variable)piece->variable, piece->field);
+        if (piece->field.length > 0 && values[i].length > TEXT_FIELD_MAX)
+            values[i].length = TEXT_FIELD_MAX;
         room += values[i].length * longest_of(escape);
     }
     char *out = arena_alloc(arena, room), *at = out;

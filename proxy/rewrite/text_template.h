@@ -11,11 +11,14 @@
  *                                              TEXT_AS_IS, &transaction->arena);
  *     text_template_free(&text);
  *
- * "%{name}" stands for the variable of that name (rewrite/variables.def). "%%" is a percent sign; a
- * '%' before anything else is itself, so a URL may have "%20".
+ * "%{name}" stands for the variable of that name (rewrite/variables.def), "%{request.User-Agent}" and
+ * "%{response.Server}" for a field of the request or the response. "%%" is a percent sign; a '%'
+ * before anything else is itself, so a URL may have "%20".
  *
  * What a variable stands for was chosen by strangers, so it is escaped for the place where it is
- * written. The text around it is the operator's and stays as it is.
+ * written, and a field counts with TEXT_FIELD_MAX bytes. The text around it is the operator's and
+ * stays as it is. Fields that carry credentials are refused: a page or a URL that shows them would
+ * give them to scripts, logs and other servers.
  *
  * Threads: read-only once compiled. Memory: what is written belongs to the arena; nothing is
  * allocated apart from that.
@@ -30,8 +33,11 @@ enum variable {
 #include "rewrite/variables.def"
 #undef VARIABLE
     VARIABLE_COUNT,
+    /* The field whose name is given, of the request and of the response. */
+    VARIABLE_REQUEST_FIELD = VARIABLE_COUNT,
+    VARIABLE_RESPONSE_FIELD,
     /* What a regular expression has found: all of it, and its groups 1 to 9. */
-    VARIABLE_GROUP = VARIABLE_COUNT,
+    VARIABLE_GROUP,
     VARIABLE_GROUP_LAST = VARIABLE_GROUP + 9,
 };
 
@@ -51,12 +57,15 @@ enum text_escape {
     TEXT_JSON,
 };
 
-/* Variables that one text may have. */
-enum { TEXT_TEMPLATE_VARIABLES = 64 };
+enum {
+    TEXT_TEMPLATE_VARIABLES = 64, /* that one text may have */
+    TEXT_FIELD_MAX = 4096, /* bytes that a field may stand for; a longer value is cut there */
+};
 
 struct text_template;
 
-/* NULL: the text names an unknown variable, or too many; `error` says so. */
+/* NULL: the text names an unknown variable, a field that carries credentials, or too many variables;
+ * `error` says so. */
 struct text_template *text_template_new(const char *text, char *error, size_t error_size);
 /* For the replacement of a regular expression with that many groups, at most 9: "%{0}" is all that
  * it has found, "%{1}" and "$1" the first group, "$$" a dollar sign. */
@@ -64,13 +73,15 @@ struct text_template *text_template_new_for_groups(const char *text, unsigned gr
                                                    size_t error_size);
 void text_template_free(struct text_template **templatep);
 
-/* Does the text name this variable? */
+/* Does the text name this variable? For a field: any field. */
 bool text_template_names(const struct text_template *text, enum variable variable);
 
 /* `value` gives what a variable stands for; its bytes are only read before text_template_write
- * returns. An empty slice is written as nothing. A NUL stands behind the written text. */
+ * returns. `field` is the name of the field for the two variables that are fields, or else empty. An
+ * empty slice is written as nothing. A NUL stands behind the written text. */
 struct slice text_template_write(const struct text_template *text,
-                                 struct slice (*value)(void *arg, enum variable variable),
+                                 struct slice (*value)(void *arg, enum variable variable,
+                                                       struct slice field),
                                  void *arg, enum text_escape escape, struct arena *arena);
 
 #endif

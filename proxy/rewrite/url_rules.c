@@ -55,18 +55,19 @@ void url_rule_free(struct url_rule **rulep) {
 /* The groups of what was found, and the variables of the request. */
 struct url_rule_values {
     struct slice groups[REGEX_GROUPS];
-    struct slice (*value)(void *arg, enum variable variable);
+    struct slice (*value)(void *arg, enum variable variable, struct slice field);
     void *arg;
 };
 
-static struct slice url_rule_value(void *arg, enum variable variable) {
+static struct slice url_rule_value(void *arg, enum variable variable, struct slice field) {
     const struct url_rule_values *values = arg;
     return variable >= VARIABLE_GROUP ? values->groups[variable - VARIABLE_GROUP]
-                                      : values->value(values->arg, variable);
+                                      : values->value(values->arg, variable, field);
 }
 
 enum url_rule_result url_rule_apply(const struct url_rule *rule, struct slice url,
-                                    struct slice (*value)(void *arg, enum variable variable),
+                                    struct slice (*value)(void *arg, enum variable variable,
+                                                          struct slice field),
                                     void *arg, struct arena *arena, struct slice *rewritten) {
     struct url_rule_values values = {.value = value, .arg = arg};
     CHECK_OBJ(rule, URL_RULE_MAGIC);

@@ -30,7 +30,8 @@ enum url_rule_result {
 };
 
 enum url_rule_result url_rule_apply(const struct url_rule *rule, struct slice url,
-                                    struct slice (*value)(void *arg, enum variable variable),
+                                    struct slice (*value)(void *arg, enum variable variable,
+                                                          struct slice field),
                                     void *arg, struct arena *arena, struct slice *rewritten);
 
 #endif

@@ -17,6 +17,10 @@
 
 enum { ERROR_PAGE_STATUS_FIRST = 400, ERROR_PAGE_STATUSES = 200 };
 
+/* What a page is shown for: an error; a download that a service has not decided about; the
+ * certificate of the authority. */
+enum page_purpose { PAGE_FOR_ERROR, PAGE_FOR_WAITING, PAGE_FOR_AUTHORITY };
+
 enum page_type { PAGE_HTML, PAGE_JSON, PAGE_TEXT, PAGE_TYPES };
 
 struct error_page_file {
@@ -27,6 +31,7 @@ struct error_page_file {
 
 struct error_page_settings {
     const struct url_class *url_class;
+    enum page_purpose purpose;
     char *name;          /* a page that access sections choose; NULL: statuses choose it */
     char **status_texts; /* "403", "5xx"; ends with NULL; NULL: all errors */
     bool statuses[ERROR_PAGE_STATUSES];

@@ -25,6 +25,7 @@ struct fields_settings {
     char **remove, **replace, **set, **add; /* as configured; each ends with NULL; NULL: none */
     enum fields_where where;
     bool on_errors;            /* of responses: pages of the proxy's own are changed too */
+    bool name_fields;          /* a value names a field of the request or the response */
     struct field_rules *rules; /* all of them, compiled */
 };
 

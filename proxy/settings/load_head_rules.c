@@ -66,6 +66,13 @@ static bool apply_fields(struct load *load, const struct document_section *secti
         return load_fail(load, section->line,
                          "%s \"%s\" changes nothing; write, for example: remove = \"Referer\"",
                          kind, section->title);
+    fields->name_fields = field_rules_name_fields(fields->rules);
+    if (!of_requests && fields->where == FIELDS_AT_ORIGIN && field_rules_name_client(fields->rules))
+        return load_fail(load, section->line,
+                         "%s \"%s\": a variable stands for something of one client, but at where = "
+                         "origin the cache stores what it says and gives it to other clients; "
+                         "write where = client",
+                         kind, section->title);
     if (fields->on_errors && fields->where != FIELDS_AT_CLIENT)
         return load_fail(load, load_line_of(section, "on_errors"),
                          "on_errors: pages of the proxy never pass where = origin; remove one of "

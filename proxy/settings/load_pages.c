@@ -136,6 +136,11 @@ static bool add_page_file(struct load *load, int line, struct error_page_setting
     if (!type_of_path(path, &file.type))
         return load_fail(load, line,
                          "file: \"%.500s\": the name must end with .html, .json or .txt", path);
+    if (page->purpose != PAGE_FOR_ERROR && file.type != PAGE_HTML)
+        return load_fail(load, line,
+                         "file: \"%.500s\": such a page is for browsers: its name must end with "
+                         ".html",
+                         path);
     file.text = load_pages_read(load, line, path);
     if (file.text == NULL)
         return false;
@@ -238,6 +243,10 @@ static bool load_error_page(struct load *load, const struct document_section *se
     if (!load_section_class(load, section, &page->url_class) ||
         !load_values(load, section, "error_page", page))
         return false;
+    if (page->purpose != PAGE_FOR_ERROR && (page->status_texts != NULL || page->name != NULL))
+        return load_fail(load, load_line_of(section, page->name != NULL ? "name" : "status"),
+                         "%s: only pages for errors have one; remove it, or remove for",
+                         page->name != NULL ? "name" : "status");
     note_statuses(page);
     for (const struct error_page_settings *other = load->settings->error_pages; other < page;
          other++)

@@ -25,6 +25,7 @@ static const char *const listen_mode_words[] = {"forward", "reverse", "transpare
 static const char *const silent_words[] = {"close", "tunnel", NULL};
 static const char *const other_words[] = {"refuse", "tunnel", NULL};
 static const char *const fields_where_words[] = {"client", "origin", NULL};
+static const char *const page_purpose_words[] = {"error", "waiting", "authority", NULL};
 static const char *const forwarding_words[] = {"append", "off", "replace", "delete", NULL};
 static const char *const untrusted_words[] = {"keep", "drop", NULL};
 /* enum forwarded_field. */

@@ -87,8 +87,30 @@ bool ca_page_find(struct ca_page *page, const struct settings *settings, struct 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         if (slice_equal(files[i].path, path)) {
             page->type = files[i].type;
+            page->is_text = i == 0;
             page->body = ca_page_body(settings->authority->certificate, files[i].write, arena);
             return true;
         }
     return false;
+}
+
+struct slice ca_page_value(void *arg, enum variable variable) {
+    const struct ca_page_names *names = arg;
+    X509 *certificate = names->settings->authority->certificate;
+    char fingerprint[CERTIFICATE_TEXT_FINGERPRINT], until[CERTIFICATE_TEXT_DATE];
+    switch ((int)variable) {
+    case VARIABLE_CA_SUBJECT: {
+        char *name = certificate_text_name(X509_get_subject_name(certificate));
+        struct slice value = arena_slice(names->arena, slice_from(name));
+        free(name);
+        return value;
+    }
+    case VARIABLE_CA_FINGERPRINT:
+        certificate_text_fingerprint(certificate, fingerprint);
+        return arena_slice(names->arena, slice_from(fingerprint));
+    case VARIABLE_CA_EXPIRY:
+        certificate_text_date(certificate_text_expiry(certificate), until);
+        return arena_slice(names->arena, slice_from(until));
+    default: return slice_make(NULL, 0);
+    }
 }

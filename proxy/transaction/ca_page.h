@@ -9,6 +9,9 @@
  *     /ca/retort-ca.crt      the certificate in PEM
  *     /ca/retort-ca.der      the certificate in DER
  *
+ * transaction/internal.c sends the page of an error_page section with for = authority in place of
+ * the first one.
+ *
  * The key is nowhere near it: the page is made from the certificate alone.
  *
  * Threads: the worker's. Memory: the arena's.
@@ -21,10 +24,18 @@
 
 struct ca_page {
     struct slice type, body;
+    bool is_text; /* the page for people, which an error_page section may replace */
 };
 
 /* False: there is no such page. */
 bool ca_page_find(struct ca_page *page, const struct settings *settings, struct slice path,
                   struct arena *arena);
+/* What a variable of such a section stands for; base NULL: it is none of the authority's. `arg` is a
+ * struct ca_page_names. */
+struct ca_page_names {
+    const struct settings *settings;
+    struct arena *arena;
+};
+struct slice ca_page_value(void *arg, enum variable variable);
 
 #endif

@@ -70,21 +70,58 @@ static struct head_rules_walk walk_responses(struct transaction *transaction,
     return walk;
 }
 
-static struct field_changes changes_of(struct transaction *transaction) {
+/* The heads that values may name, as they are before the sections of a place change anything. */
+struct named_heads {
+    struct transaction *transaction;
+    const struct http_head *request, *response; /* NULL: as transaction_variable has it */
+};
+
+static struct slice head_rules_value(void *arg, enum variable variable, struct slice field) {
+    const struct named_heads *heads = arg;
+    struct arena *arena = &heads->transaction->arena;
+    const struct http_head *head = (int)variable == VARIABLE_REQUEST_FIELD    ? heads->request
+                                   : (int)variable == VARIABLE_RESPONSE_FIELD ? heads->response
+                                                                              : NULL;
+    return head != NULL ? http_head_joined_text(head, field, arena)
+                        : transaction_variable(heads->transaction, variable, field);
+}
+
+static bool any_names_fields(struct head_rules_walk walk) {
+    const struct fields_settings *section;
+    while ((section = head_rules_next(&walk)) != NULL)
+        if (section->name_fields)
+            return true;
+    return false;
+}
+
+static struct http_head *copy_of_head(struct transaction *transaction,
+                                      const struct http_head *head) {
+    struct http_head *copy = arena_alloc(&transaction->arena, sizeof *copy);
+    http_head_assign(copy, head);
+    return copy;
+}
+
+static struct field_changes changes_of(struct named_heads *heads) {
     return (struct field_changes){
-        .value = transaction_variable,
-        .arg = transaction,
-        .arena = &transaction->arena,
+        .value = head_rules_value,
+        .arg = heads,
+        .arena = &heads->transaction->arena,
     };
 }
 
 /* Changes a head that has all of its fields. */
 static bool change_head(struct transaction *transaction, struct head_rules_walk *walk,
                         struct http_head *head, bool confirms) {
+    struct named_heads heads = {.transaction = transaction};
+    bool copies = any_names_fields(*walk);
     const struct fields_settings *section = head_rules_next(walk);
     if (section == NULL)
         return true;
-    struct field_changes changes = changes_of(transaction);
+    if (copies && walk->kind == RULE_RESPONSE_HEADERS)
+        heads.response = copy_of_head(transaction, head);
+    else if (copies && walk->where == FIELDS_AT_CLIENT)
+        heads.request = copy_of_head(transaction, head);
+    struct field_changes changes = changes_of(&heads);
     changes.confirms = confirms;
     field_changes_begin(&changes, head);
     for (; section != NULL; section = head_rules_next(walk))
@@ -92,25 +129,11 @@ static bool change_head(struct transaction *transaction, struct head_rules_walk 
     return !changes.failed && field_changes_join(&changes);
 }
 
-/* Fields that Connection names end here. A client could name those that the rules set, and they
- * would not reach the origin (RFC 9110 §7.6.1). */
-static void end_hop(struct http_head *request) {
-    if (!http_head_has(request, HTTP_CONNECTION))
-        return;
-    struct slice upgrade = http_head_value(request, HTTP_UPGRADE);
-    http_head_remove_hop_by_hop(request);
-    if (upgrade.base == NULL)
-        return;
-    http_head_set(request, HTTP_UPGRADE, upgrade);
-    http_head_set(request, HTTP_CONNECTION, SLICE("Upgrade"));
-}
-
 bool head_rules_change_request(struct transaction *transaction) {
     struct head_rules_walk walk = walk_requests(transaction, FIELDS_AT_CLIENT), look = walk;
     if (head_rules_next(&look) == NULL)
         return true;
     request_own(transaction);
-    end_hop(transaction->request.head);
     bool changed = change_head(transaction, &walk, transaction->request.head, false);
     request_changed(transaction);
     return changed;
@@ -137,6 +160,19 @@ static struct slice reply_type(const struct transaction *transaction, const stru
     if (is_stored && (reply->head == NULL || reply->status == 304 || reply->part_count > 0))
         return object_type(transaction_shown(transaction));
     return http_head_value(reply->head, HTTP_CONTENT_TYPE);
+}
+
+/* The reply's head before anything is changed. That of a stored response is read from its text. */
+static const struct http_head *named_reply(struct transaction *transaction,
+                                           struct head_rules_walk walk) {
+    const struct reply *reply = &transaction->delivery.reply;
+    if (!any_names_fields(walk))
+        return NULL;
+    if (reply->head != NULL)
+        return copy_of_head(transaction, reply->head);
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    object_parse_head(transaction_shown(transaction), head);
+    return head;
 }
 
 /* Gives the changes a head of their own where a rule needs it. The text of a stored response stays
@@ -179,7 +215,8 @@ bool head_rules_change_reply(struct transaction *transaction, const struct http_
     *lines = slice_make("", 0);
     if (head_rules_next(&look) == NULL)
         return true;
-    struct field_changes changes = changes_of(transaction);
+    struct named_heads heads = {transaction, NULL, named_reply(transaction, walk)};
+    struct field_changes changes = changes_of(&heads);
     begin_reply(transaction, walk, &changes);
     for (const struct fields_settings *section; (section = head_rules_next(&walk)) != NULL;)
         field_rules_apply(section->rules, &changes);

@@ -3,6 +3,7 @@
 #include "event/bytes_source.h"
 #include "http/neutral.h"
 #include "transaction/ca_page.h"
+#include "transaction/page.h"
 #include "transaction/transaction.h"
 
 /* The host "retort.internal": resources that Retort serves itself, through the cache like all
@@ -37,6 +38,16 @@ static void internal_respond(struct transaction *transaction, unsigned status, s
     response_set_times(&transaction->response, loop->wall, loop->wall);
 }
 
+/* The page for people may be an operator's. */
+static void internal_give_ca_page(struct transaction *transaction, const struct ca_page *found) {
+    struct ca_page_names names = {transaction->settings, &transaction->arena};
+    struct page_text page = {.purpose = PAGE_FOR_AUTHORITY, .value = ca_page_value, .arg = &names};
+    if (!found->is_text || !page_write(transaction, &page))
+        page.body = found->body;
+    internal_respond(transaction, 200, found->type, SLICE("no-store"), page.body);
+    page_add_language(transaction->response.head, &page);
+}
+
 void internal_answer(struct transaction *transaction) {
     struct slice path = url_path(&transaction->request.url);
     struct ca_page page;
@@ -45,7 +56,7 @@ void internal_answer(struct transaction *transaction) {
         internal_respond(transaction, 200, neutral->type, SLICE("public, max-age=86400"),
                          neutral->body);
     else if (ca_page_find(&page, transaction->settings, path, &transaction->arena))
-        internal_respond(transaction, 200, page.type, SLICE("no-store"), page.body);
+        internal_give_ca_page(transaction, &page);
     else if (internal_has_pac(transaction->settings, path))
         internal_respond(transaction, 200, SLICE("application/x-ns-proxy-autoconfig"),
                          SLICE("no-store"), slice_from(transaction->settings->pac.text));

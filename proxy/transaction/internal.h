@@ -5,6 +5,13 @@
  *     if (internal_is_asked(transaction))
  *         internal_answer(transaction);        the response is there, as if an origin had sent it
  *
+ *     http://retort.internal/...          neutral resources in place of advertisements (http/neutral.h)
+ *     http://retort.internal/ca           the certificate of the authority (transaction/ca_page.h)
+ *     http://retort.internal/proxy.pac    the file by which browsers find the proxy
+ *
+ * Called by the step FETCH in place of a call to an origin. A path that stands for nothing is answered
+ * with 404; nothing else fails.
+ *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_INTERNAL_H

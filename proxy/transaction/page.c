@@ -11,7 +11,7 @@ struct page_writer {
     const struct page_choice *choice;
 };
 
-static struct slice page_variable(void *arg, enum variable variable) {
+static struct slice page_variable(void *arg, enum variable variable, struct slice field) {
     const struct page_writer *writer = arg;
     struct arena *arena = &writer->transaction->arena;
     unsigned status = writer->choice->status;
@@ -19,20 +19,8 @@ static struct slice page_variable(void *arg, enum variable variable) {
     case VARIABLE_ERROR: return writer->choice->sentence;
     case VARIABLE_STATUS: return slice_of_number(arena_alloc(arena, SLICE_DIGITS), status);
     case VARIABLE_REASON: return slice_from(http_reason(status));
-    default: return transaction_variable(writer->transaction, variable);
+    default: return transaction_variable(writer->transaction, variable, field);
     }
-}
-
-/* All values of a field. */
-static struct slice joined_field(struct transaction *transaction, struct slice name) {
-    const struct http_head *head = transaction->request.head;
-    struct slice value = slice_make("", 0);
-    for (unsigned i = 0; i < head->field_count; i++)
-        if (slice_equal_nocase(head->fields[i].name, name))
-            value = value.length == 0 ? head->fields[i].value
-                                      : arena_concat(&transaction->arena, value, SLICE(","),
-                                                     head->fields[i].value);
-    return value;
 }
 
 /* The type that the client prefers. HTML where it prefers none: most clients that are no browsers
@@ -69,7 +57,8 @@ static enum page_type preferred_type(struct slice accept, struct slice *content_
 }
 
 static bool page_suits(const struct error_page_settings *page, const struct page_choice *choice) {
-    return page->name == NULL && error_page_is_for(page, choice->status);
+    return page->purpose == PAGE_FOR_ERROR && page->name == NULL &&
+           error_page_is_for(page, choice->status);
 }
 
 static const struct error_page_settings *page_by_name(const struct settings *settings,
@@ -128,9 +117,12 @@ static void add_page_fields(struct http_head *head, enum page_type type, bool by
 struct http_head *page_reply(struct transaction *transaction, const struct page_choice *choice) {
     static const enum text_escape escapes[PAGE_TYPES] = {
         [PAGE_HTML] = TEXT_HTML, [PAGE_JSON] = TEXT_JSON, [PAGE_TEXT] = TEXT_AS_IS};
-    struct slice languages = joined_field(transaction, SLICE("Accept-Language"));
+    struct arena *arena = &transaction->arena;
+    const struct http_head *request = transaction->request.head;
+    struct slice languages = http_head_joined_text(request, SLICE("Accept-Language"), arena);
     struct slice content_type;
-    enum page_type type = preferred_type(joined_field(transaction, SLICE("Accept")), &content_type);
+    enum page_type type =
+        preferred_type(http_head_joined_text(request, SLICE("Accept"), arena), &content_type);
     const struct error_page_settings *page = page_find(transaction, choice);
     const struct error_page_file *file =
         page != NULL ? error_page_find(page, type, languages) : NULL;
@@ -145,4 +137,54 @@ struct http_head *page_reply(struct transaction *transaction, const struct page_
         delivery_make_typed_page(transaction, RESULT_ERROR, choice->status, content_type, text);
     add_page_fields(head, type, by_language, file);
     return head;
+}
+
+/* Pages that are no errors. */
+
+struct text_writer {
+    struct transaction *transaction;
+    const struct page_text *page;
+};
+
+static struct slice text_variable(void *arg, enum variable variable, struct slice field) {
+    const struct text_writer *writer = arg;
+    struct slice value = writer->page->value(writer->page->arg, variable);
+    return value.base != NULL ? value : transaction_variable(writer->transaction, variable, field);
+}
+
+static const struct error_page_settings *page_for_purpose(struct transaction *transaction,
+                                                          enum page_purpose purpose) {
+    const struct settings *settings = transaction->settings;
+    if (settings->error_page_count == 0)
+        return NULL;
+    const uint64_t *bits = request_rules_without_type(transaction);
+    size_t count = settings->rule_count[RULE_ERROR_PAGE];
+    for (size_t i = settings_next_rule(settings, RULE_ERROR_PAGE, bits, 0); i < count;
+         i = settings_next_rule(settings, RULE_ERROR_PAGE, bits, i + 1))
+        if (settings->error_pages[i].purpose == purpose)
+            return &settings->error_pages[i];
+    return NULL;
+}
+
+bool page_write(struct transaction *transaction, struct page_text *page) {
+    struct arena *arena = &transaction->arena;
+    const struct error_page_settings *section = page_for_purpose(transaction, page->purpose);
+    if (section == NULL)
+        return false;
+    struct slice languages =
+        http_head_joined_text(transaction->request.head, SLICE("Accept-Language"), arena);
+    const struct error_page_file *file = error_page_find(section, PAGE_HTML, languages);
+    ASSERT(file != NULL); /* such a section has HTML files only, and one at least */
+    struct text_writer writer = {transaction, page};
+    page->body = text_template_write(file->text, text_variable, &writer, TEXT_HTML, arena);
+    page->language = file->language;
+    page->by_language = error_page_has_languages(section, PAGE_HTML);
+    return true;
+}
+
+void page_add_language(struct http_head *head, const struct page_text *page) {
+    if (page->by_language)
+        http_head_add(head, SLICE("Vary"), SLICE("Accept-Language"));
+    if (page->language != NULL)
+        http_head_add(head, SLICE("Content-Language"), slice_from(page->language));
 }

@@ -105,10 +105,20 @@ static struct slice variable_tls(struct transaction *transaction, enum variable 
     }
 }
 
-struct slice transaction_variable(void *arg, enum variable variable) {
+static struct slice variable_field(struct transaction *transaction, const struct http_head *head,
+                                   struct slice name) {
+    return head != NULL ? http_head_joined_text(head, name, &transaction->arena)
+                        : slice_make("", 0);
+}
+
+struct slice transaction_variable(void *arg, enum variable variable, struct slice field) {
     struct transaction *transaction;
     CAST_OBJ(transaction, arg, TRANSACTION_MAGIC);
-    switch (variable) {
+    switch ((int)variable) {
+    case VARIABLE_REQUEST_FIELD:
+        return variable_field(transaction, transaction->request.head, field);
+    case VARIABLE_RESPONSE_FIELD:
+        return variable_field(transaction, transaction->response.head, field);
     case VARIABLE_CLIENT_IP: return request_client_ip(transaction);
     case VARIABLE_CLIENT_PORT: return variable_client_port(transaction);
     case VARIABLE_USER: return variable_user(transaction);

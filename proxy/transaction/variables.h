@@ -12,7 +12,8 @@
 #include "rewrite/text_template.h"
 
 /* An empty slice: the transaction has no such thing, or has it not yet. The argument is the struct
- * transaction. */
-struct slice transaction_variable(void *transaction, enum variable variable);
+ * transaction. A field of the request is as services and request_headers sections have left it, one
+ * of the response as the cache has it or would have it; several lines count as one, with commas. */
+struct slice transaction_variable(void *transaction, enum variable variable, struct slice field);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http/head_parser.h"
 #include "transaction/fail.h"
+#include "transaction/page.h"
 #include "transaction/steps/respmod.h"
 #include "transaction/transaction.h"
 #include "transaction/waiting_download.h"
@@ -52,6 +53,42 @@ static struct slice progress_text(struct transaction *transaction,
                         percent, percent, received, expected);
 }
 
+static struct slice own_waiting_page(struct transaction *transaction,
+                                     const struct waiting_download *download, struct slice name,
+                                     struct slice url) {
+    struct slice progress = progress_text(transaction, download);
+    return arena_printf(&transaction->arena, page_text, SLICE_PRINT(name), REFRESH_SECONDS,
+                        SLICE_PRINT(url), SLICE_PRINT(name), SLICE_PRINT(progress), REFRESH_SECONDS,
+                        SLICE_PRINT(url));
+}
+
+/* What an operator's page may say of the download. */
+struct shown_download {
+    struct arena *arena;
+    struct slice name, url;
+    int64_t received, expected; /* expected 0: not known */
+};
+
+static struct slice waiting_number(const struct shown_download *shown, int64_t number) {
+    return slice_of_number(arena_alloc(shown->arena, SLICE_DIGITS), number);
+}
+
+static struct slice waiting_page_value(void *arg, enum variable variable) {
+    const struct shown_download *shown = arg;
+    bool known = shown->expected > 0 && shown->received <= shown->expected;
+    switch ((int)variable) {
+    case VARIABLE_FILE: return shown->name;
+    case VARIABLE_LOCATION: return shown->url;
+    case VARIABLE_RECEIVED: return waiting_number(shown, shown->received);
+    case VARIABLE_EXPECTED: return known ? waiting_number(shown, shown->expected) : SLICE("");
+    case VARIABLE_PERCENT:
+        return known ? waiting_number(shown, (int64_t)((double)shown->received * 100 /
+                                                       (double)shown->expected))
+                     : SLICE("");
+    default: return slice_make(NULL, 0);
+    }
+}
+
 /* Answers with the waiting page. */
 static enum step waiting_page_send(struct transaction *transaction,
                                    const struct waiting_download *download) {
@@ -59,11 +96,14 @@ static enum step waiting_page_send(struct transaction *transaction,
     struct slice name = waiting_page_name_of(url_path(&transaction->request.url));
     struct slice url =
         arena_concat(arena, SLICE(PREFIX), slice_from(download->token), SLICE("/"), name);
-    struct slice progress = progress_text(transaction, download);
-    struct slice text =
-        arena_printf(arena, page_text, SLICE_PRINT(name), REFRESH_SECONDS, SLICE_PRINT(url),
-                     SLICE_PRINT(name), SLICE_PRINT(progress), REFRESH_SECONDS, SLICE_PRINT(url));
-    struct http_head *head = delivery_make_page(transaction, RESULT_SERVICE, 200, text);
+    struct shown_download shown = {arena, name, url, (int64_t)atomic_load(&download->received),
+                                   download->expected};
+    struct page_text page = {
+        .purpose = PAGE_FOR_WAITING, .value = waiting_page_value, .arg = &shown};
+    if (!page_write(transaction, &page))
+        page.body = own_waiting_page(transaction, download, name, url);
+    struct http_head *head = delivery_make_page(transaction, RESULT_SERVICE, 200, page.body);
+    page_add_language(head, &page);
     http_head_add(head, SLICE("Refresh"),
                   arena_printf(arena, "%d; url=%.*s", REFRESH_SECONDS, SLICE_PRINT(url)));
     return STEP_DELIVER;

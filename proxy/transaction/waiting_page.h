@@ -26,6 +26,11 @@
  * the host that was asked, so that its requests come to this proxy by the same way. The result is
  * kept as a waiting download (transaction/waiting_download.h); it is not stored in the cache.
  *
+ * The text is that of an error_page section with for = waiting (transaction/page.h), or Retort's own.
+ *
+ * Units: milliseconds, bytes. Memory: the transaction's arena; the page owns the body of the result
+ * until it is kept. Errors: what fails is told to the browser with 502 when it asks again.
+ *
  * Threads: the worker's; the page may be asked for at any worker.
  */
 #ifndef RETORT_TRANSACTION_WAITING_PAGE_H
@@ -46,13 +51,17 @@ struct waiting_page {
     struct source *body;               /* owned */
 };
 
+/* Starts to wait, if this request may get a page. `after`: milliseconds; 0: no page. */
 void waiting_page_begin(struct transaction *transaction, uint64_t after);
 bool waiting_page_is_due(const struct transaction *transaction);
 enum step waiting_page_reply(struct transaction *transaction);
+/* Keeps what has come. True: there is more to come, and the transaction's task runs then. */
 bool waiting_page_goes_on(struct transaction *transaction);
+/* It may be called again. */
 void waiting_page_end(struct transaction *transaction);
 
 bool waiting_page_is_url(struct slice path);
+/* Answers with the page, the download, or why there is none. */
 enum step waiting_page_collect(struct transaction *transaction);
 
 #endif

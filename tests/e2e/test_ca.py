@@ -207,3 +207,23 @@ def test_the_page_gives_the_certificate(lab):
     proxy.reload()
     equal(proxy.get("http://retort.internal/ca").status, 404, "switched off")
     equal(proxy.get("http://retort.internal/ca/retort-ca.crt").status, 404, "a file, switched off")
+
+
+def test_the_page_may_be_the_operators(lab):
+    ca(lab, "create")
+    files = f'certificate = "{lab.path("ca.pem")}"  key = "{lab.path("ca.key")}"'
+    for language in ("de", "en"):
+        lab.write(f"ca.{language}.html", f"<p>{language} %{{ca_fingerprint}} %{{ca_expiry}} %{{ca_subject}} %{{request.X-In}}")
+    lab.write("ca.txt", "text")
+    section = 'error_page all { for = authority  file = "ca.%{language}.html" }\n'
+    proxy = Retort(lab, extra=f"authority {{ {files} }}\ninterception {{ ca_page = true }}\n{section}")
+    certificate = x509.load_pem_x509_certificate(open(lab.path("ca.pem"), "rb").read())
+    page = proxy.get("http://retort.internal/ca", {"Accept-Language": "de", "X-In": "<i>"})
+    true(page.text().startswith(f"<p>de {certificate.fingerprint(hashes.SHA256()).hex()} {certificate.not_valid_after:%Y-%m-%d} CN="), page.text())
+    contains(page.text(), "&lt;i&gt;", "page")
+    equal([page.header(name) for name in ("Content-Language", "Vary", "Cache-Control")], ["de", "Accept-Language", "no-store"], "fields")
+    true(proxy.get("http://retort.internal/ca/retort-ca.crt").body.startswith(b"-----BEGIN CERTIFICATE"), "the file stays")
+    for option, word in (('file = "ca.txt"', "must end with .html"), ('file = "ca.en.html"  status = 403', "only pages for errors"),
+                         ('file = "ca.en.html"  name = x', "only pages for errors")):
+        status, said = run_check(lab, lab.write("bad.conf", 'listen ":1" { mode = forward }\nerror_page all { for = authority  ' + option + " }\n"))
+        true(status > 0 and word in said, f"{option}: {said}")

@@ -1,5 +1,6 @@
 """Rules that change heads and URLs: request_headers, response_headers, rewrite."""
 
+import json
 import os
 
 from harness.checks import contains, equal, lacks, true
@@ -8,7 +9,7 @@ from harness.lab import SOURCE
 from harness.nginx import Nginx
 from harness.origin import Origin, echoed
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort, Service
+from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
 from harness.wire import request
 
@@ -154,6 +155,94 @@ def test_values_begin_no_field(lab):
     equal(proxy.get(origin.url("/b"), {"X-In": "b" * 900}).status, 200, "one that does not")
     equal(proxy.get(origin.url("/b"), {"X-Hard": "a" * 100 + "!"}).status, 431, "a value that is hard to search")
     equal(proxy.counter("field_rules_failures"), 2, "counted")
+
+
+def test_fields_as_variables(lab):
+    """Of the request and of the response, as they are before a place changes them; hits included."""
+    origin = RawOrigin(lab, answers("Cache-Control: max-age=60", "Server: nginx", "X-Two: a", "X-Two: b"))
+    proxy = Retort(lab, extra='''
+        request_headers all { where = client  set = "X-Agent: was %{request.User-Agent}"  remove = "User-Agent" }
+        request_headers all { where = client  set = "X-Again: %{request.User-Agent}%{request.X-Agent}" }
+        request_headers all { set = { "X-Tell: %{request.X-Agent}", "X-None: %{request.Nothing}%{response.Server}" } }
+        response_headers all { set = { "X-Server: %{response.Server}; %{response.X-Two}", "X-For: %{request.X-Agent}" }  remove = "Server" }
+        response_headers all { where = origin  set = "X-Stored: by %{response.server}" }''')
+    for agent in ("one", "two"):
+        answer = proxy.get(origin.url("/page"), {"User-Agent": agent})
+        equal([answer.header(name) for name in ("X-Server", "X-For", "Server", "X-Stored")],
+              ["nginx; a, b", f"was {agent}", None, "by nginx"], agent)
+    equal(proxy.results("/page", 2), ["MISS", "HIT"], "results")
+    equal([origin.requests[0].header(name) for name in ("X-Agent", "X-Again", "User-Agent", "X-Tell", "X-None")],
+          ["was one", "one", None, "was one", None], "fields at the origin")
+
+
+@memcheck
+def test_fields_of_attackers(lab):
+    """What a client or an origin puts into a field stays inside the field, and is bounded."""
+    evil = b"a\tb\x80\xff<script>\"'%{user}%0d%0aX-Evil: 1"
+    origin = RawOrigin(lab, answers("Cache-Control: no-store", "Server: x\t%{client_ip}<b>"))
+    lab.write("evil.html", "<p title=\"%{request.X-In}\">%{request.X-In}</p>")
+    lab.write("evil.json", '{"in": "%{request.X-In}"}')
+    proxy = Retort(lab, extra='''
+        request_headers all { set = "X-Copy: %{request.X-In}" }
+        response_headers all { set = { "X-Copy: %{request.X-In}", "X-Server: %{response.Server}" } }
+        error_page all { file = { "evil.html", "evil.json" } }
+        url_class away { path_regex = "^/away" }
+        access away { action = redirect  to = "https://login.example/%{request.X-In}?by=%{request.X-In}" }
+        access all { action = allow }''')
+
+    def ask(target, value, accept="*/*"):
+        with proxy.wire() as wire:
+            wire.send(f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\nAccept: {accept}\r\nX-In: ".encode() + value + b"\r\n\r\n")
+            return wire.response()
+    answer = ask(origin.url("/"), evil)
+    expected = evil.replace(b"\t", b" ").decode("latin-1")
+    equal((answer.header("X-Copy"), answer.header("X-Evil")), (expected, None), "the client's field in the response")
+    equal((origin.requests[0].header("X-Copy"), origin.requests[0].header("X-Evil")), (expected, None), "at the origin")
+    answer = ask(origin.url("/away"), evil)
+    equal((answer.status, answer.header("X-Evil")), (302, None), "redirection")
+    value = "a%09b%80%FF%3Cscript%3E%22%27%25%7Buser%7D%250d%250aX-Evil%3A%201"
+    equal(answer.header("Location"), f"https://login.example/{value}?by={value}", "Location")
+    html_page = ask("http://127.0.0.1:1/", evil).body
+    lacks(html_page.decode("latin-1"), "<script", "HTML")
+    equal(html_page.count(b'"'), 2, "quotation marks in HTML")
+    page = json.loads(ask("http://127.0.0.1:1/", evil, "application/json").body)
+    equal(page["in"], 'a\tb\ufffd\ufffd<script>"\'%{user}%0d%0aX-Evil: 1', "JSON")
+    equal(ask(origin.url("/"), b"x" * 9000).header("X-Copy"), "x" * 4096, "a long field")
+    # Many long lines become one value, once, and never a head of megabytes.
+    proxy.write_config(proxy.text(extra='request_headers all { set = "X-Copy: ' + "%{request.X-In}" * 20 + '" }'))
+    equal(proxy.reload().status, 200, "reload")
+    equal(ask(origin.url("/"), b"x" * 4000).status, 431, "a value that grows beyond bounds")
+    equal(proxy.counter("field_rules_failures"), 1, "failures")
+
+
+def test_fields_that_are_refused(lab):
+    listen = 'listen "127.0.0.1:3128" { mode = forward }\n'
+    for text, word in (('request_headers all { set = "A: %{request.Cookie}" }', "carries credentials"),
+                       ('response_headers all { set = "A: %{response.set-cookie}" }', "carries credentials"),
+                       ('rewrite all { match = "x"  to = "http://h/%{request.Authorization}" }', "carries credentials"),
+                       ('access all { action = redirect  to = "http://h/%{request.Proxy-Authorization}" }', "carries credentials"),
+                       ('request_headers all { set = "A: %{request.a b}" }', "is no name of a field"),
+                       ('response_headers all { where = origin  add = "A: %{request.User-Agent}" }', "write where = client"),
+                       ('response_headers all { where = origin  replace = "A: /x/%{client_ip}/" }', "write where = client"),
+                       ('response_headers all { where = origin  set = "A: %{user}" }', "write where = client")):
+        status, said = run_check(lab, lab.write("bad.conf", listen + text + "\n"), "-T")
+        true(status > 0 and f"bad.conf:2: " in said and word in said, f"{text}: {said}")
+
+
+def test_connection_takes_nothing_from_others(lab):
+    """A field that Connection names chooses no variant, because the origin has not seen it; and nobody has what a proxy in
+    front says dropped that way."""
+    def answer(connection, seen):
+        body = (seen.header("Accept-Language") or "en").encode()
+        connection.send(b"HTTP/1.1 200 OK\r\nVary: Accept-Language\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\n" + body)
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, reverse={"/": origin.url()}, extra='request_headers all { set = { "X-Late: yes", "X-Real-IP: 192.0.2.1" } }')
+    equal(proxy.get("/page", {"Accept-Language": "de", "Connection": "Accept-Language, X-Late"}).text(), "en", "what the attacker gets")
+    equal(proxy.get("/page", {"Accept-Language": "de"}).text(), "de", "what others get")
+    proxy.get("/other", {"X-Forwarded-Port": "444", "X-Own": "1", "Connection": "X-Forwarded-Port, x-forwarded-for, X-Real-IP, X-Own"})
+    equal([r.header("X-Late") for r in origin.requests], ["yes"] * 3, "fields of rules")
+    equal([origin.requests[2].header(name) for name in ("X-Forwarded-Port", "X-Real-IP", "X-Forwarded-For", "X-Own")],
+          ["444", "192.0.2.1", "127.0.0.1", None], "fields of proxies")
 
 
 def test_what_is_refused(lab):

@@ -134,6 +134,14 @@ def test_what_origins_learn(lab):
     equal((seen["X-Forwarded-For"], seen["Forwarded"]), ("192.0.2.1", "for=192.0.2.1;proto=http"), "off and replaced")
 
 
+def test_no_client_has_it_dropped(lab):
+    """A client may name fields in Connection, and its words pass through proxies in front."""
+    front = Front(lab, TRUST, extra="forwarding { x_forwarded_proto = true }\n")
+    said = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "a.test", "X-Real-IP": "192.0.2.1"}
+    seen = front.seen(*(f"{name}: {value}" for name, value in said.items()), "Connection: " + ", ".join(said))
+    equal({name: seen[name] for name in said}, {**said, "X-Forwarded-For": "192.0.2.1, 127.0.0.1"}, "fields at the origin")
+
+
 def test_what_strangers_say(lab):
     front = Front(lab, 'trusted_proxies = "192.0.2.0/24"', extra="forwarding { untrusted = drop }\n")
     seen = front.seen("X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1", "X-Forwarded-Proto: https",

@@ -212,6 +212,22 @@ def test_names_that_need_care(lab):
         download.scanner.decide(clean)
 
 
+@memcheck
+def test_pages_of_the_operator(lab):
+    for language, words in (("de", "wird geprüft"), ("en", "is checked")):
+        lab.write(f"wait.{language}.html", f'<a href="%{{location}}">%{{file}} {words}</a> %{{percent}}|%{{expected}}|%{{host}}|%{{request.X-In}}|%{{error}}')
+    download = Download(lab, extra='error_page all { file = "wait.en.html" name = no }\nerror_page all { for = waiting  file = "wait.%{language}.html" }\n')
+    answer = download.proxy.get(download.origin.url(download.path), {**BROWSER, "Accept-Language": "de", "X-In": "<b>\"'"})
+    url = answer.header("Refresh").partition("; url=")[2]
+    contains(answer.text(), f'<a href="{url}">file-1.zip wird geprüft</a> ', "page")
+    contains(answer.text(), f"|{SIZE}|127.0.0.1|&lt;b&gt;&quot;&#39;|", "page")
+    equal([answer.header(name) for name in ("Content-Language", "Vary", "Cache-Control")], ["de", "Accept-Language", "no-store"], "fields")
+    contains(download.proxy.get(download.origin.url(url), BROWSER).text(), "is checked", "asked again, in the default language")
+    download.scanner.decide(clean)
+    same_bytes(until(lambda: (a := download.proxy.get(download.origin.url(url), BROWSER)).header("Refresh") is None and a, 30 * lab.patience, "end").body,
+               pattern(SIZE), "body")
+
+
 def test_the_proxy_stops_meanwhile(lab):
     download = Download(lab, extra='drain_timeout = "200ms"')
     download.page()

@@ -7,7 +7,8 @@ fuzzers_proxy = tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fu
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
 	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
-	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
+	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_text_template \
+	tests/fuzz/fuzz_vary
 fuzzers_services = tests/fuzz/fuzz_filter tests/fuzz/fuzz_image tests/fuzz/fuzz_page
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
 if LLHTTP
@@ -85,6 +86,10 @@ tests_fuzz_fuzz_field_rules_SOURCES = tests/fuzz/fuzz_field_rules.c $(fuzz_lines
 tests_fuzz_fuzz_field_rules_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_field_rules_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_field_rules_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_text_template_SOURCES = tests/fuzz/fuzz_text_template.c $(fuzz_lines)
+tests_fuzz_fuzz_text_template_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_text_template_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_text_template_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_forwarded_SOURCES = tests/fuzz/fuzz_forwarded.c $(fuzz_lines)
 tests_fuzz_fuzz_forwarded_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_forwarded_LDFLAGS = $(fuzz_ldflags)

@@ -5,6 +5,7 @@
 #include "origin/scheme.h"
 #include "transaction/fail.h"
 #include "transaction/forwarding.h"
+#include "transaction/hops.h"
 #include "transaction/https.h"
 #include "transaction/inside.h"
 #include "transaction/internal.h"
@@ -138,6 +139,7 @@ enum step step_receive(struct transaction *transaction) {
     const struct redirection *redirection = exchange->ends->redirection;
     if (redirection != NULL && redirection->kind != REDIRECTION_GOOD)
         return refuse_redirection(transaction, redirection->kind);
+    hops_end(&exchange->request);
     if (exchange->listen->reads_forwarding)
         forwarding_receive(transaction);
     if (https_is_expected(exchange))

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static struct slice value_of(void *arg, enum variable variable) {
+static struct slice value_of(void *arg, enum variable variable, struct slice field) {
     (void)arg;
     return variable == VARIABLE_CLIENT_IP ? SLICE("192.0.2.1") : slice_make("", 0);
 }

@@ -7,9 +7,17 @@
 /* A value that would break each place that it is written to. */
 static const char hostile[] = "a\r\nSet-Cookie: b\t<i x='\"'>&\\?#%2f\x7f\xff\xe2\x80\xae\xc3\xa9";
 
-static struct slice value_of(void *arg, enum variable variable) {
+static struct slice value_of(void *arg, enum variable variable, struct slice field) {
     (void)arg;
     switch ((int)variable) {
+    case VARIABLE_REQUEST_FIELD:
+        if (slice_equal(field, SLICE("X-Long"))) {
+            static char many[TEXT_FIELD_MAX + 100];
+            memset(many, 'x', sizeof many);
+            return slice_make(many, sizeof many);
+        }
+        return slice_equal(field, SLICE("User-Agent")) ? slice_from(hostile) : slice_make("", 0);
+    case VARIABLE_RESPONSE_FIELD: return field;
     case VARIABLE_CLIENT_IP: return SLICE("192.0.2.1");
     case VARIABLE_USER: return slice_from(hostile);
     case VARIABLE_URL: return SLICE("https://h/a/b?c=d&e");
@@ -106,6 +114,30 @@ START_TEST(groups_of_an_expression_are_variables) {
 }
 END_TEST
 
+START_TEST(fields_are_variables) {
+    is_written("%{response.Server}|%{response.X-Y}|%{request.None}", TEXT_AS_IS, "Server|X-Y|");
+    is_written("%{request.User-Agent}", TEXT_AS_IS,
+               "a  Set-Cookie: b <i x='\"'>&\\?#%2f \xff\xe2\x80\xae\xc3\xa9");
+    is_written("<b title=\"%{request.User-Agent}\">", TEXT_HTML,
+               "<b title=\"a  Set-Cookie: b &lt;i x=&#39;&quot;&#39;&gt;&amp;\\?#%2f "
+               "\xff\xe2\x80\xae\xc3\xa9\">");
+    is_written("{\"a\":\"%{request.User-Agent}\"}", TEXT_JSON,
+               "{\"a\":\"a\\u000d\\u000aSet-Cookie: b\\u0009\\u003ci "
+               "x='\\\"'\\u003e\\u0026\\\\?#%2f\\u007f\\ufffd\\ufffd\xc3\xa9\"}");
+    /* Never a part of a URL of its own, wherever it stands. */
+    is_written("%{request.User-Agent}", TEXT_URL,
+               "a%0D%0ASet-Cookie%3A%20b%09%3Ci%20x%3D%27%22%27%3E%26%5C%3F%23%252f"
+               "%7F%FF%E2%80%AE%C3%A9");
+}
+END_TEST
+
+START_TEST(a_field_is_bounded) {
+    char *got = written("[%{request.X-Long}]", TEXT_AS_IS, -1);
+    ck_assert_uint_eq(strlen(got), TEXT_FIELD_MAX + 2);
+    free(got);
+}
+END_TEST
+
 static void is_refused(const char *text, int groups, const char *reason) {
     char error[500] = "";
     struct text_template *template =
@@ -122,6 +154,17 @@ START_TEST(errors_say_what_there_is) {
     is_refused("%{1}", -1, "no variable %{1}");
     is_refused("x %{client_ip", -1, "lacks its '}'");
     is_refused("$2", 1, "no group 2; it has 1 groups");
+    is_refused("%{request.}", -1,
+               "\"\" is no name of a field; write, for example, %{request.User-");
+    is_refused("%{request.a b}", -1, "\"a b\" is no name of a field");
+    is_refused("%{request.a\r}", -1, "is no name of a field");
+    is_refused("%{Request.Via}", -1, "no variable %{Request.Via}");
+    for (unsigned i = 0; i < 4; i++) {
+        static const char *const secrets[] = {"%{request.cookie}", "%{response.Set-Cookie}",
+                                              "%{request.AUTHORIZATION}",
+                                              "%{request.Proxy-Authorization}"};
+        is_refused(secrets[i], -1, "carries credentials");
+    }
     char many[70 * sizeof "%{id}"] = "";
     for (unsigned i = 0; i < 70; i++)
         strcat(many, "%{id}");
@@ -144,18 +187,26 @@ START_TEST(a_template_knows_what_it_names) {
     struct text_template *template = text_template_new("a %{user} b", error, sizeof error);
     ck_assert(text_template_names(template, VARIABLE_USER));
     ck_assert(!text_template_names(template, VARIABLE_ID));
+    ck_assert(!text_template_names(template, VARIABLE_REQUEST_FIELD));
     text_template_free(&template);
 }
 END_TEST
 
 Suite *text_template_suite(void) {
     const TTest *const tests[] = {
-        text_and_variables_alternate,   percent_signs_are_themselves,
-        a_field_gets_one_line,          html_gets_no_markup,
-        json_gets_one_string,           a_url_keeps_its_parts,
-        a_path_names_no_host,           groups_of_an_expression_are_variables,
-        errors_say_what_there_is,       as_many_variables_as_allowed,
+        text_and_variables_alternate,
+        percent_signs_are_themselves,
+        a_field_gets_one_line,
+        html_gets_no_markup,
+        json_gets_one_string,
+        a_url_keeps_its_parts,
+        a_path_names_no_host,
+        groups_of_an_expression_are_variables,
+        errors_say_what_there_is,
+        as_many_variables_as_allowed,
         a_template_knows_what_it_names,
+        fields_are_variables,
+        a_field_is_bounded,
     };
     return suite_of("text_template", tests, COUNT_OF(tests));
 }
