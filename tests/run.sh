@@ -9,7 +9,7 @@
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share
-#   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (10), see docs/TESTING.md
+#   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (6), see docs/TESTING.md
 #   - examples/quickstart.sh --check, examples/intercept/run.sh --check
 #
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
@@ -25,6 +25,7 @@ passed=0
 failed=0
 failed_steps=
 jobs=$(nproc)
+tsan_unit="tests/unit/common/unit-common tests/unit/proxy/unit-proxy" # those with threads
 
 heading() { printf '\n==== %s (%s s)\n' "$1" "$SECONDS"; }
 
@@ -90,17 +91,41 @@ counted_check() {
 build_in() {
     local where=$1
     shift
-    mkdir -p "$where"
-    (cd "$where" && { [ -e Makefile ] || "$source_dir/configure" "$@"; } && make -j"$jobs" && make -j"$jobs" check TESTS= &&
-        make -j"$jobs" tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume) >"$where/build.log" 2>&1 && return
+    configure_in "$where" "$@" && make_in "$where" all && make_in "$where" check TESTS= &&
+        make_in "$where" $e2e_programs && return
     tail -40 "$where/build.log"
     return 1
 }
 
+# build_part DIR TARGETS OPTIONS...: the same, of these targets and what the end-to-end tests need.
+build_part() {
+    local where=$1 targets=$2
+    shift 2
+    configure_in "$where" "$@" && make_in "$where" $targets $e2e_programs && return
+    tail -40 "$where/build.log"
+    return 1
+}
+
+configure_in() {
+    local where=$1
+    shift
+    mkdir -p "$where"
+    [ -e "$where/Makefile" ] || (cd "$where" && "$source_dir/configure" "$@") >"$where/build.log" 2>&1
+}
+
+make_in() {
+    local where=$1
+    shift
+    make -C "$where" -j"$jobs" "$@" >>"$where/build.log" 2>&1
+}
+
+e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume"
+tsan_programs="proxy/retort proxy/retortctl icap-services/retort-helperd $tsan_unit"
+
 build_for() {
     case $1 in
     asan) build_in "$build/asan" --enable-asan CFLAGS="-O1 -g" ;;
-    tsan) build_in "$build/tsan" --enable-tsan CFLAGS="-O1 -g" ;;
+    tsan) build_part "$build/tsan" "$tsan_programs" --enable-tsan CFLAGS="-O1 -g" ;;
     fuzz) build_fuzzers ;;
     esac
 }
@@ -146,10 +171,11 @@ autogen() {
     ./autogen.sh >autogen.log 2>&1 || { tail -20 autogen.log; return 1; }
 }
 
+# make_check DIR ARGUMENTS...: the unit tests of a tree; check_goal=check-TESTS builds nothing more.
 make_check() {
     local status=0 where=$1
     shift
-    make -C "$where" -j"$jobs" check "$@" >"$where/check.log" 2>&1 || status=$?
+    make -C "$where" -j"$jobs" "${check_goal:-check}" "$@" >"$where/check.log" 2>&1 || status=$?
     grep -E '^(PASS|FAIL|ERROR|XPASS|SKIP):' "$where/check.log"
     grep -E 'error:|\*\*\*' "$where/check.log" | head -20
     counted_check "$where" $status
@@ -185,7 +211,7 @@ fuzz() {
         fail fuzz-build
         return
     fi
-    tests/fuzz/run.sh "$where" 2>&1 | tee "$log"
+    FUZZ_SECONDS=${FUZZ_SECONDS:-6} tests/fuzz/run.sh "$where" 2>&1 | tee "$log"
     status=${PIPESTATUS[0]}
     counted fuzz "$log" "$status"
 }
@@ -231,7 +257,7 @@ for step in $steps; do
         ;;
     tsan)
         if tree_of tsan; then
-            make_check "$build/tsan" TESTS="tests/unit/common/unit-common tests/unit/proxy/unit-proxy" # those with threads
+            check_goal=check-TESTS make_check "$build/tsan" TESTS="$tsan_unit" check_PROGRAMS= check_LTLIBRARIES=
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
                 --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
                 --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \

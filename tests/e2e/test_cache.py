@@ -97,7 +97,6 @@ TARGETED = [
 ]
 
 
-@memcheck
 def test_what_is_stored(lab):
     origin, proxy = start(lab)
     for number, (what, arguments, expected) in enumerate(CASES):
@@ -147,7 +146,6 @@ def test_expires_in_time(lab):
     equal(proxy.get(url).text(), "/short 2\n", "body when stale")
 
 
-@memcheck
 def test_revalidation_by_etag(lab):
     origin, proxy = start(lab)
     url = origin.url("/e", etag='"v1"', cc="max-age=0")
@@ -271,7 +269,6 @@ def test_request_no_store(lab):
     equal(twice(origin, proxy, "/rn", {"Cache-Control": "no-store"}, {}, cc="max-age=60")[0], 2, "requests")
 
 
-@memcheck
 def test_head_from_cache(lab):
     origin, proxy = start(lab)
     url = origin.url("/bytes", n=1234, cc="max-age=60")
@@ -351,7 +348,6 @@ def test_normalised_urls_share_an_object(lab):
     equal(origin.count("/text"), 1, "requests at the origin")
 
 
-@memcheck
 def test_eviction_under_a_limit(lab):
     """30 MB pass through a cache of 4 MB: the limit holds, and what is asked often stays."""
     origin, proxy = start(lab, cache={"memory": "4MB", "max_object": "1MB"})
@@ -699,7 +695,6 @@ REDUCED = [
 ]
 
 
-@memcheck
 def test_accept_encoding_is_reduced_to_known_codings(lab):
     """Who takes the same shares a variant, and the origin is asked for that one."""
     origin, proxy = start(lab, cache={"memory": "32MB", "accept_encoding": ["br", "gzip"]})
@@ -740,7 +735,6 @@ POSTS = [
 ]
 
 
-@memcheck
 def test_what_a_post_brings_may_answer_a_get(lab):
     """RFC 9110 §9.3.3: with explicit freshness and a Content-Location that is the URL itself."""
     def answer(connection, seen):

@@ -73,7 +73,6 @@ def test_variants(lab):
     equal(origin.count("/v"), 3, "requests at the origin")
 
 
-@memcheck
 def test_list_filters_and_pages(lab):
     origin, proxy = start(lab)
     urls = fill(origin, proxy, *[f"/p{n}/{name}" for n in (1, 2) for name in ("a.css", "b.js")])
@@ -93,7 +92,6 @@ def test_list_filters_and_pages(lab):
     equal(sorted(seen), sorted(urls), "page by page")
 
 
-@memcheck
 def test_purges(lab):
     origin, proxy = start(lab)
     urls = fill(origin, proxy, "/x/1", "/x/2", "/y/1", "/y/2", "/z")
@@ -107,7 +105,6 @@ def test_purges(lab):
     equal(origin.count("/x/1"), 2, "requests at the origin")
 
 
-@memcheck
 def test_purge_by_tag(lab):
     origin, proxy = start(lab)
     one, = fill(origin, proxy, "/one", h=["Surrogate-Key: shop item-1"])
@@ -119,7 +116,6 @@ def test_purge_by_tag(lab):
     equal(listed(proxy), sorted([one, three]), "left")
 
 
-@memcheck
 def test_bans_hit_what_is_older(lab):
     origin, proxy = start(lab)
     old, other = fill(origin, proxy, "/old.css", "/other.js")
@@ -134,7 +130,6 @@ def test_bans_hit_what_is_older(lab):
     equal(cache(proxy, "bans")["bans"], [], "bans without older objects")
 
 
-@memcheck
 def test_soft_purge_revalidates(lab):
     origin, proxy = start(lab)
     url, = fill(origin, proxy, "/soft", etag="e1")
@@ -145,7 +140,6 @@ def test_soft_purge_revalidates(lab):
     equal(cache(proxy, "show", url)["variants"][0]["state"], "fresh", "state")
 
 
-@memcheck
 def test_soft_purge_keeps_what_errors_need(lab):
     origin, proxy = start(lab)
     url, = fill(origin, proxy, "/kept", cc="max-age=60, stale-if-error=600")
@@ -189,7 +183,6 @@ def test_inject_and_get(lab):
     equal(len(cache(proxy, "list")["objects"]), 1, "objects")
 
 
-@memcheck
 def test_inject_something_large(lab):
     _, proxy = start(lab)
     path = lab.write("large", "0123456789abcdef" * 200000)
@@ -276,7 +269,6 @@ def test_pages_say_which_methods_they_have(lab):
     equal(proxy.admin("PUT", "/cache/object?url=http://a/", body=b"nonsense").status, 400, "no response")
 
 
-@memcheck
 def test_header_lines_are_one_field_each(lab):
     """RFC 9110, 5.5: "Field values containing CR, LF, or NUL characters are invalid and dangerous"."""
     origin, proxy = Origin(lab), Retort(lab)

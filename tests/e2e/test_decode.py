@@ -80,7 +80,6 @@ def zeros(size):
 
 # What services see, and clients get.
 
-@memcheck
 def test_every_coding(lab):
     origin, (icap,), proxy = start(lab, append(b"!"))
     ways = [("gzip", ["gzip"]), ("x-gzip", ["x-gzip"]), ("GZip", ["gzip"]), ("deflate", ["deflate"]),
@@ -100,7 +99,6 @@ def test_every_coding(lab):
     equal(proxy.counter("adapt_decoded"), 6 * len(ways), "decoded")
 
 
-@memcheck
 def test_several_lines_are_one_list(lab):
     origin, _, proxy = start(lab, append(b"!"))
     origin.add("/page", encode("br", encode("gzip", pattern(3000))), ("Content-Encoding", "br"))
@@ -179,7 +177,6 @@ def test_what_services_write_is_theirs(lab):
         equal(answer.header("Vary"), "Cookie, Accept-Encoding", "a coding of the service depends on what the client accepts")
 
 
-@memcheck
 def test_the_first_bytes_are_there_before_the_last_were_sent(lab):
     """Toward the service, through it, and to the client."""
     seen = threading.Event()
@@ -208,7 +205,6 @@ def test_the_first_bytes_are_there_before_the_last_were_sent(lab):
 
 # What is left as it is.
 
-@memcheck
 def test_what_is_not_decoded(lab):
     origin, (icap,), proxy = start(lab, append(b"!"))
     coded = encode("gzip", pattern(3000))
@@ -502,7 +498,6 @@ def test_no_bombs(lab):
 
 # With the cache, and with real services.
 
-@memcheck
 def test_an_adapted_body_is_confirmed_by_its_origin(lab):
     """A 304 is about the origin's bytes: what the stored ones are called stays."""
     coded = encode("gzip", pattern(5000))
@@ -584,7 +579,6 @@ def test_inject_then_compress_again(lab):
     equal((answer.header("Content-Encoding"), answer.header("ETag")), ("gzip", '"e"'), "its head")
 
 
-@memcheck
 def test_behind_the_cache(lab):
     """What is stored is coded; who gets another text gets it decoded, who does not gets it as it is stored."""
     coded = encode("gzip", pattern(30000))

@@ -32,7 +32,6 @@ def test_methods_and_bodies(lab):
         equal((seen["method"], seen["body"]), (method, b"some body"), f"what the origin saw of {method}")
 
 
-@memcheck
 def test_orders_for_caches_go_no_further(lab):
     """PURGE and BAN, which an origin's own cache may obey because it is the proxy that asks."""
     origin = RawOrigin(lab)
@@ -71,7 +70,6 @@ def test_head(lab):
         same_bytes(wire.response().body, origin.body(5000))
 
 
-@memcheck
 def test_origin_sees_origin_form_and_host(lab):
     origin, proxy = start(lab)
     seen = echoed(proxy.get(origin.url("/echo", a="b c", d="%2f")))

@@ -70,7 +70,6 @@ def test_what_is_stored_stays_as_it_is(lab):
     equal(origin.count("/text"), 1, "origin requests")
 
 
-@memcheck
 def test_what_is_left_alone_goes_out_from_the_cache(lab):
     """Ranges, validators and lengths are the stored response's."""
     origin, icap, proxy = start(lab, unchanged)
@@ -103,7 +102,6 @@ def test_left_alone_when_it_has_passed_by(lab):
             equal(answer.header("ETag"), '"v"', "ETag")
 
 
-@memcheck
 def test_left_alone_after_one_that_failed(lab):
     """It is what was stored, so parts of it can be had, though a service had begun to change it."""
     def dies_inside(_icap, transaction):
@@ -177,7 +175,6 @@ def test_an_etag_that_the_service_gives(lab):
     equal(proxy.get(url, {"If-None-Match": '"v"'}).status, 200, "status with the stored ETag")
 
 
-@memcheck
 def test_what_is_not_stored_is_adapted_too(lab):
     origin, icap, proxy = start(lab, append(b"!"))
     for path, cc in (("/bytes", "no-store"), ("/chunked", "private")):
@@ -191,7 +188,6 @@ def test_what_is_not_stored_is_adapted_too(lab):
         same_bytes(proxy.get(origin.url("/chunked", n=size, cc="no-store")).body, origin.body(size), f"untouched, {size}")
 
 
-@memcheck
 def test_collapsed_clients_have_their_own(lab):
     """They wait for one fetch, and each is adapted for itself."""
     origin, icap, proxy = start(lab, sign, include=["X-Client-IP"])
@@ -210,7 +206,6 @@ def test_collapsed_clients_have_their_own(lab):
     equal((origin.count("/text"), icap.count), (1, 6), "origin requests, ICAP transactions")
 
 
-@memcheck
 def test_confirmed_by_the_origin(lab):
     """The origin is asked with the stored validators, not with those of what clients got."""
     origin, _, proxy = start(lab, append(b"!"))
@@ -239,7 +234,6 @@ def test_bodies_on_disk(lab):
         proxy.stop()
 
 
-@memcheck
 def test_failures_follow_bypass(lab):
     def closes(_icap, _transaction):
         return True
@@ -258,7 +252,6 @@ def test_failures_follow_bypass(lab):
         equal(origin.count("/text"), 1, "origin requests")
 
 
-@memcheck
 def test_client_leaves_while_the_service_works(lab):
     """The object is brought home, though nobody waits for what the service makes of it."""
     go = threading.Event()
@@ -314,7 +307,6 @@ def add_field(name, value):
     return behave
 
 
-@memcheck
 def test_requests_behind_the_cache(lab):
     """Asked only for what the cache has not got; what is stored answers the client's request."""
     origin, icap, proxy = start(lab, add_field("X-Kind", "adapted"), point="reqmod_postcache")
@@ -354,7 +346,6 @@ def test_a_purge_reaches_what_is_to_be_confirmed(lab):
 
 
 
-@memcheck
 def test_another_place_behind_the_cache(lab):
     """The key stays the client's."""
     def behave(_icap, transaction):

@@ -39,7 +39,6 @@ def counters(proxy, *names):
 
 # Variants.
 
-@memcheck
 def test_made_once_for_all(lab):
     origin, icap, proxy = start(lab, append(b"!"))
     for framing in ("/bytes", "/chunked"):
@@ -137,7 +136,6 @@ def test_a_reload_keeps_variants(lab):
     equal(icap.count, 2, "ICAP transactions")
 
 
-@memcheck
 def test_many_who_want_the_same_ask_once(lab):
     """The service is slow; the page is stored already, or is being fetched."""
     gate = threading.Event()
@@ -207,7 +205,6 @@ def test_a_ban_reaches_variants_of_what_is_older(lab):
         equal((len(origin.requests), icap.count), (number, number), "origin requests, ICAP transactions")
 
 
-@memcheck
 def test_confirmed_by_the_origin(lab):
     """A 304 to the stored response is good for its variants: no service is asked."""
     origin, icap, proxy = start(lab, append(b"!"))
@@ -228,7 +225,6 @@ def test_another_page_has_another_variant(lab):
     true(all(body.endswith(b"!") for body in seen), "all are adapted")
 
 
-@memcheck
 def test_validators_and_ranges_of_a_variant(lab):
     origin, icap, proxy = start(lab, append(b"!"))
     url = origin.url("/bytes", n=3000, cc="max-age=600", etag='"v"')
@@ -245,7 +241,6 @@ def test_validators_and_ranges_of_a_variant(lab):
     equal((answer.status, answer.body[-4:]), (200, b" two"), "with the ETag of the older variant")
 
 
-@memcheck
 def test_never_an_older_one(lab):
     """Many clients, several workers, and a service that changes all the time: what was made before a bump is not
     shown after it, and the origin is not asked again."""
@@ -297,7 +292,6 @@ def compress(_icap, transaction):
     transaction.send_200(head, gzip.compress(body))
 
 
-@memcheck
 def test_variants_by_accept_encoding(lab):
     """The compressor's case, whoever comes first: one stored page without coding."""
     for order in (("gzip", None, "gzip", None, "br"), (None, "gzip", "br", None, "gzip")):
@@ -382,7 +376,6 @@ def test_the_real_compressor(lab):
     equal(counters(proxy, "adapted_made", "adapted_hits"), (2, 2), "variants made, hits on them")
 
 
-@memcheck
 def test_remembered_first_then_each_client(lab):
     shared, own = IcapServer(lab, append(b" for all")), IcapServer(lab, append(b" and one"))
     origin = Origin(lab)
@@ -401,7 +394,6 @@ def make_private(_icap, transaction):
     transaction.send_200(head, body + b"!")
 
 
-@memcheck
 def test_not_remembered_then_left_alone(lab):
     """What the first service makes passes by; the second has read it when it leaves it alone."""
     def leave_alone(_icap, transaction):
@@ -417,7 +409,6 @@ def test_not_remembered_then_left_alone(lab):
             same_bytes(proxy.get(url).body, origin.body(size) + b"!", f"body of {size}")
 
 
-@memcheck
 def test_failures_are_not_remembered(lab):
     def closes(_icap, _transaction):
         return True
@@ -429,7 +420,6 @@ def test_failures_are_not_remembered(lab):
     equal((proxy.get(url).text(), origin.count("/text")), ("page!", 1), "body, origin requests")
 
 
-@memcheck
 def test_private_results_are_not_remembered(lab):
     origin, icap, proxy = start(lab, make_private)
     url = origin.url("/text", **PAGE)
@@ -438,7 +428,6 @@ def test_private_results_are_not_remembered(lab):
     equal((origin.count("/text"), icap.count), (1, 3), "origin requests, ICAP transactions")
 
 
-@memcheck
 def test_client_leaves_while_a_variant_is_made(lab):
     gate = threading.Event()
 
@@ -459,7 +448,6 @@ def test_client_leaves_while_a_variant_is_made(lab):
     equal((origin.count("/bytes"), icap.count), (1, 1), "origin requests, ICAP transactions")
 
 
-@memcheck
 def test_client_leaves_a_variant_too_large_to_be_stored(lab):
     """Then there is nothing to go on for."""
     gate = threading.Event()
@@ -481,7 +469,6 @@ def test_client_leaves_a_variant_too_large_to_be_stored(lab):
     until(lambda: proxy.status()["counters"]["transactions_active"] == 0, 10 * lab.patience, "it is given up")
 
 
-@memcheck
 def test_a_service_that_dies_inside_a_variant(lab):
     """The client sees the break, nobody else gets it."""
     def dies(_icap, transaction):
@@ -516,7 +503,6 @@ def test_nothing_to_change_is_remembered(lab):
     equal(proxy.get(origin.url("/bytes", n=5000, cc="max-age=600", etag='"v"')).body[-4:], b" two", "after the service changed")
 
 
-@memcheck
 def test_nothing_to_change_in_what_turns_out_too_large(lab):
     """It was to be remembered; then it came to nothing, as it is not stored."""
     known = threading.Event()
@@ -539,7 +525,6 @@ def test_nothing_to_change_in_what_turns_out_too_large(lab):
     equal((len(origin.requests), icap.count), (2, 2), "origin requests, ICAP transactions")
 
 
-@memcheck
 def test_nothing_to_change_and_confirmed(lab):
     origin, icap, proxy = start(lab, unchanged)
     url = origin.url("/text", say="page", cc="max-age=0", etag='"v"')

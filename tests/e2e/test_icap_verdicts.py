@@ -56,7 +56,6 @@ def by_path(icap, transaction):
     behave(icap, transaction)
 
 
-@memcheck
 def test_a_verdict_is_used_again(lab):
     """At both points, whatever it was."""
     for point in ("reqmod_precache", "reqmod_postcache"):
@@ -74,7 +73,6 @@ def test_a_verdict_is_used_again(lab):
         equal(counters(proxy, "kept", "used", "evicted"), (15, 30, 0), "counters")
 
 
-@memcheck
 def test_what_an_answer_looks_like(lab):
     """As when the service gave it."""
     origin, icap, proxy = start(lab, answers(b"no", ANSWER[:-2] + b"X-Why: ads\r\nCache-Control: no-store\r\n\r\n"))
@@ -124,7 +122,6 @@ PERMISSIONS = (
 )
 
 
-@memcheck
 def test_what_permits(lab):
     """Only a lifetime that is stated and has not passed, and nothing that forbids."""
     def behave(_icap, transaction):
@@ -147,7 +144,6 @@ def test_it_expires(lab):
     true(time.monotonic() - began >= 2, "not before its time")
 
 
-@memcheck
 def test_another_istag_ends_it(lab):
     """Noticed on any answer; and a bump ends it as well."""
     origin, icap, proxy = start(lab, passes())
@@ -390,7 +386,6 @@ def test_a_reload_switches_routing(lab):
     proxy.stop()
 
 
-@memcheck
 def test_answers_that_are_not_kept(lab):
     """Too long, or broken off."""
     def breaks_off(_icap, transaction):
@@ -420,7 +415,6 @@ def test_changed_requests_with_a_body_are_not_kept(lab):
     equal((icap.count, proxy.counter("verdicts_kept")), (2, 0), "ICAP transactions, verdicts that were kept")
 
 
-@memcheck
 def test_space(lab):
     """Under verdict_space the least used go; with 0 none is kept; a reload applies it."""
     origin, icap, proxy = start(lab, answers(b"x" * 1000), extra='verdict_space = "256KB"')

@@ -72,7 +72,6 @@ def odd_requests(lab, proxy, origin):
     until(lambda: any(entry["aborted"] for entry in proxy.log()), 5 * lab.patience, "the line of the client that left")
 
 
-@memcheck
 def test_strict_formats(lab):
     """A parser that knows a format and nothing else reads every line, whatever the request was."""
     origin, odd = Origin(lab), {}
@@ -196,7 +195,6 @@ def test_reopened_by_a_reload(lab):
     equal([entry["url"][-5:] for entry in proxy.log(1)], ["after"], "lines in the new file")
 
 
-@memcheck
 def test_transaction_id_leads_to_cicap(lab):
     origin = Origin(lab)
     cicap = Cicap(lab, [Module("echo", "srv_echo.so")])
@@ -207,7 +205,6 @@ def test_transaction_id_leads_to_cicap(lab):
     equal([(e.method, e.service) for e in found], [("RESPMOD", "echo")], "c-icap's entries with that id")
 
 
-@memcheck
 def test_icap_verdicts(lab):
     origin = Origin(lab)
     change, same = IcapServer(lab, append(b"!")), IcapServer(lab)
@@ -227,7 +224,6 @@ def test_icap_verdicts(lab):
     equal((proxy.log(2)[1]["result"], proxy.log(2)[1]["icap"]), ("HIT", []), "the hit's result and icap")
 
 
-@memcheck
 def test_a_full_disk_costs_lines_and_is_told(lab):
     """Requests are served; the log says it once, a counter how many lines are gone, and other logs have theirs."""
     origin = Origin(lab)

@@ -58,7 +58,6 @@ def test_least_connections(lab):
     waiting.join()
 
 
-@memcheck
 def test_consistent_hash_moves_only_what_it_must(lab):
     origins = servers(lab, 4)
     proxy = house(lab, origins, balance="consistent_hash", max_failures=1, down_min="1h", down_max="1h")
@@ -100,7 +99,6 @@ def test_group_with_a_path_and_host(lab):
 
 # When one is gone.
 
-@memcheck
 def test_failover_and_recovery(lab):
     origins = servers(lab, 2)
     proxy = house(lab, origins, max_failures=2)
@@ -131,7 +129,6 @@ def test_nginx_is_killed(lab):
     equal(proxy.counter("origin_failures"), 0, "failures that clients saw")
 
 
-@memcheck
 def test_half_open_lets_one_request_through(lab):
     """A server that came back in name only costs one request a pause, however many there are."""
     hangs = RawOrigin(lab, lambda connection, seen: time.sleep(3) or True)
@@ -261,7 +258,6 @@ def test_a_post_is_never_sent_twice(lab):
     equal(sorted(seen), [f"/{number}" for number in range(6)], "each came once")
 
 
-@memcheck
 def test_a_get_goes_to_another_server(lab):
     origins = [RawOrigin(lab, closes_after_reading), RawOrigin(lab, named(b"good"))]
     proxy = house(lab, origins, max_failures=0)
@@ -335,7 +331,6 @@ def start_all(proxy, count):
     return threads, answers
 
 
-@memcheck
 @seconds(90)
 def test_limits_hold_over_all_workers(lab):
     gate = Gate(lab, 2)
@@ -352,7 +347,6 @@ def test_limits_hold_over_all_workers(lab):
     equal([server["active"] for server in state(proxy).values()], [0, 0], "afterwards")
 
 
-@memcheck
 def test_queue_is_bounded_in_length_and_time(lab):
     gate = Gate(lab, 1)
     proxy = house(lab, gate.origins, workers=2, max_connections=1, queue_max=2, queue_timeout="700ms")
@@ -403,7 +397,6 @@ def test_a_drain_does_not_wait_for_the_queue_for_ever(lab):
 
 # Deadlines.
 
-@memcheck
 def test_total_deadline(lab):
     def drips(connection, seen):
         connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nCache-Control: no-store\r\n\r\n")
@@ -504,7 +497,6 @@ def tunnel(proxy, authority):
     return wire, wire.response("CONNECT").status
 
 
-@memcheck
 def test_tunnels_count_at_origins_that_are_named_by_url(lab):
     """As long as they are open, beside requests to the same host and port; where nobody is there they hold no place."""
     origin, free, nowhere = RawOrigin(lab, named(b"page")), RawOrigin(lab, named(b"free")), ports.take()

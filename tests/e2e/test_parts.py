@@ -87,7 +87,6 @@ def test_smaller_ranges_of_a_stored_part(lab):
     equal(origin.asked(), ["bytes=10000-19999"], "asked of the origin")
 
 
-@memcheck
 def test_what_a_part_is_not_good_for(lab):
     origin, proxy = RangeOrigin(lab), Retort(lab)
     url = origin.url("/n")
@@ -102,7 +101,6 @@ def test_what_a_part_is_not_good_for(lab):
     equal(proxy.get(origin.url("/m"), {"Cache-Control": "only-if-cached", "Range": "bytes=0-1"}).status, 504, "nothing there")
 
 
-@memcheck
 def test_adjacent_and_overlapping_parts_are_combined(lab):
     origin, proxy = RangeOrigin(lab), Retort(lab)
     url = origin.url("/c")
@@ -123,7 +121,6 @@ def test_adjacent_and_overlapping_parts_are_combined(lab):
     equal(len(origin.requests), asked + 2, "requests at the origin")
 
 
-@memcheck
 def test_a_beginning_is_made_whole(lab):
     """A client that wants all gets what is stored and the rest, which alone is asked for."""
     origin, proxy = RangeOrigin(lab), Retort(lab)
@@ -138,7 +135,6 @@ def test_a_beginning_is_made_whole(lab):
     equal(len(origin.requests), 2, "requests at the origin")
 
 
-@memcheck
 def test_a_page_that_has_changed_is_not_combined(lab):
     origin, proxy = RangeOrigin(lab), Retort(lab)
     url = origin.url("/x")
@@ -212,7 +208,6 @@ def test_the_larger_part_stays(lab):
     contains(get(proxy, url, 0, 59999).header("Cache-Status"), "hit", "the beginning, still")
 
 
-@memcheck
 def test_a_stale_part_is_revalidated(lab):
     origin, proxy = RangeOrigin(lab, control="max-age=1, stale-while-revalidate=60"), Retort(lab)
     url = origin.url("/r")
@@ -323,7 +318,6 @@ def test_a_completion_that_breaks_off(lab):
     until(lambda: get(proxy, url), 1, "the whole")
 
 
-@memcheck
 def test_what_was_completed_goes_to_disk(lab):
     """And several ranges of it come from the file, after a restart."""
     size = 1500000

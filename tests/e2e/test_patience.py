@@ -78,7 +78,6 @@ def test_the_page_becomes_the_download(lab):
     equal([download.proxy.counter(name) for name in ("patience_pages", "patience_delivered", "patience_failures")], [1, 7, 0], "counters")
 
 
-@memcheck
 def test_what_a_service_makes_of_it(lab):
     download = Download(lab)
     url = download.page()
@@ -91,7 +90,6 @@ def test_what_a_service_makes_of_it(lab):
     same_bytes(download.ask(url).body, pattern(SIZE) + b"!", "body")
 
 
-@memcheck
 def test_a_service_that_fails(lab):
     for bypass in (True, False):
         download = Download(lab, bypass=bypass)

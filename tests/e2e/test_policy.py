@@ -56,7 +56,6 @@ def test_lifetimes(lab):
     equal(asked(origin, proxy, "/d", 1, cc="max-age=60"), 2, "requests after ttl_max")
 
 
-@memcheck
 def test_errors_have_a_lifetime_of_their_own(lab):
     origin, proxy = start(lab, 'policy a { negative_ttl = "1m" }', 'policy b { ttl = "1m" ttl_min = "1m" }')
     for status in (404, 410, 500, 503):
@@ -87,7 +86,6 @@ def test_negative_ttl_says_what_is_wrong(lab):
         true(code != 0 and "negative_ttl" in said, f"{rule!r}: {said}")
 
 
-@memcheck
 def test_stale_while_revalidate_by_policy(lab):
     origin, proxy = start(lab, 'policy a { stale_while_revalidate = "1m" }', 'policy b { stale_while_revalidate = "0" }')
     says = "max-age=1, stale-while-revalidate=60"
@@ -101,7 +99,6 @@ def test_stale_while_revalidate_by_policy(lab):
         equal(proxy.results(path + "?", 2)[1], first, f"result of {path}")
 
 
-@memcheck
 def test_required_headers(lab):
     origin, proxy = start(lab, 'policy a { required_headers = 1 ttl = "1m" }', 'policy b { required_headers = 2 ttl = "1m" }')
     equal(asked(origin, proxy, "/a"), 2, "1: nothing said")
@@ -111,7 +108,6 @@ def test_required_headers(lab):
     equal(asked(origin, proxy, "/bexp", h="Expires: Fri, 01 Jan 2038 00:00:00 GMT"), 1, "2: Expires")
 
 
-@memcheck
 def test_clients_that_insist(lab):
     origin, proxy = start(lab, "policy a { ignore_client_no_cache = true }")
     for number, headers in enumerate([{"Cache-Control": "no-cache"}, {"Cache-Control": "max-age=0"}, {"Pragma": "no-cache"}]):
@@ -120,7 +116,6 @@ def test_clients_that_insist(lab):
     equal(asked(origin, proxy, "/astore", headers={"Cache-Control": "no-store"}, cc="max-age=60"), 2, "no-store")
 
 
-@memcheck
 def test_queries(lab):
     origin, proxy = start(lab, 'policy a { query_drop = { "utm_*", fbclid } }', "policy b { query_ignore = true query_sent = whole }",
                           "policy c { query_keep = { id, cc } query_sort = true }")
@@ -176,7 +171,6 @@ def test_posts_are_sent_and_stored_whole(lab):
     equal(len(origin.requests), 3, "requests: the answer to a POST of the same URL is")
 
 
-@memcheck
 def test_what_posts_change_is_found_by_its_key(lab):
     origin, proxy = start(lab, "policy a { query_drop = x }")
     equal(asked(origin, proxy, "/a", cc="max-age=60", x=1), 1, "requests before")
@@ -193,7 +187,6 @@ def test_the_admin_plane_finds_what_is_stored(lab):
     equal(asked(origin, proxy, "/a", 1, cc="max-age=60", x=3), 2, "requests after")
 
 
-@memcheck
 def test_cookies_are_stripped(lab):
     origin, proxy = start(lab, 'url_class echo { path_regex = "^/echo" }', "policy echo { strip_cookies = true }",
                           "policy a { set_cookie = strip ttl_default = 1m }", "policy b { set_cookie = pass }",
@@ -212,7 +205,6 @@ def test_cookies_are_stripped(lab):
     equal(asked(origin, proxy, "/e", cc="max-age=60", **cookie), 1, "requests where the origin says so")
 
 
-@memcheck
 def test_cookies_of_a_304_are_stripped(lab):
     def answer(connection, seen):
         cookie = b"Set-Cookie: session=1\r\n"
@@ -235,7 +227,6 @@ def test_classes_by_type(lab):
     equal(asked(origin, proxy, "/t", type="text/plain"), 2, "requests for text")
 
 
-@memcheck
 def test_variants_are_bounded(lab):
     origin, proxy = start(lab, "policy a { max_variants = 2 }", cache={"memory": "32MB", "max_variants": 3})
     for path, most in (("/a", 2), ("/b", 3)):
@@ -249,7 +240,6 @@ def test_variants_are_bounded(lab):
         equal(origin.count(path), 6, f"requests at {path}: the oldest is not")
 
 
-@memcheck
 def test_stale_if_error(lab):
     origin, proxy = start(lab, 'policy a { stale_if_error = "1h" }', 'policy b { stale_if_error = 0 }')
     urls = [origin.url(path, cc="max-age=2") for path in ("/a", "/b", "/c")]

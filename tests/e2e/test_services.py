@@ -95,7 +95,6 @@ def test_every_jpeg(lab, shared):
             equal(pixels, media.jpeg_pixels(original, gray=True), f"{name}: pixels")
 
 
-@memcheck
 def test_gifs_become_gray(lab, shared):
     """Frames, delays, transparency, loops and interlacing survive; only colour tables change."""
     proxy = shared.proxy(lab, "gray")
@@ -223,7 +222,6 @@ def test_ranges_of_compressed_pages(lab, shared):
     equal((strong.status, strong.body), (200, whole), "with another validator: the whole")
 
 
-@memcheck
 def test_gzip_is_for_those_who_accept_it(lab, shared):
     proxy = shared.proxy(lab, "gzip")
     path = "html/management.html"
@@ -238,7 +236,6 @@ def test_gzip_is_for_those_who_accept_it(lab, shared):
             same_bytes(decode(coding, answer.body), original, f"body for {accepted}")
 
 
-@memcheck
 def test_what_is_not_compressed(lab, shared):
     origin = Origin(lab)
     proxy = shared.proxy(lab, "gzip")
@@ -404,7 +401,6 @@ def test_ads_are_replaced_and_then_hits(lab, shared):
         lacks(log.read(), "/ads/one.gif", "nginx's access log")
 
 
-@memcheck
 def test_ads_are_answered_at_once(lab, shared):
     """With target=answer the service gives the response itself, whatever the proxy serves."""
     uri = shared.services.cicap.uri("adremover") + "?target=answer"

@@ -127,7 +127,6 @@ def test_infected_in_front_of_an_old_client(lab):
     client.cut(infected)
 
 
-@memcheck
 def test_a_service_that_fails(lab):
     client = Trickling(lab, bypass=True)
     client.trickled()
@@ -228,7 +227,6 @@ def test_the_client_leaves(lab):
     equal(client.proxy.counter("adapt_trickle_cut"), 0, "cut")
 
 
-@memcheck
 def test_the_origin_breaks_off(lab):
     going = threading.Event()
 

@@ -70,7 +70,6 @@ def test_helperd_is_gone_for_a_while(lab):
     until(lambda: [e["result"] for e in proxy.log()][-2:] == ["REFRESHED", "HIT"], 10, "what was made lives on")
 
 
-@memcheck
 def test_a_client_may_ask_anew_at_once(lab):
     """no-cache brings the whole again: a 304 would renew what was not adapted (RFC 9111 4.3.4)."""
     icap, origin = IcapServer(lab, saying("/a")), serve(lab, PAGE, "text/html")
@@ -175,7 +174,6 @@ def test_what_lies_in_the_picture_is_no_outage(lab):
           (["MISS", "HIT"], ["UNMODIFIED"]), "results, verdict")
 
 
-@memcheck
 def test_lists_that_can_not_be_read(lab):
     """The ad remover without its lists says so, and permits nobody to remember what it let pass."""
     services = Services(lab, names=("adremover",), ads="/nowhere/ads.txt")
