@@ -36,6 +36,13 @@ static bool control_reload(void *context, char error[SETTINGS_ERROR], struct fin
     return server_reload(context, error, left);
 }
 
+static bool control_names(void *context, unsigned worker, const struct resolver_wish *wish,
+                          struct resolver_report *report) {
+    struct server *server = context;
+    return !atomic_load(&server->ended) &&
+           worker_ask_names(server->workers[worker], wish, report, SERVER_PATIENCE);
+}
+
 static void control_drain(void *context) {
     struct server *server = context;
     /* The main thread drains when it gets the signal. A second signal would end the process at
@@ -98,6 +105,8 @@ struct admin_calls control_calls(struct server *server) {
         .report = control_report,
         .reload = control_reload,
         .drain = control_drain,
+        .worker_count = server->worker_count,
+        .names = control_names,
         .bump = control_bump,
         .cache = server->cache,
         .interception = server->interception,

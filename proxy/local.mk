@@ -186,7 +186,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/privileges.c proxy/net/privileges.h \
 	proxy/net/reach.c proxy/net/reach.h \
+	proxy/net/remembered_name.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
+	proxy/net/resolver_report.c proxy/net/resolver_report.h \
 	proxy/net/secret_hash.c proxy/net/secret_hash.h \
 	proxy/origin/certificate_fetch.c proxy/origin/certificate_fetch.h \
 	proxy/origin/check.c proxy/origin/check.h \
@@ -351,6 +353,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/access_page.c proxy/admin/access_page.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
+	proxy/admin/dns_page.c proxy/admin/dns_page.h \
 	proxy/admin/limits_page.c proxy/admin/limits_page.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
@@ -388,6 +391,7 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/answer.c proxy/ctl/answer.h \
 	proxy/ctl/argument.c proxy/ctl/argument.h \
 	proxy/ctl/intercept_command.c proxy/ctl/intercept_command.h \
+	proxy/ctl/dns_command.c proxy/ctl/dns_command.h \
 	proxy/ctl/limits_command.c proxy/ctl/limits_command.h \
 	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
 	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \

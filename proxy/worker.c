@@ -534,6 +534,47 @@ bool worker_ask(struct worker *worker, struct worker_report *report, unsigned pa
     return question_ask(&worker->mailbox, &question, worker, report, patience);
 }
 
+/* The wish lives until the question is answered, also when nobody waits any more. */
+struct names_wish {
+    struct worker *worker;
+    struct resolver_wish wish;
+};
+
+struct names_answer {
+    struct names_wish *wish;
+    struct resolver_report report;
+};
+
+static void on_names_question(void *subject, void *answer) {
+    struct names_wish *wish = subject;
+    struct names_answer *names = answer;
+    CHECK_OBJ(wish->worker, WORKER_MAGIC);
+    names->wish = wish;
+    resolver_report_fill(&names->report, wish->worker->net.resolver, &wish->wish);
+}
+
+static void release_names(void *answer) {
+    struct names_answer *names = answer;
+    resolver_report_release(&names->report);
+    free(names->wish);
+}
+
+bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
+                      struct resolver_report *report, unsigned patience) {
+    static const struct question_class question = {sizeof(struct names_answer), on_names_question,
+                                                   release_names};
+    struct names_wish *copy = xcalloc(1, sizeof *copy);
+    struct names_answer answer;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    copy->worker = worker;
+    copy->wish = *wish;
+    if (!question_ask(&worker->mailbox, &question, copy, &answer, patience))
+        return false;
+    *report = answer.report;
+    free(copy);
+    return true;
+}
+
 struct order_message {
     struct message message;
     struct worker *worker;

@@ -20,6 +20,7 @@
 #include "cache/store.h"
 #include "claims.h"
 #include "client/clients.h"
+#include "net/resolver_report.h"
 #include "origin/host.h"
 #include "settings/settings.h"
 
@@ -62,6 +63,9 @@ void worker_record(struct worker *worker, struct recorder *recorder);
 /* Asks for the worker's report. False: the worker did not answer within `patience` milliseconds.
  * When the answer comes, all messages that the caller posted before have been delivered. */
 bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience);
+/* Likewise: what the worker's resolver remembers; or it forgets that. */
+bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
+                      struct resolver_report *report, unsigned patience);
 /* Stops accepting. The worker ends when no connection and no transaction is left, or after
  * settings->drain_timeout. */
 void worker_drain(struct worker *worker);

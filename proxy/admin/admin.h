@@ -8,6 +8,8 @@
  *     GET  /services    {"services": [{"name", "state", "endpoints": [...], "requests", ...}]}
  *     POST /services/bump?name=             makes all results of the service old: {"bumped": NAME}
  *     GET  /settings    the loaded settings
+ *     GET  /dns?name=                       {"names": [{"name", "addresses", "expires_in", ...}]}
+ *     POST /dns/clear?name= or all=yes      forgets what is remembered: {"cleared": N}
  *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
  *     POST /drain       stops accepting, finishes what is under way, exits
  *
@@ -45,6 +47,7 @@
 
 #include "admin/report.h"
 #include "base/findings.h"
+#include "net/resolver_report.h"
 #include "settings/settings.h"
 
 struct admin;
@@ -60,6 +63,11 @@ struct admin_calls {
      * were not applied. */
     bool (*reload)(void *context, char error[SETTINGS_ERROR], struct findings *left);
     void (*drain)(void *context);
+    unsigned worker_count;
+    /* What the resolver of a worker remembers, or forgets. False: the worker does not answer. NULL:
+     * there are no resolvers. */
+    bool (*names)(void *context, unsigned worker, const struct resolver_wish *wish,
+                  struct resolver_report *report);
     /* See service_tag_bump. `kept` is true when a restart does not undo it. Returns false when
      * there is no such service. NULL: there are no services. */
     bool (*bump)(void *context, const char *service, bool *kept);

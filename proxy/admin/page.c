@@ -3,6 +3,7 @@
 #include "admin/access_page.h"
 #include "admin/cache_page.h"
 #include "admin/certificates_page.h"
+#include "admin/dns_page.h"
 #include "admin/intercept_page.h"
 #include "admin/limits_page.h"
 #include "admin/origins_page.h"
@@ -374,7 +375,8 @@ void page_make(struct page *page, const struct admin_calls *calls,
     const char *method = request->method, *path = request->path;
     if (cache_page_make(page, calls, request) || record_page_make(page, calls, request) ||
         services_page_bump(page, calls, request) || intercept_page_clear(page, calls, request) ||
-        access_page_test(page, calls, request) || limits_page_make(page, calls, request))
+        access_page_test(page, calls, request) || limits_page_make(page, calls, request) ||
+        dns_page_make(page, calls, request))
         return;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         const struct route *route = &routes[i];
@@ -390,8 +392,8 @@ void page_make(struct page *page, const struct admin_calls *calls,
                                                       : "this page only shows something: use GET");
         return;
     }
-    page_error(
-        page, 404,
-        "no such page; the pages are /status, /metrics, /settings, /origins, /services, "
-        "/services/bump, /intercept, /intercept/clear, /reload, /drain, /cache/..., /icap/...");
+    page_error(page, 404,
+               "no such page; the pages are /status, /metrics, /settings, /origins, /services, "
+               "/services/bump, /access, /dns, /dns/clear, /intercept, /intercept/clear, /limits, "
+               "/reload, /drain, /cache/..., /icap/...");
 }

@@ -8,6 +8,7 @@
 #include "ctl/answer.h"
 #include "ctl/ca_command.h"
 #include "ctl/cache_command.h"
+#include "ctl/dns_command.h"
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
 #include "ctl/icap_command.h"
@@ -127,6 +128,7 @@ static void retortctl_usage(FILE *out) {
           "       retortctl [-s WHERE] [--json] access [test URL ...]\n"
           "       retortctl [-s WHERE] [--json] intercept [clear ...]\n"
           "       retortctl [-s WHERE] [--json] limits [show|clear] [OPTIONS]\n"
+          "       retortctl [-s WHERE] [--json] dns [show|clear] [NAME]\n"
           "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
           "       retortctl ca create|show|export [OPTIONS]\n"
           "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
@@ -140,6 +142,7 @@ static void retortctl_usage(FILE *out) {
     intercept_command_help(out);
     access_command_help(out);
     limits_command_help(out);
+    dns_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
           "  helpers    pools of helper processes\n"
           "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
@@ -237,6 +240,8 @@ static int retortctl_run(const struct choices *choices, int argc, char **argv) {
         return intercept_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "limits") == 0)
         return limits_command(choices->admin, choices->json, argc, argv);
+    if (argc > 0 && strcmp(argv[0], "dns") == 0)
+        return dns_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "icap") == 0)
         return icap_command(choices->admin, choices->json, argc, argv);
     if (argc > 1 && strcmp(argv[0], "services") == 0 && strcmp(argv[1], "bump") == 0)

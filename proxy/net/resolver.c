@@ -4,6 +4,7 @@
 #include "net/dns_answer.h"
 #include "net/dns_channel.h"
 #include "net/hosts_file.h"
+#include "net/remembered_name.h"
 #include "net/secret_hash.h"
 
 #include <stdio.h>
@@ -16,12 +17,6 @@ enum {
     FAILED_AGAIN = 2000,      /* milliseconds between two tries while old addresses serve */
     HALF_TTL = 5000,          /* milliseconds, when only one family could be asked for */
     REFRESH_LEAST = 10 * 1000 /* a shorter time to live is not worth a refresh */
-};
-
-/* Addresses of a name, in a compact form. */
-struct name_ips {
-    unsigned count[2]; /* of IPv4, of IPv6 */
-    unsigned char ips[2][DNS_ANSWER_IPS][DNS_IP_SIZE];
 };
 
 /* How many look-ups a client has under way. */
@@ -46,25 +41,6 @@ struct name_lookup {
     const char *error;
     uint64_t ttl, negative_ttl; /* milliseconds */
     struct name_ips found;
-};
-
-/* A name that is being looked up or remembered. */
-struct name_entry {
-    unsigned magic;
-#define NAME_ENTRY_MAGIC 0x4a3e0001u
-    struct name_entry *next;
-    struct list_link used; /* of resolver->used; the least recently used first */
-    struct list_link kept; /* of resolver->kept; empty: the name may be forgotten */
-    struct list_link queries;
-    struct name_lookup *lookup;   /* NULL: none is under way */
-    bool completed;               /* search domains are for it */
-    bool failing;                 /* the last look-up failed, and old addresses serve */
-    bool calling;                 /* its queries are being called */
-    uint64_t ttl, expires, again; /* milliseconds; `again`: when a refresh may begin */
-    uint64_t stale_until;
-    const char *error; /* there are no addresses; NULL: nothing is known */
-    struct name_ips known;
-    char name[];
 };
 
 struct resolver {
@@ -644,7 +620,7 @@ void resolver_settings_changed(struct resolver *resolver) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     struct dns_channel *channel = open_channel(resolver->net);
     if (copy_configured(resolver))
-        resolver_clear(resolver);
+        resolver_forget(resolver, slice_make("", 0));
     if (channel == NULL)
         return; /* the log says why; the former servers stay */
     struct dns_channel *old = resolver->channel;
@@ -653,11 +629,15 @@ void resolver_settings_changed(struct resolver *resolver) {
     dns_channel_free(&old);
 }
 
-void resolver_clear(struct resolver *resolver) {
+unsigned resolver_forget(struct resolver *resolver, struct slice name) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     uint64_t now = resolver->net->loop->now;
+    unsigned count = 0;
     LIST_FOR_EACH_SAFE (link, next, &resolver->used) {
         struct name_entry *entry = CONTAINER_OF(link, struct name_entry, used);
+        if (name.length > 0 && !slice_equal_nocase(slice_from(entry->name), name))
+            continue;
+        count++;
         entry->expires = entry->again = now;
         entry->stale_until = 0;
         entry->failing = false;
@@ -665,6 +645,16 @@ void resolver_clear(struct resolver *resolver) {
             name_entry_free(resolver, entry);
     }
     resolver_rearm(resolver);
+    return count;
+}
+
+const struct list_link *resolver_remembered(const struct resolver *resolver) {
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    return &resolver->used;
+}
+
+uint64_t resolver_now(const struct resolver *resolver) {
+    return resolver->net->loop->now;
 }
 
 /* Names. */

@@ -82,7 +82,8 @@ static inline void resolver_cancel(struct resolver_query *query) {
 /* Looks a name of the configuration up, and keeps it until resolver_keep_none. */
 void resolver_keep(struct resolver *resolver, struct slice host);
 void resolver_keep_none(struct resolver *resolver);
-/* Forgets what is remembered of all names. Queries under way go on. */
-void resolver_clear(struct resolver *resolver);
+/* Forgets what is remembered of the name; an empty name: of all. Queries under way go on. Returns
+ * how many names that were. */
+unsigned resolver_forget(struct resolver *resolver, struct slice name);
 
 #endif
