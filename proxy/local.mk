@@ -186,6 +186,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/privileges.c proxy/net/privileges.h \
 	proxy/net/reach.c proxy/net/reach.h \
+	proxy/net/lookup_share.c proxy/net/lookup_share.h \
 	proxy/net/remembered_name.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/net/resolver_report.c proxy/net/resolver_report.h \
@@ -342,7 +343,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
+	proxy/match/class_settling.c \
 	proxy/match/url_class.c proxy/match/url_class.h \
+	proxy/match/url_class_inside.h \
 	proxy/intercept/server_identity.c proxy/intercept/server_identity.h \
 	proxy/intercept/leaf.c proxy/intercept/leaf.h \
 	proxy/intercept/leaf_cache.c proxy/intercept/leaf_cache.h \

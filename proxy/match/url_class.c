@@ -1,50 +1,11 @@
 #include "match/url_class.h"
 
 #include "base/assert.h"
-#include "match/class_fields.h"
-#include "match/class_hours.h"
-#include "match/class_lists.h"
-#include "match/name_table.h"
-#include "match/network_set.h"
-#include "match/regex.h"
+#include "match/url_class_inside.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Limits of `not` and `any_of`: how deep classes name each other, and how many classes one
- * comparison may go through. */
-enum { DEPTH_MAX = 8, WEIGHT_MAX = 1000 };
-
-struct host_condition {
-    struct name_table exact;
-    struct name_table below; /* parents of the names that match */
-};
-
-struct port_range {
-    uint16_t from, to;
-};
-
-struct url_class {
-    unsigned magic;
-#define URL_CLASS_MAGIC 0x55434c53u
-    char *name;
-    unsigned asks;
-    bool any_seldom; /* states one of the conditions that seldom_answer compares */
-    struct url_class_conditions conditions; /* as given; slices of the sets point into it */
-    struct host_condition hosts, domains, snis;
-    struct regexes path_regexes, url_regexes;
-    struct network_set *clients, *destinations; /* NULL: not stated */
-    struct port_range *ports;
-    size_t port_count;
-    struct name_table users, groups;
-    struct class_fields fields;
-    struct class_hours *hours; /* NULL: not stated */
-    struct class_list_array lists[LISTS_OF_ALL];
-    struct class_references any_of, none_of;
-    enum { CLASS_LOOSE, CLASS_SETTLING, CLASS_SETTLED } state; /* see url_class_settle */
-    unsigned weight; /* how many classes a comparison goes through; once settled */
-};
 
 /* Making a class. */
 
@@ -302,82 +263,6 @@ bool url_class_link(struct url_class *url_class, const struct url_class_surround
                            error_size) &&
            find_references(url_class, &url_class->none_of, "not", stated->nots, around, error,
                            error_size);
-}
-
-/* The classes on the way from the one that is settled first. */
-struct trail {
-    const struct url_class *url_class;
-    const struct trail *before;
-    unsigned depth;
-};
-
-static size_t write_trail(const struct trail *trail, const struct url_class *from, char *out,
-                          size_t capacity) {
-    size_t length = trail->url_class == from ? 0 : write_trail(trail->before, from, out, capacity);
-    if (length < capacity)
-        length +=
-            (size_t)snprintf(out + length, capacity - length, "%s -> ", trail->url_class->name);
-    return length;
-}
-
-static bool fail_circle(const struct trail *trail, const struct url_class *again, char *error,
-                        size_t error_size) {
-    char way[400];
-    write_trail(trail, again, way, sizeof way);
-    snprintf(error, error_size, "url_class \"%s\": not and any_of lead back to the class: %s%s",
-             again->name, way, again->name);
-    return false;
-}
-
-static bool class_settle(struct url_class *url_class, const struct trail *before, char *error,
-                         size_t error_size);
-
-static bool settle_references(struct url_class *url_class,
-                              const struct class_references *references, const struct trail *trail,
-                              char *error, size_t error_size) {
-    for (size_t i = 0; i < references->count; i++) {
-        struct url_class *other = references->each[i];
-        if (!class_settle(other, trail, error, error_size))
-            return false;
-        if ((other->asks & CLASS_ASKS_TYPE) != 0) {
-            snprintf(error, error_size,
-                     "url_class \"%s\": class %s has a content_type, which not and any_of can not "
-                     "compare; write the content_type into %s itself",
-                     url_class->name, other->name, url_class->name);
-            return false;
-        }
-        url_class->asks |= other->asks;
-        url_class->weight += other->weight;
-    }
-    return true;
-}
-
-static bool class_settle(struct url_class *url_class, const struct trail *before, char *error,
-                         size_t error_size) {
-    CHECK_OBJ(url_class, URL_CLASS_MAGIC);
-    const struct trail trail = {url_class, before, before == NULL ? 1 : before->depth + 1};
-    if (url_class->state == CLASS_SETTLED)
-        return true;
-    if (url_class->state == CLASS_SETTLING)
-        return fail_circle(before, url_class, error, error_size);
-    url_class->state = CLASS_SETTLING;
-    if (trail.depth <= DEPTH_MAX &&
-        (!settle_references(url_class, &url_class->any_of, &trail, error, error_size) ||
-         !settle_references(url_class, &url_class->none_of, &trail, error, error_size)))
-        return false;
-    if (trail.depth > DEPTH_MAX || url_class->weight > WEIGHT_MAX) {
-        snprintf(error, error_size,
-                 "url_class \"%s\": not and any_of lead through too many classes; at most %d deep, "
-                 "and %d together",
-                 url_class->name, DEPTH_MAX, WEIGHT_MAX);
-        return false;
-    }
-    url_class->state = CLASS_SETTLED;
-    return true;
-}
-
-bool url_class_settle(struct url_class *url_class, char *error, size_t error_size) {
-    return class_settle(url_class, NULL, error, error_size);
 }
 
 /* Matching. */

@@ -4,6 +4,7 @@
 #include "net/dns_answer.h"
 #include "net/dns_channel.h"
 #include "net/hosts_file.h"
+#include "net/lookup_share.h"
 #include "net/remembered_name.h"
 #include "net/secret_hash.h"
 
@@ -12,18 +13,10 @@
 
 enum {
     TABLE_SIZE = 1024,
-    SHARES_SIZE = 256,
     LOOKUPS_MAX = 4096,       /* under way at a time */
     FAILED_AGAIN = 2000,      /* milliseconds between two tries while old addresses serve */
     HALF_TTL = 5000,          /* milliseconds, when only one family could be asked for */
     REFRESH_LEAST = 10 * 1000 /* a shorter time to live is not worth a refresh */
-};
-
-/* How many look-ups a client has under way. */
-struct lookup_share {
-    struct lookup_share *next;
-    struct network client; /* an IPv6 client is its network of 64 bits */
-    unsigned count;
 };
 
 /* A look-up under way. It may outlive the interest in it. */
@@ -57,7 +50,7 @@ struct resolver {
     char *signature; /* of the settings on which it depends what names stand for */
     struct name_entry *table[TABLE_SIZE];
     unsigned name_count;
-    struct lookup_share *shares[SHARES_SIZE];
+    struct lookup_shares shares;
 };
 
 static void lookup_ask(struct name_lookup *lookup);
@@ -93,57 +86,6 @@ static bool answer_error(struct resolver_query *query, const char *error) {
     query->result.count = 0;
     query->result.error = error;
     return true;
-}
-
-/* Shares of clients. */
-
-static struct network share_key(const struct address *client) {
-    struct network key = {.v6 = false};
-    struct address address = *client;
-    address_unmap(&address);
-    if (!network_around(&key, &address, false, 32))
-        network_around(&key, &address, true, 64);
-    return key;
-}
-
-static struct lookup_share **lookup_share_find(struct resolver *resolver,
-                                               const struct network *client) {
-    struct slice bytes = slice_make((const char *)client->prefix, sizeof client->prefix);
-    struct lookup_share **at = &resolver->shares[secret_hash(bytes) % SHARES_SIZE];
-    while (*at != NULL && ((*at)->client.v6 != client->v6 ||
-                           memcmp((*at)->client.prefix, client->prefix, sizeof client->prefix)))
-        at = &(*at)->next;
-    return at;
-}
-
-/* False: the client has as many look-ups under way as it may. */
-static bool share_take(struct resolver *resolver, const struct address *client,
-                       struct lookup_share **share) {
-    *share = NULL;
-    if (client == NULL || client->any.sa_family == AF_UNIX)
-        return true;
-    struct network key = share_key(client);
-    struct lookup_share **at = lookup_share_find(resolver, &key);
-    if (*at == NULL) {
-        *at = xcalloc(1, sizeof **at);
-        (*at)->client = key;
-    }
-    if ((*at)->count >= resolver->net->configured.dns_client_lookups)
-        return false;
-    *share = *at;
-    (*at)->count++;
-    return true;
-}
-
-static void share_give(struct resolver *resolver, struct lookup_share **sharep) {
-    struct lookup_share *share = *sharep;
-    *sharep = NULL;
-    if (share == NULL || --share->count > 0)
-        return;
-    struct lookup_share **at = lookup_share_find(resolver, &share->client);
-    ASSERT(*at == share);
-    *at = share->next;
-    free(share);
 }
 
 /* The table of names. */
@@ -260,7 +202,7 @@ static void lookup_detach(struct name_lookup *lookup) {
     lookup->entry = NULL;
     list_remove(&lookup->link);
     resolver->lookup_count--;
-    share_give(resolver, &lookup->share);
+    lookup_share_give(&resolver->shares, &lookup->share);
     if (lookup->waiting == 0)
         FREE_OBJ(lookup);
 }
@@ -463,7 +405,9 @@ static void lookup_ask(struct name_lookup *lookup) {
 static bool lookup_start(struct resolver *resolver, struct name_entry *entry,
                          const struct address *client) {
     struct lookup_share *share;
-    if (resolver->lookup_count >= LOOKUPS_MAX || !share_take(resolver, client, &share)) {
+    if (resolver->lookup_count >= LOOKUPS_MAX ||
+        !lookup_share_take(&resolver->shares, client, resolver->net->configured.dns_client_lookups,
+                           &share)) {
         resolver->net->counters.dns_refused++;
         return false;
     }
