@@ -174,7 +174,7 @@ uninstall-hook:
 
 # The supervisor.
 sbin_PROGRAMS += icap-services/retort-helperd
-icap_services_retort_helperd_CPPFLAGS = $(services_cppflags)
+icap_services_retort_helperd_CPPFLAGS = $(services_cppflags) -DCONFIGURATION='"$(retortconfdir)/helperd.conf"'
 icap_services_retort_helperd_CFLAGS = $(AM_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS)
 icap_services_retort_helperd_SOURCES = \
 	icap-services/helperd/admission.c icap-services/helperd/admission.h \

@@ -293,6 +293,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapters.c proxy/adapters.h \
 	proxy/claims.c proxy/claims.h \
 	proxy/control.c proxy/control.h \
+	proxy/notify.c proxy/notify.h \
 	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/configured_names.c proxy/configured_names.h \
@@ -377,7 +378,7 @@ proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor_none.c
 endif
 EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 
-proxy_retort_CPPFLAGS = $(proxy_cppflags)
+proxy_retort_CPPFLAGS = $(proxy_cppflags) -DCONFIGURATION='"$(retortconfdir)/retort.conf"'
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
 proxy_libs = proxy/libproxy.a common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \

@@ -4,6 +4,7 @@
 #include "base/signals.h"
 #include "control.h"
 #include "libraries.h"
+#include "notify.h"
 #include "readiness.h"
 
 #include <getopt.h>
@@ -17,10 +18,11 @@
 enum { RESERVE = 16 << 20 };
 
 static void main_usage(FILE *out) {
-    fputs("usage: retort [-t|-T] -f FILE\n"
+    fputs("usage: retort [-t|-T] [-f FILE]\n"
           "       retort --print-options markdown|man\n"
           "\n"
-          "  -f FILE        the configuration; see retort.conf(5)\n"
+          "  -f FILE        the configuration, instead of " CONFIGURATION ";\n"
+          "                 see retort.conf(5)\n"
           "  -t             check the configuration and the files and addresses in it, and exit\n"
           "  -T             check the configuration only, for another machine, and exit\n"
           "  -V, --version  print the version, and those of the libraries\n"
@@ -61,13 +63,28 @@ static void *hurry_on_signal(void *arg) {
     return NULL;
 }
 
+/* Waits for a signal, and gives signs of life meanwhile if the service manager wants some: as long
+ * as all workers answer. */
+static int main_wait(struct server *server, const sigset_t *signals) {
+    unsigned interval = notify_watchdog();
+    const struct timespec pause = {
+        .tv_sec = interval / 1000,
+        .tv_nsec = (long)(interval % 1000) * 1000000,
+    };
+    int number;
+    do {
+        if (interval > 0 && server_answers(server))
+            notify_send("WATCHDOG=1");
+        number = sigtimedwait(signals, NULL, interval > 0 ? &pause : NULL);
+    } while (number < 0);
+    return number;
+}
+
 static void main_serve(struct server *server, const sigset_t *signals) {
     char error[SETTINGS_ERROR];
-    int number;
     for (;;) {
         struct findings left = {0};
-        if (sigwait(signals, &number) != 0)
-            continue;
+        int number = main_wait(server, signals);
         if (number == SIGHUP)
             server_reload(server, error, &left);
         else if (number == SIGUSR1)
@@ -79,6 +96,7 @@ static void main_serve(struct server *server, const sigset_t *signals) {
 
 static void main_finish(struct server *server, struct admin **adminp) {
     pthread_t hurry;
+    notify_send("STOPPING=1\nSTATUS=finishes what is under way");
     bool hurrying = pthread_create(&hurry, NULL, hurry_on_signal, server) == 0;
     server_drain(server);
     server_wait(server);
@@ -111,6 +129,7 @@ static int main_run(struct server *server) {
         return 1;
     }
     log_info("serving with %u workers, pid %d", server->worker_count, (int)getpid());
+    notify_send("READY=1\nSTATUS=serves with %u workers", server->worker_count);
     main_serve(server, &signals);
     main_finish(server, &admin);
     log_info("done");
@@ -151,7 +170,7 @@ int main(int argc, char **argv) {
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct server server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct server server = {.path = CONFIGURATION, .lock = PTHREAD_MUTEX_INITIALIZER};
     char error[SETTINGS_ERROR];
     bool check = false, alone = false;
     int option;
@@ -166,7 +185,7 @@ int main(int argc, char **argv) {
         default: main_usage(stderr); return 2;
         }
     }
-    if (server.path == NULL || optind < argc) {
+    if (optind < argc) {
         main_usage(stderr);
         return 2;
     }

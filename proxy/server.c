@@ -104,6 +104,17 @@ void server_await_workers(struct server *server) {
     }
 }
 
+bool server_answers(struct server *server) {
+    bool answered = true;
+    for (unsigned i = 0; answered && i < server->worker_count; i++) {
+        struct worker_report answer;
+        answered = worker_ask(server->workers[i], &answer, SERVER_PATIENCE);
+        if (answered)
+            worker_report_release(&answer);
+    }
+    return answered;
+}
+
 /* The generations of the services continue from the ones kept on disk. So results that a bump has
  * made invalid stay invalid after a start or a reload. */
 static struct shared_services *services_for(const struct server *server,

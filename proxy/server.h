@@ -66,6 +66,9 @@ void server_stop(struct server *server);
 void server_wait(struct server *server);
 void server_release(struct server *server);
 
+/* Do all workers answer within SERVER_PATIENCE? */
+bool server_answers(struct server *server);
+
 /* For control.c. Waits until the workers have handled all messages that were posted to them. It
  * waits for each worker for at most SERVER_PATIENCE milliseconds. */
 void server_await_workers(struct server *server);

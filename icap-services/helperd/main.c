@@ -13,8 +13,8 @@
 
 static _Noreturn void helperd_usage(FILE *to, int status) {
     fprintf(to,
-            "usage: retort-helperd [-t|-T] [-d] -f FILE\n"
-            "  -f FILE        the configuration\n"
+            "usage: retort-helperd [-t|-T] [-d] [-f FILE]\n"
+            "  -f FILE        the configuration, instead of " CONFIGURATION "\n"
             "  -t             check it and what it names on this machine, and exit\n"
             "  -T             check it alone, for another machine, and exit\n"
             "  -d             log more\n"
@@ -39,7 +39,7 @@ static int helperd_tell_of_check(const char *path, const struct helperd_settings
 }
 
 int main(int argc, char **argv) {
-    const char *path = NULL;
+    const char *path = CONFIGURATION;
     bool only_check = false, alone = false;
     enum log_level level = LOG_LEVEL_INFO;
     static const struct option options[] = {
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     }
     signals_ignore_harmless();
     log_open(STDERR_FILENO, "retort-helperd", level);
-    if (path == NULL || optind != argc)
+    if (optind != argc)
         helperd_usage(stderr, 2);
     struct helperd_settings *settings = helperd_settings_read(path);
     if (settings == NULL)

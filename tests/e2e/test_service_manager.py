@@ -1,0 +1,228 @@
+"""What systemd and its like see of the programs, and the rights that the shipped units leave them."""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+from harness.checks import Skip, contains, equal, true, until, within
+from harness.origin import Origin
+from harness.process import gone
+from harness.retort import Retort
+from harness.wire import Wire
+
+
+class Manager:
+    """The socket of a service manager."""
+
+    def __init__(self, lab):
+        self.path = lab.path("notify.sock")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.heard = []
+        lab.opens(self)
+
+    def listen(self):
+        """All lines so far."""
+        try:
+            while True:
+                self.heard += self.socket.recv(4096, socket.MSG_DONTWAIT).decode().splitlines()
+        except BlockingIOError:
+            return self.heard
+
+    def wait_for(self, lab, line, count=1):
+        until(lambda: self.listen().count(line) >= count, 10 * lab.patience, f"{line}, heard {self.heard}")
+
+    def stop(self):
+        self.socket.close()
+
+    def findings(self):
+        return []
+
+
+def test_the_manager_is_told_of_start_and_end(lab):
+    manager = Manager(lab)
+    proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path})
+    manager.wait_for(lab, "READY=1")
+    true("STOPPING=1" not in manager.heard, "it does not stop yet")
+    true("WATCHDOG=1" not in manager.heard, "nobody has asked for signs of life")
+    proxy.terminate()
+    manager.wait_for(lab, "STOPPING=1")
+    equal(proxy.wait_exit(5), 0, "exit status")
+
+
+def test_abstract_socket_and_nonsense(lab):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    name = f"retort-test-{os.getpid()}"
+    listener.bind("\0" + name)
+    listener.settimeout(10 * lab.patience)
+    Retort(lab, environment={"NOTIFY_SOCKET": "@" + name, "WATCHDOG_USEC": "-1"})
+    contains(listener.recv(4096).decode(), "READY=1", "message")
+    listener.close()
+    for path in ("", "relative", "/" + "x" * 200, lab.path("nobody.sock")):
+        proxy = Retort(lab, environment={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "nonsense"})
+        equal(proxy.admin("GET", "/status").status, 200, f"status with {path[:20]}")
+
+
+class StoppedThread:
+    """A thread that a debugger holds."""
+
+    ATTACH, DETACH, ALL = 16, 17, 0x40000000
+
+    def __init__(self, thread):
+        self.thread = thread
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        if self.libc.ptrace(self.ATTACH, thread, None, None) != 0:
+            raise Skip("ptrace is not permitted")
+        os.waitpid(thread, self.ALL)
+
+    def release(self):
+        self.libc.ptrace(self.DETACH, self.thread, None, None)
+
+
+def test_a_worker_that_hangs_is_no_sign_of_life(lab):
+    if lab.valgrind:
+        raise Skip("valgrind's threads are not ours to hold")
+    manager = Manager(lab)
+    proxy = Retort(lab, workers=2, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "100000"})
+    manager.wait_for(lab, "WATCHDOG=1", 3)
+    threads = sorted(int(thread) for thread in os.listdir(f"/proc/{proxy.pid}/task"))
+    waiting = [thread for thread in threads if thread != proxy.pid and in_epoll(proxy.pid, thread)]
+    held = StoppedThread(waiting[0])
+    try:
+        # The question to the worker that was being asked may be answered yet; after that, none is.
+        before = len(manager.listen())
+        try:
+            within(lambda: len(manager.listen()) > before + 2, 1.5, "silence")
+            raise AssertionError("signs of life with a worker that hangs")
+        except AssertionError as error:
+            contains(str(error), "silence", "no more messages")
+    finally:
+        held.release()
+    before = manager.listen().count("WATCHDOG=1")
+    manager.wait_for(lab, "WATCHDOG=1", before + 2)
+
+
+def in_epoll(pid, thread):
+    with open(f"/proc/{pid}/task/{thread}/syscall", encoding="ascii") as call:
+        return call.read().split()[0] in ("232", "281", "441")
+
+
+def test_watchdog_of_another_process(lab):
+    manager = Manager(lab)
+    proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "20000", "WATCHDOG_PID": "1"})
+    manager.wait_for(lab, "READY=1")
+    proxy.admin("GET", "/status")
+    proxy.terminate()
+    manager.wait_for(lab, "STOPPING=1")
+    equal(manager.listen().count("WATCHDOG=1"), 0, "signs of life that somebody else owes")
+
+
+def test_f_has_a_default(lab):
+    for program, name in (("proxy/retort", "retort.conf"), ("icap-services/retort-helperd", "helperd.conf")):
+        usage = subprocess.run([lab.built(program), "-h"], capture_output=True, text=True, check=True).stdout
+        path = re.search(r"instead of (/\S*/retort/" + re.escape(name) + ")", usage).group(1)
+        if not os.path.exists(path):
+            done = subprocess.run([lab.built(program), "-T"], capture_output=True, text=True, check=False)
+            equal(done.returncode, 1, f"exit status of {program} without its configuration")
+            contains(done.stderr, path, "what is missing")
+
+
+# The units.
+
+UNITS = ("conf/retort.service", "conf/retort-helperd.service", "conf/retort-lists.service")
+
+
+def units(lab):
+    """As `make install` would install them."""
+    directory = os.path.dirname(os.path.dirname(lab.built("proxy/retort")))
+    subprocess.run(["make", "-s", "-C", directory, *UNITS], check=True, capture_output=True)
+    return [os.path.join(directory, name) for name in UNITS]
+
+
+def analyze(*arguments):
+    if shutil.which("systemd-analyze") is None:
+        raise Skip("there is no systemd-analyze")
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_units_leave_few_rights(lab):
+    for path in units(lab):
+        done = analyze("security", "--offline=yes", "--no-pager", "--threshold=20", path)
+        equal(done.returncode, 0, f"{path}: {done.stdout.splitlines()[-1:]}")
+
+
+def system_calls():
+    """The groups of systemd, each with all its calls."""
+    groups, group = {}, None
+    for line in analyze("syscall-filter").stdout.splitlines():
+        word = line.split("#")[0].strip()
+        if word.startswith("@") and not line.startswith(" "):
+            group = groups.setdefault(word, [])
+        elif word and group is not None:
+            group.append(word)
+
+    def expand(name):
+        return set().union(*(expand(each) for each in groups[name])) if name in groups else {name}
+    return expand
+
+
+def permitted(text):
+    expand, calls = system_calls(), set()
+    for rule in re.findall(r"^SystemCallFilter=(.*)$", text, re.MULTILINE):
+        named = set().union(*(expand(name) for name in rule.lstrip("~").split()))
+        calls = calls - named if rule.startswith("~") else calls | named
+    return calls
+
+
+def confined(calls):
+    """For a child before it starts its program: any other system call kills it."""
+    library = ctypes.CDLL("libseccomp.so.2")
+    library.seccomp_init.restype = ctypes.c_void_p
+    context = ctypes.c_void_p(library.seccomp_init(0x80000000))
+    for call in calls:
+        number = library.seccomp_syscall_resolve_name(call.encode())
+        if number >= 0:
+            library.seccomp_rule_add(context, 0x7fff0000, number, 0)
+    return lambda: library.seccomp_load(context)
+
+
+def test_retort_needs_no_other_system_calls(lab):
+    """The unit answers other calls with EPERM; here they would kill."""
+    if lab.valgrind or "sanitize" in lab.built("proxy/retort"):
+        raise Skip("tools of the tests make calls of their own")
+    with open(units(lab)[0], encoding="utf-8") as unit:
+        calls = permitted(unit.read())
+    true({"read", "epoll_wait", "mincore"} <= calls and not {"mount", "reboot", "bpf"} & calls, "the list")
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, cache={"memory": "16MB", "disk": {lab.path("volume"): {"size": "64MB"}}})
+    proxy.stop()
+    run = subprocess.Popen([proxy.program, "-f", proxy.config_path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                           cwd=lab.directory, preexec_fn=confined(calls))
+    try:
+        until(lambda: run.poll() is not None or answers(proxy), 10 * lab.patience, "the start")
+        for _ in range(3):
+            for url in (origin.url("/bytes", n=3000, cc="max-age=60"), origin.url("/bytes", n=3 << 20, cc="max-age=60")):
+                equal(proxy.get(url).status, 200, url)
+        equal(proxy.admin("POST", "/reload").status, 200, "a reload")
+        equal(proxy.admin("DELETE", "/cache/object?url=" + origin.url("/bytes", n=3000, cc="max-age=60").replace("&", "%26")).status in (200, 404),
+              True, "a removal")
+        run.send_signal(signal.SIGTERM)
+        equal(run.wait(10 * lab.patience), 0, "exit status")
+    finally:
+        if run.poll() is None:
+            run.kill()
+        run.communicate()
+    true(gone(run.pid), "it has ended")
+
+
+def answers(proxy):
+    try:
+        Wire(proxy.forward, timeout=1).close()
+        Wire(proxy.admin_path, timeout=1).close()
+        return True
+    except OSError:
+        return False
