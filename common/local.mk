@@ -5,6 +5,7 @@ common_libcommon_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 common_libcommon_la_SOURCES = \
 	common/base/arena.c common/base/arena.h \
 	common/base/assert.c common/base/assert.h \
+	common/base/base64.c common/base/base64.h \
 	common/base/clocks.h \
 	common/base/fetch.h \
 	common/base/findings.c common/base/findings.h \

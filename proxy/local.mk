@@ -83,8 +83,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
 	proxy/identity/attempts.c proxy/identity/attempts.h \
-	proxy/identity/base64url.c proxy/identity/base64url.h \
 	proxy/identity/check_threads.c proxy/identity/check_threads.h \
+	proxy/identity/digest_rows.c proxy/identity/digest_rows.h \
 	proxy/identity/flights.c proxy/identity/flights.h \
 	proxy/identity/htpasswd.c proxy/identity/htpasswd.h \
 	proxy/identity/jwt.c proxy/identity/jwt.h \
@@ -270,7 +270,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/proof.c proxy/transaction/proof.h \
 	proxy/transaction/steps/receive.c \
 	proxy/transaction/steps/admit.c proxy/transaction/steps/admit.h \
+	proxy/transaction/access.c proxy/transaction/access.h \
+	proxy/transaction/access_destination.c proxy/transaction/access_destination.h \
+	proxy/transaction/access_permit.c proxy/transaction/access_permit.h \
 	proxy/transaction/steps/access.c proxy/transaction/steps/access.h \
+	proxy/transaction/steps/recheck.c proxy/transaction/steps/recheck.h \
 	proxy/transaction/purge_orders.c proxy/transaction/purge_orders.h \
 	proxy/transaction/steps/purge.c proxy/transaction/steps/purge.h \
 	proxy/transaction/steps/limit.c proxy/transaction/steps/limit.h \

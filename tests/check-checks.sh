@@ -161,6 +161,21 @@ guide 'See `memory_denied`.' "nothing in the sources has this name: memory_denie
 guide 'See test_cache.test_hit.' ""
 guide 'See test_cache.test_miss.' "no such test: test_cache.test_miss"
 
+# counters ROW TEXT: what is said of docs/METRICS.md with this row.
+counters() {
+    tree
+    mkdir -p docs proxy/net
+    printf 'COUNTER(lost, TOTAL, "Lines that were lost.")\n' >proxy/net/counters.def
+    printf '# Counters\n\n%s\n' "$1" >docs/METRICS.md
+    expect docs "${2:+docs/METRICS.md:1: $2}"
+}
+
+counters '| `lost` | total | Lines that were lost. |' ""
+counters '' "the row of the counter lost is missing or old"
+counters '| `lost` | total | Lines. |' "the row of the counter lost is missing or old"
+counters '| `lost` | total | Lines that were lost. |
+| `found` | total | Lines that were found. |' "the row of the counter found is missing or old"
+
 # writes FILE LINE TEXT: what is said when FILE has that line. Without a text it is allowed.
 writes() {
     tree

@@ -7,10 +7,12 @@
 #   - An option in `backticks`, such as `client.memory`, is in docs/CONFIGURATION.md.
 #   - A name in `backticks` with an underscore, such as a metric, occurs somewhere in the sources.
 #   - A test that is named as test_FILE.test_NAME exists in tests/e2e.
+#   - docs/METRICS.md has the row of each counter, and no other row.
 #
 # Prints each mistake as FILE:LINE: TEXT. Usage: check-docs.sh [TOP-OF-THE-TREE]
 
 top=${1:-$(dirname "$0")/..}
+here=$(cd "$(dirname "$0")" && pwd)
 cd "$top" || exit 1
 export LC_ALL=C
 
@@ -128,8 +130,15 @@ while IFS=$tab read -r kind file line text; do
     esac
 done <"$work/items" | sort -t: -k1,1 -k2,2n >"$work/mistakes"
 
+# Each counter has its row.
+touch "$work/rows"
+sh "$here/../docs/write-metrics.sh" --rows . | sort >"$work/counters"
+[ -f docs/METRICS.md ] && grep '^| `' docs/METRICS.md | sort >"$work/rows"
+comm -3 "$work/counters" "$work/rows" | sed 's/^\t//; s/^| `\([a-z0-9_]*\)`.*/\1/' | sort -u |
+    sed 's|.*|docs/METRICS.md:1: the row of the counter & is missing or old: run make docs|' >>"$work/mistakes"
+
 cat "$work/mistakes"
 failed=$(wc -l <"$work/mistakes")
-checked=$(grep -cv '^heading' "$work/items")
+checked=$(($(grep -cv '^heading' "$work/items") + $(wc -l <"$work/counters")))
 echo "$((checked - failed)) passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$checked" -gt 0 ]

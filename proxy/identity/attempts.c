@@ -1,13 +1,12 @@
 #include "identity/attempts.h"
 
 #include "base/assert.h"
+#include "identity/digest_rows.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-/* A table is divided into rows; an entry stands in the row that its digest says. A few locks are
- * shared by the rows. While a user is attacked, each client has to wait that much longer. */
-enum { ROW = 8, LOCKS = 16, ATTACKED_WAIT = 10 };
+/* While a user is attacked, each client has to wait that much longer. */
+enum { ATTACKED_WAIT = 10 };
 
 struct attempt_entry {
     unsigned char key[SECRET_DIGEST];
@@ -18,40 +17,22 @@ struct attempt_entry {
     uint64_t known_until; /* of a pair: the user has proved himself from this client */
 };
 
-struct attempt_table {
-    struct attempt_entry *entries;
-    size_t rows;
-    pthread_mutex_t locks[LOCKS];
-};
-
 struct attempts {
     unsigned magic;
 #define ATTEMPTS_MAGIC 0xa77e3975u
-    struct attempt_table pairs, clients, users;
-    _Atomic uint64_t waits_until; /* after that time nobody has to wait */
-    pthread_mutex_t lock;         /* for the limits */
+    struct digest_rows pairs, clients, users; /* of struct attempt_entry */
+    _Atomic uint64_t waits_until;             /* after that time nobody has to wait */
+    pthread_mutex_t lock;                     /* for the limits */
     struct authentication_settings limits;
 };
-
-static void attempt_table_init(struct attempt_table *table, size_t entries) {
-    table->rows = entries / ROW + 1;
-    table->entries = xcalloc(table->rows * ROW, sizeof *table->entries);
-    for (size_t i = 0; i < LOCKS; i++)
-        pthread_mutex_init(&table->locks[i], NULL);
-}
-
-static void attempt_table_release(struct attempt_table *table) {
-    for (size_t i = 0; i < LOCKS; i++)
-        pthread_mutex_destroy(&table->locks[i]);
-    free(table->entries);
-}
 
 struct attempts *attempts_new(const struct authentication_settings *settings) {
     struct attempts *attempts;
     ALLOC_OBJ(attempts, ATTEMPTS_MAGIC);
-    attempt_table_init(&attempts->pairs, settings->attempt_entries / 2);
-    attempt_table_init(&attempts->clients, settings->attempt_entries / 4);
-    attempt_table_init(&attempts->users, settings->attempt_entries / 4);
+    digest_rows_init(&attempts->pairs, settings->attempt_entries / 2, sizeof(struct attempt_entry));
+    digest_rows_init(&attempts->clients, settings->attempt_entries / 4,
+                     sizeof(struct attempt_entry));
+    digest_rows_init(&attempts->users, settings->attempt_entries / 4, sizeof(struct attempt_entry));
     pthread_mutex_init(&attempts->lock, NULL);
     attempts->limits = *settings;
     return attempts;
@@ -70,9 +51,9 @@ void attempts_free(struct attempts **attemptsp) {
     if (attempts == NULL)
         return;
     CHECK_OBJ(attempts, ATTEMPTS_MAGIC);
-    attempt_table_release(&attempts->pairs);
-    attempt_table_release(&attempts->clients);
-    attempt_table_release(&attempts->users);
+    digest_rows_release(&attempts->pairs);
+    digest_rows_release(&attempts->clients);
+    digest_rows_release(&attempts->users);
     pthread_mutex_destroy(&attempts->lock);
     FREE_OBJ(attempts);
 }
@@ -82,18 +63,6 @@ static struct authentication_settings limits_of(struct attempts *attempts) {
     struct authentication_settings limits = attempts->limits;
     pthread_mutex_unlock(&attempts->lock);
     return limits;
-}
-
-static size_t attempt_row(const struct attempt_table *table, const unsigned char *key) {
-    uint64_t number;
-    memcpy(&number, key, sizeof number);
-    return number % table->rows;
-}
-
-static pthread_mutex_t *attempt_lock(struct attempt_table *table, const unsigned char *key) {
-    pthread_mutex_t *lock = &table->locks[attempt_row(table, key) % LOCKS];
-    pthread_mutex_lock(lock);
-    return lock;
 }
 
 static bool attempt_is_over(const struct attempt_entry *entry, uint64_t forget, uint64_t now) {
@@ -108,12 +77,12 @@ static bool attempt_is_less(const struct attempt_entry *a, const struct attempt_
                : a->last < b->last;
 }
 
-/* The entry of the key, under the lock of its row. Failures that are long past are forgotten. NULL:
- * there is none, and `make` is false. */
-static struct attempt_entry *attempt_find(struct attempt_table *table, const unsigned char *key,
+/* The entry of the key; the caller unlocks its row afterwards. Failures that are long past are
+ * forgotten. NULL: there is none, and `make` is false. */
+static struct attempt_entry *attempt_lock(struct digest_rows *table, const unsigned char *key,
                                           uint64_t forget, uint64_t now, bool make) {
-    struct attempt_entry *row = table->entries + attempt_row(table, key) * ROW, *spare = row;
-    for (size_t i = 0; i < ROW; i++) {
+    struct attempt_entry *row = digest_rows_lock(table, key), *spare = row;
+    for (size_t i = 0; i < DIGEST_ROW; i++) {
         struct attempt_entry *entry = &row[i];
         if (entry->used && attempt_is_over(entry, forget, now))
             entry->used = false;
@@ -194,43 +163,39 @@ static bool is_attacked(struct attempts *attempts, const struct attempt *attempt
                         const struct authentication_settings *limits, uint64_t now) {
     if (!attempt->has_user)
         return false;
-    pthread_mutex_t *lock = attempt_lock(&attempts->users, attempt->user);
     const struct attempt_entry *entry =
-        attempt_find(&attempts->users, attempt->user, limits->attempts_forget, now, false);
+        attempt_lock(&attempts->users, attempt->user, limits->attempts_forget, now, false);
     bool attacked = entry != NULL && entry->failures >= limits->attempts_user;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(&attempts->users, attempt->user);
     return attacked;
 }
 
 /* Begins the attempt in one table, or returns how long to wait. */
-static uint64_t attempt_enter(struct attempt_table *table, const unsigned char *key,
+static uint64_t attempt_enter(struct digest_rows *table, const unsigned char *key,
                               const struct attempt_limit *limit, uint64_t now) {
-    pthread_mutex_t *lock = attempt_lock(table, key);
-    struct attempt_entry *entry = attempt_find(table, key, limit->forget, now, true);
+    struct attempt_entry *entry = attempt_lock(table, key, limit->forget, now, true);
     uint64_t wait = attempt_wait(entry, limit, now);
     if (wait == 0)
         entry->pending++;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(table, key);
     return wait;
 }
 
-static void attempt_leave(struct attempt_table *table, const unsigned char *key) {
-    pthread_mutex_t *lock = attempt_lock(table, key);
-    struct attempt_entry *entry = attempt_find(table, key, 0, 0, false);
+static void attempt_leave(struct digest_rows *table, const unsigned char *key) {
+    struct attempt_entry *entry = attempt_lock(table, key, 0, 0, false);
     if (entry != NULL && entry->pending > 0)
         entry->pending--;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(table, key);
 }
 
 static bool pair_is_known(struct attempts *attempts, const struct attempt *attempt,
                           const struct authentication_settings *limits, uint64_t now) {
     if (!attempt->has_user)
         return false;
-    pthread_mutex_t *lock = attempt_lock(&attempts->pairs, attempt->pair);
     const struct attempt_entry *entry =
-        attempt_find(&attempts->pairs, attempt->pair, limits->attempts_forget, now, false);
+        attempt_lock(&attempts->pairs, attempt->pair, limits->attempts_forget, now, false);
     bool known = entry != NULL && now < entry->known_until;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(&attempts->pairs, attempt->pair);
     return known;
 }
 
@@ -259,12 +224,11 @@ enum attempt_verdict attempts_begin(struct attempts *attempts, struct attempt *a
 }
 
 /* Until when attempts of the key have to wait; 0: there is no such time. */
-static uint64_t attempt_waits_until(struct attempt_table *table, const unsigned char *key,
+static uint64_t attempt_waits_until(struct digest_rows *table, const unsigned char *key,
                                     uint64_t forget, uint64_t now) {
-    pthread_mutex_t *lock = attempt_lock(table, key);
-    const struct attempt_entry *entry = attempt_find(table, key, forget, now, false);
+    const struct attempt_entry *entry = attempt_lock(table, key, forget, now, false);
     uint64_t until = entry != NULL ? entry->wait_until : 0;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(table, key);
     return until;
 }
 
@@ -295,24 +259,22 @@ void attempts_good(struct attempts *attempts, struct attempt *attempt, uint64_t 
     if (!attempt->has_user)
         return;
     struct authentication_settings limits = limits_of(attempts);
-    pthread_mutex_t *lock = attempt_lock(&attempts->pairs, attempt->pair);
     struct attempt_entry *entry =
-        attempt_find(&attempts->pairs, attempt->pair, limits.attempts_forget, now, true);
+        attempt_lock(&attempts->pairs, attempt->pair, limits.attempts_forget, now, true);
     entry->failures = 0;
     entry->wait_until = 0;
     entry->last = now;
     entry->known_until = now + keep;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(&attempts->pairs, attempt->pair);
 }
 
-static void attempt_count(struct attempts *attempts, struct attempt_table *table,
+static void attempt_count(struct attempts *attempts, struct digest_rows *table,
                           const unsigned char *key, const struct attempt_limit *limit,
                           uint64_t now) {
-    pthread_mutex_t *lock = attempt_lock(table, key);
-    struct attempt_entry *entry = attempt_find(table, key, limit->forget, now, true);
+    struct attempt_entry *entry = attempt_lock(table, key, limit->forget, now, true);
     attempt_fail(entry, limit, now);
     uint64_t until = entry->wait_until, last = atomic_load(&attempts->waits_until);
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(table, key);
     while (last < until && !atomic_compare_exchange_weak(&attempts->waits_until, &last, until))
         ;
 }

@@ -1,5 +1,6 @@
 #include "identity/authorization.h"
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "http/bytes.h"
 
@@ -106,40 +107,6 @@ bool authorization_is(const struct authorization *authorization, const char *sch
     return slice_equal_nocase(authorization->scheme, slice_from(scheme));
 }
 
-/* The value of a digit of base64 (RFC 4648 §4); -1: it is none. Nothing depends on the digit but
- * for whether it is one. */
-static int digit_value(char digit) {
-    if (digit >= 'A' && digit <= 'Z')
-        return digit - 'A';
-    if (digit >= 'a' && digit <= 'z')
-        return digit - 'a' + 26;
-    if (digit >= '0' && digit <= '9')
-        return digit - '0' + 52;
-    return digit == '+' ? 62 : digit == '/' ? 63 : -1;
-}
-
-size_t authorization_decode(struct slice token68, char *out, size_t capacity) {
-    size_t length = token68.length, written = 0;
-    uint32_t bits = 0;
-    if (length == 0 || length % 4 != 0)
-        return SIZE_MAX;
-    for (unsigned i = 0; i < 2 && token68.base[length - 1] == '='; i++)
-        length--;
-    if (length * 3 / 4 > capacity)
-        return SIZE_MAX;
-    for (size_t i = 0; i < length; i++) {
-        int value = digit_value(token68.base[i]);
-        if (value < 0)
-            return SIZE_MAX;
-        bits = bits << 6 | (uint32_t)value;
-        if (i % 4 > 0)
-            out[written++] = (char)(bits >> (6 - 2 * (i % 4)));
-    }
-    /* Bits behind the last byte would be a second spelling of the same. */
-    unsigned spare = length % 4 == 2 ? 4 : length % 4 == 3 ? 2 : 0;
-    return (bits & ((1u << spare) - 1)) == 0 ? written : SIZE_MAX;
-}
-
 /* UTF-8 without the controls C0, C1 and DEL (RFC 7617 §2, RFC 8265 §3 and §4). */
 static bool authorization_is_clean(struct slice text) {
     while (text.length > 0) {
@@ -154,7 +121,7 @@ static bool authorization_is_clean(struct slice text) {
 
 bool authorization_basic(struct slice token68, char text[AUTHORIZATION_BASIC], struct slice *user,
                          struct slice *password) {
-    size_t length = authorization_decode(token68, text, AUTHORIZATION_BASIC);
+    size_t length = base64_decode(token68, text, AUTHORIZATION_BASIC);
     const char *colon = length != SIZE_MAX ? memchr(text, ':', length) : NULL;
     if (colon == NULL || !authorization_is_clean(slice_make(text, length)))
         return false;

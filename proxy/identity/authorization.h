@@ -42,9 +42,6 @@ enum authorization_found authorization_find(const struct http_head *head, enum h
 /* False: the value is not `scheme [ 1*SP ( token68 / #auth-param ) ]`. */
 bool authorization_parse(struct slice value, struct authorization *authorization);
 bool authorization_is(const struct authorization *authorization, const char *scheme);
-/* Decodes base64 with its padding, and nothing else. Returns the length, or SIZE_MAX: the text is
- * malformed, or longer than `capacity`. */
-size_t authorization_decode(struct slice token68, char *out, size_t capacity);
 /* The name and the password, in `text`: UTF-8 without control characters, of which the name has no
  * colon (RFC 7617 §2). False: they are not. The caller wipes the text. */
 bool authorization_basic(struct slice token68, char text[AUTHORIZATION_BASIC], struct slice *user,

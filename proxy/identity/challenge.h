@@ -18,8 +18,6 @@
 struct slice challenge_quote(struct slice text, struct arena *arena);
 /* RFC 7617 §2.1: the client is told to send UTF-8. */
 struct slice challenge_basic(struct slice realm, struct arena *arena);
-/* Base64 with its padding (RFC 4648 §4). */
-struct slice challenge_base64(struct slice bytes, struct arena *arena);
 /* RFC 6750 §3. `refused`: the client has sent a token. */
 struct slice challenge_bearer(struct slice realm, bool refused, struct arena *arena);
 

@@ -46,19 +46,13 @@ static bool helper_groups_has(const struct helper_groups *state, struct slice gr
 }
 
 static void helper_groups_ask(struct helper_groups *state) {
-    static const char kind[] = "external_acl";
-    struct credentials_check *check = state->check;
-    struct slice group = slice_from(check->authenticator->settings.asked_groups[state->asked]);
-    char fields[sizeof kind + 2 * (IDENTITY_NAME_MAX + 1)];
-    char *at = slice_put(fields, slice_make(kind, sizeof kind));
-    at = slice_put(at, state->name);
-    *at++ = '\0';
-    at = slice_put(at, group);
-    uint64_t now = check->net->loop->now;
-    struct helper_place place = {check->authenticator->settings.helpers,
-                                 check->authenticator->settings.group_helper,
+    const struct authenticator_settings *settings = &state->check->authenticator->settings;
+    const struct slice fields[] = {SLICE("external_acl"), state->name,
+                                   slice_from(settings->asked_groups[state->asked])};
+    uint64_t now = state->check->net->loop->now;
+    struct helper_place place = {settings->helpers, settings->group_helper,
                                  state->deadline > now ? state->deadline - now : 1};
-    helper_question_ask(&state->question, &place, slice_make(fields, (size_t)(at - fields)));
+    helper_question_ask(&state->question, &place, fields, sizeof fields / sizeof *fields);
 }
 
 /* Tickets and certificates are looked at anew each time, and so nobody remembers what they prove.
@@ -134,10 +128,8 @@ void helper_groups_start(struct credentials_check *check, struct slice name,
     INIT_OBJ(state, HELPER_GROUPS_MAGIC);
     check->groups_state = state;
     state->check = check;
-    state->question.net = check->net;
-    state->question.client = check->client;
-    state->question.owner = state;
-    state->question.on_answer = helper_groups_on_answer;
+    helper_question_init(&state->question, check->net, &check->client, state,
+                         helper_groups_on_answer);
     state->name = arena_slice(check->arena, name);
     state->groups = arena_zalloc(check->arena, (most + 1) * sizeof *state->groups);
     for (size_t i = 0; i < group_count; i++)

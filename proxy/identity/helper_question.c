@@ -95,10 +95,37 @@ static bool helper_question_may_ask(const struct helper_question *question) {
     return own < QUESTIONS_OF_CLIENT;
 }
 
+void helper_question_init(struct helper_question *question, struct net_context *net,
+                          const struct address *client, void *owner,
+                          void (*on_answer)(struct helper_question *question)) {
+    *question = (struct helper_question){
+        .net = net, .client = *client, .owner = owner, .on_answer = on_answer};
+}
+
+/* Starts the job, with a NUL between two fields. */
+static void helper_question_start(struct helper_question *question,
+                                  const struct helper_place *place, const struct slice *fields,
+                                  size_t count) {
+    char client[ADDRESS_TEXT], text[QUESTION_FIELDS], *at = text;
+    for (size_t i = 0; i < count; i++) {
+        ASSERT(fields[i].length < QUESTION_FIELDS - (size_t)(at - text));
+        at = slice_put(at, fields[i]);
+        *at++ = '\0';
+    }
+    question->job = helper_job_start(&(struct helper_request){
+        .socket = place->socket,
+        .pool = slice_from(place->pool),
+        .parameters = slice_make(text, (size_t)(at - text) - 1),
+        .body = -1,
+        .milliseconds = (uint32_t)place->timeout,
+        .client = slice_make(client, address_format_ip(&question->client, client)),
+    });
+    explicit_bzero(text, sizeof text); /* one of them may be a password */
+}
+
 void helper_question_ask(struct helper_question *question, const struct helper_place *place,
-                         struct slice fields) {
+                         const struct slice *fields, size_t count) {
     struct net_context *net = question->net;
-    char client[ADDRESS_TEXT];
     list_init(&question->link);
     event_init(&question->event);
     timer_init(&question->timer, helper_question_on_timeout);
@@ -108,14 +135,7 @@ void helper_question_ask(struct helper_question *question, const struct helper_p
         return;
     }
     net->counters.identity_helper_questions++;
-    question->job = helper_job_start(&(struct helper_request){
-        .socket = place->socket,
-        .pool = slice_from(place->pool),
-        .parameters = fields,
-        .body = -1,
-        .milliseconds = (uint32_t)place->timeout,
-        .client = slice_make(client, address_format_ip(&question->client, client)),
-    });
+    helper_question_start(question, place, fields, count);
     if (helper_job_finished(question->job)) {
         helper_question_finish(question);
         return;

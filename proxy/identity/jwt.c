@@ -1,6 +1,6 @@
 #include "identity/jwt.h"
 
-#include "identity/base64url.h"
+#include "base/base64.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -43,29 +43,35 @@ static struct slice string_of(const json_t *value) {
                                  : slice_make(NULL, 0);
 }
 
+static const char *verify_by_some_key(const struct jwt_keys *keys, enum jwt_algorithm algorithm,
+                                      struct slice id, struct slice text, struct slice signature) {
+    const struct jwt_key *key = NULL;
+    for (unsigned tries = 0; tries < JWT_TRIES; tries++) {
+        key = jwt_keys_next(keys, key, algorithm, id);
+        if (key == NULL)
+            return "no key for this token verifies its signature";
+        if (jwt_key_verifies(key, algorithm, text, signature))
+            return NULL;
+    }
+    return "too many keys could have signed this token";
+}
+
 static const char *verify_signature(const struct jwt_keys *keys, const struct jwt_parts *parts,
                                     const json_t *header) {
-    unsigned char signature[1024];
+    char signature[1024];
     enum jwt_algorithm algorithm = jwt_algorithm_find(string_of(json_object_get(header, "alg")));
     const json_t *id = json_object_get(header, "kid");
-    size_t length = base64url_decode(parts->signature, signature, sizeof signature);
-    const struct jwt_key *key = NULL;
     if (json_object_get(header, "crit") != NULL)
         return "the token has critical extensions, which nobody here understands";
     if (algorithm == JWT_ALGORITHMS || (id != NULL && !json_is_string(id)))
         return "the token's algorithm is not allowed";
+    size_t length = base64url_decode(parts->signature, signature, sizeof signature);
     if (length == SIZE_MAX || length == 0)
         return "the token has no signature";
-    for (unsigned tries = 0; tries < JWT_TRIES; tries++) {
-        key = jwt_keys_next(keys, key, algorithm, string_of(id));
-        if (key == NULL)
-            break;
-        if (jwt_key_verifies(key, algorithm, parts->text,
-                             slice_make((const char *)signature, length)))
-            return NULL;
-    }
-    return key == NULL ? "no key for this token verifies its signature"
-                       : "too many keys could have signed this token";
+    const char *reason = verify_by_some_key(keys, algorithm, string_of(id), parts->text,
+                                            slice_make(signature, length));
+    explicit_bzero(signature, sizeof signature); /* without it, the rest lets nobody in */
+    return reason;
 }
 
 /* A NumericDate (RFC 7519 §2). False: it is there and is none. */

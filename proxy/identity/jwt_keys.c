@@ -1,7 +1,7 @@
 #include "identity/jwt_keys.h"
 
 #include "base/assert.h"
-#include "identity/base64url.h"
+#include "base/base64.h"
 
 #include <jansson.h>
 #include <openssl/bn.h>

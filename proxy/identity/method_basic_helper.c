@@ -43,6 +43,10 @@ static void basic_helper_prove(struct credentials_check *check, struct helper_qu
     credentials_check_prove(check, name, groups, count, 0);
 }
 
+/* BH should mean that the helper could not find out. But Debian's basic_ldap_auth answers a wrong
+ * password, a name that does not exist and a directory that is down with the same line, "BH
+ * Success". If BH were no failed attempt, everybody could guess passwords there without end. So it
+ * is one: while a directory is down, its users have to wait, at most wait_max longer. */
 static void basic_helper_on_answer(struct helper_question *question) {
     struct basic_helper *state;
     CAST_OBJ(state, question->owner, BASIC_HELPER_MAGIC);
@@ -51,7 +55,8 @@ static void basic_helper_on_answer(struct helper_question *question) {
     case HELPER_SAYS_NO:
         credentials_check_refuse(state->check, "the helper does not know the name and password");
         break;
-    case HELPER_SAYS_BROKEN: /* whoever guesses passwords must have to wait here too */
+    case HELPER_SAYS_BROKEN:
+        state->check->net->counters.identity_helper_broken++;
         credentials_check_refuse(state->check, "the helper can not say who the user is (BH)");
         break;
     case HELPER_SAYS_NOTHING: credentials_check_fail(state->check, question->reason); break;
@@ -60,9 +65,8 @@ static void basic_helper_on_answer(struct helper_question *question) {
 }
 
 static void basic_helper_start(struct credentials_check *check) {
-    static const char kind[] = "basic";
     const struct authenticator_settings *settings = &check->authenticator->settings;
-    char fields[sizeof kind + AUTHORIZATION_BASIC + 1];
+    const struct slice fields[] = {SLICE("basic"), check->user, check->password};
     /* Many directories take an empty password for an anonymous visit, and say that all is well. */
     if (check->user.length == 0 || check->password.length == 0 ||
         check->user.length > HELPER_LINE_FIELD || check->password.length > HELPER_LINE_FIELD) {
@@ -73,17 +77,10 @@ static void basic_helper_start(struct credentials_check *check) {
     INIT_OBJ(state, BASIC_HELPER_MAGIC);
     check->method_state = state;
     state->check = check;
-    state->question.net = check->net;
-    state->question.client = check->client;
-    state->question.owner = state;
-    state->question.on_answer = basic_helper_on_answer;
-    char *at = slice_put(fields, slice_make(kind, sizeof kind));
-    at = slice_put(at, check->user);
-    *at++ = '\0';
-    at = slice_put(at, check->password);
+    helper_question_init(&state->question, check->net, &check->client, state,
+                         basic_helper_on_answer);
     struct helper_place place = {settings->helpers, settings->helper, settings->helper_timeout};
-    helper_question_ask(&state->question, &place, slice_make(fields, (size_t)(at - fields)));
-    explicit_bzero(fields, sizeof fields);
+    helper_question_ask(&state->question, &place, fields, sizeof fields / sizeof *fields);
 }
 
 static void basic_helper_cancel(struct credentials_check *check) {

@@ -1,9 +1,9 @@
 /* Negotiate (RFC 4559) with tickets of Kerberos. GSSAPI reads the keytab and writes the replay
  * cache, so tokens are looked at in the threads for checks. */
 #include "base/assert.h"
+#include "base/base64.h"
 #include "base/log.h"
 #include "identity/authentication.h"
-#include "identity/challenge.h"
 #include "identity/check_threads.h"
 #include "identity/gss_acceptor.h"
 #include "identity/identity_method.h"
@@ -71,7 +71,8 @@ static struct slice negotiation_answer(const struct negotiation *negotiation, st
     if (verdict->answer == NULL)
         return slice_make("", 0);
     struct slice token = slice_make(verdict->answer, verdict->answer_length);
-    return arena_concat(arena, SLICE("Negotiate "), challenge_base64(token, arena));
+    char *text = arena_alloc(arena, BASE64_ROOM(token.length));
+    return arena_concat(arena, SLICE("Negotiate "), slice_make(text, base64_write(text, token)));
 }
 
 static void negotiation_conclude(struct negotiation *negotiation) {
@@ -113,7 +114,7 @@ static struct negotiation *negotiation_new(struct credentials_check *check) {
         return NULL;
     struct negotiation *negotiation = xmalloc(sizeof *negotiation + most);
     INIT_OBJ(negotiation, NEGOTIATION_MAGIC);
-    negotiation->token_length = authorization_decode(text, negotiation->token, most);
+    negotiation->token_length = base64_decode(text, negotiation->token, most);
     if (negotiation->token_length == SIZE_MAX || negotiation->token_length == 0) {
         FREE_OBJ(negotiation);
         return NULL;

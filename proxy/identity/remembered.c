@@ -1,13 +1,13 @@
 #include "identity/remembered.h"
 
 #include "base/assert.h"
+#include "identity/digest_rows.h"
 #include "net/secret_hash.h"
 
-#include <pthread.h>
 #include <string.h>
 
 /* A user with more text than that in his groups is proved anew each time. */
-enum { ROW = 8, LOCKS = 64, TEXT_MAX = 16384 };
+enum { TEXT_MAX = 16384 };
 
 /* An identity as it is kept, which belongs to no worker. */
 struct kept_identity {
@@ -25,38 +25,24 @@ struct remembered_entry {
     struct kept_identity *identity; /* NULL: the credentials were refused */
 };
 
-struct remembered_table {
-    struct remembered_entry *entries;
-    size_t rows;
-    pthread_mutex_t locks[LOCKS];
-};
-
 struct remembered {
     unsigned magic;
 #define REMEMBERED_MAGIC 0x4e3e3be4u
-    struct remembered_table good, bad;
+    struct digest_rows good, bad; /* of struct remembered_entry */
 };
 
-static void remembered_table_init(struct remembered_table *table, size_t entries) {
-    table->rows = entries / ROW + 1;
-    table->entries = xcalloc(table->rows * ROW, sizeof *table->entries);
-    for (size_t i = 0; i < LOCKS; i++)
-        pthread_mutex_init(&table->locks[i], NULL);
-}
-
-static void remembered_table_release(struct remembered_table *table) {
-    for (size_t i = 0; i < table->rows * ROW; i++)
-        free(table->entries[i].identity);
-    for (size_t i = 0; i < LOCKS; i++)
-        pthread_mutex_destroy(&table->locks[i]);
-    free(table->entries);
+static void table_release(struct digest_rows *table) {
+    const struct remembered_entry *entry;
+    for (size_t i = 0; (entry = digest_rows_entry(table, i)) != NULL; i++)
+        free(entry->identity);
+    digest_rows_release(table);
 }
 
 struct remembered *remembered_new(size_t entries) {
     struct remembered *remembered;
     ALLOC_OBJ(remembered, REMEMBERED_MAGIC);
-    remembered_table_init(&remembered->good, entries - entries / 4);
-    remembered_table_init(&remembered->bad, entries / 4);
+    digest_rows_init(&remembered->good, entries - entries / 4, sizeof(struct remembered_entry));
+    digest_rows_init(&remembered->bad, entries / 4, sizeof(struct remembered_entry));
     return remembered;
 }
 
@@ -66,8 +52,8 @@ void remembered_free(struct remembered **rememberedp) {
     if (remembered == NULL)
         return;
     CHECK_OBJ(remembered, REMEMBERED_MAGIC);
-    remembered_table_release(&remembered->good);
-    remembered_table_release(&remembered->bad);
+    table_release(&remembered->good);
+    table_release(&remembered->bad);
     FREE_OBJ(remembered);
 }
 
@@ -113,28 +99,15 @@ static struct identity *identity_of_kept(const struct kept_identity *kept) {
     });
 }
 
-static size_t remembered_row(const struct remembered_table *table, const unsigned char *key) {
-    uint64_t number;
-    memcpy(&number, key, sizeof number);
-    return number % table->rows;
-}
-
-static pthread_mutex_t *remembered_lock(struct remembered_table *table, const unsigned char *key) {
-    pthread_mutex_t *lock = &table->locks[remembered_row(table, key) % LOCKS];
-    pthread_mutex_lock(lock);
-    return lock;
-}
-
 static void entry_clear(struct remembered_entry *entry) {
     free(entry->identity);
     *entry = (struct remembered_entry){.expires = 0};
 }
 
-/* The entry of the key, under the lock of its row; NULL: there is none. */
-static struct remembered_entry *entry_find(struct remembered_table *table, const unsigned char *key,
+/* The entry of the key in its row; NULL: there is none. */
+static struct remembered_entry *entry_find(struct remembered_entry *row, const unsigned char *key,
                                            uint64_t now) {
-    struct remembered_entry *row = table->entries + remembered_row(table, key) * ROW;
-    for (size_t i = 0; i < ROW; i++)
+    for (size_t i = 0; i < DIGEST_ROW; i++)
         if (row[i].expires > now && secret_digest_equal(row[i].key, key))
             return &row[i];
     return NULL;
@@ -145,24 +118,22 @@ enum remembered_state remembered_find(struct remembered *remembered,
                                       int64_t wall, struct identity **identity) {
     CHECK_OBJ(remembered, REMEMBERED_MAGIC);
     *identity = NULL;
-    pthread_mutex_t *lock = remembered_lock(&remembered->good, key);
-    struct remembered_entry *entry = entry_find(&remembered->good, key, now);
+    struct remembered_entry *entry = entry_find(digest_rows_lock(&remembered->good, key), key, now);
     if (entry != NULL && entry->until != 0 && wall >= entry->until)
         entry_clear(entry);
     else if (entry != NULL)
         *identity = identity_of_kept(entry->identity);
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(&remembered->good, key);
     if (*identity != NULL)
         return REMEMBERED_PROVEN;
-    lock = remembered_lock(&remembered->bad, key);
-    bool failed = entry_find(&remembered->bad, key, now) != NULL;
-    pthread_mutex_unlock(lock);
+    bool failed = entry_find(digest_rows_lock(&remembered->bad, key), key, now) != NULL;
+    digest_rows_unlock(&remembered->bad, key);
     return failed ? REMEMBERED_FAILED : REMEMBERED_NOTHING;
 }
 
 static unsigned entries_of(const struct remembered_entry *row, uint64_t client) {
     unsigned count = 0;
-    for (size_t i = 0; i < ROW; i++)
+    for (size_t i = 0; i < DIGEST_ROW; i++)
         count += row[i].client == client;
     return count;
 }
@@ -171,14 +142,14 @@ static unsigned entries_of(const struct remembered_entry *row, uint64_t client) 
  * most. */
 static struct remembered_entry *remembered_place(struct remembered_entry *row,
                                                  const unsigned char *key, uint64_t now) {
-    struct remembered_entry *place = row;
-    for (size_t i = 0; i < ROW; i++)
-        if (row[i].expires > now && secret_digest_equal(row[i].key, key))
-            return &row[i];
-    for (size_t i = 0; i < ROW; i++)
+    struct remembered_entry *place = entry_find(row, key, now);
+    if (place != NULL)
+        return place;
+    place = row;
+    for (size_t i = 0; i < DIGEST_ROW; i++)
         if (row[i].expires <= now)
             return &row[i];
-    for (size_t i = 1; i < ROW; i++) {
+    for (size_t i = 1; i < DIGEST_ROW; i++) {
         unsigned count = entries_of(row, row[i].client), most = entries_of(row, place->client);
         if (count > most || (count == most && row[i].made < place->made))
             place = &row[i];
@@ -186,24 +157,22 @@ static struct remembered_entry *remembered_place(struct remembered_entry *row,
     return place;
 }
 
-static bool entry_put(struct remembered_table *table, const struct remembered_entry *entry,
+static bool entry_put(struct digest_rows *table, const struct remembered_entry *entry,
                       uint64_t now) {
-    pthread_mutex_t *lock = remembered_lock(table, entry->key);
-    struct remembered_entry *row = table->entries + remembered_row(table, entry->key) * ROW;
+    struct remembered_entry *row = digest_rows_lock(table, entry->key);
     struct remembered_entry *place = remembered_place(row, entry->key, now);
     bool evicts = place->expires > now && !secret_digest_equal(place->key, entry->key);
     entry_clear(place);
     *place = *entry;
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(table, entry->key);
     return evicts;
 }
 
-static void entry_forget(struct remembered_table *table, const unsigned char *key, uint64_t now) {
-    pthread_mutex_t *lock = remembered_lock(table, key);
-    struct remembered_entry *entry = entry_find(table, key, now);
+static void entry_forget(struct digest_rows *table, const unsigned char *key, uint64_t now) {
+    struct remembered_entry *entry = entry_find(digest_rows_lock(table, key), key, now);
     if (entry != NULL)
         entry_clear(entry);
-    pthread_mutex_unlock(lock);
+    digest_rows_unlock(table, key);
 }
 
 bool remembered_note_proven(struct remembered *remembered, const unsigned char key[SECRET_DIGEST],

@@ -16,6 +16,26 @@ static bool same_disks(const struct settings *old, const struct settings *new) {
     return same;
 }
 
+/* One finding for each option of the section authentication that differs. */
+static void compare_authentication(const struct authentication_settings *first,
+                                   const struct authentication_settings *new,
+                                   struct findings *left) {
+    const struct {
+        const char *name;
+        unsigned before, after;
+    } options[] = {
+        {"threads", first->threads, new->threads},
+        {"remember_entries", first->remember_entries, new->remember_entries},
+        {"attempt_entries", first->attempt_entries, new->attempt_entries},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].before != options[i].after)
+            findings_add(left,
+                         "authentication.%s is still %u, not %u: restart retort to apply the "
+                         "change",
+                         options[i].name, options[i].before, options[i].after);
+}
+
 void start_only_compare(const struct settings *first, const struct settings *new,
                         struct findings *left) {
     if (first->workers != new->workers)
@@ -29,4 +49,5 @@ void start_only_compare(const struct settings *first, const struct settings *new
     if (!same_disks(first, new))
         findings_add(left, "cache.disk and cache.disk_io are still as they were at the start: "
                            "restart retort to apply the change");
+    compare_authentication(&first->authentication, &new->authentication, left);
 }

@@ -1,9 +1,9 @@
 #include "transaction/caching.h"
 
 #include "cache/key.h"
+#include "transaction/access.h"
 #include "transaction/internal.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/access.h"
 #include "transaction/transaction.h"
 
 /* The cache policies that apply to this transaction. */

@@ -3,8 +3,8 @@
 #include "http/credentials.h"
 #include "identity/identity.h"
 #include "tls/facts.h"
+#include "transaction/access.h"
 #include "transaction/inside.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 

@@ -2,7 +2,7 @@
 
 #include "http/credentials.h"
 #include "origin/security.h"
-#include "transaction/steps/access.h"
+#include "transaction/access_permit.h"
 #include "transaction/transaction.h"
 
 /* The parent's credentials are ours; those of clients are for us. */

@@ -3,10 +3,10 @@
 #include "intercept/interception.h"
 #include "origin/security.h"
 #include "tls/client.h"
+#include "transaction/access_permit.h"
 #include "transaction/inside.h"
 #include "transaction/next_hop.h"
 #include "transaction/route.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 

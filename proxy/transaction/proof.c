@@ -1,7 +1,7 @@
 #include "transaction/proof.h"
 
 #include "identity/authenticator.h"
-#include "transaction/steps/access.h"
+#include "transaction/access.h"
 #include "transaction/transaction.h"
 
 enum http_name proof_field(const struct transaction *transaction) {
@@ -13,7 +13,6 @@ static const struct tls_facts *proof_certificate(const struct transaction *trans
     return transaction->exchange->ends->tls;
 }
 
-/* The credentials are copied: they are read by others while the request may change. */
 struct proof *proof_begin(struct transaction *transaction, proof_set wanted,
                           struct slice authorization) {
     struct proof *proof = arena_zalloc(&transaction->arena, sizeof *proof);
@@ -26,6 +25,20 @@ struct proof *proof_begin(struct transaction *transaction, proof_set wanted,
     proof->authorization = authorization;
     proof->state = CHECK_REFUSED;
     return proof;
+}
+
+static void proof_end_check(struct proof *proof) {
+    if (proof->checking)
+        credentials_check_end(&proof->check);
+    proof->checking = false;
+}
+
+void proof_end(struct proof *proof) {
+    proof_end_check(proof);
+    proof->left = 0;
+    if (proof->authorization.length > 0)
+        explicit_bzero((char *)proof->authorization.base, proof->authorization.length);
+    proof->authorization = slice_make("", 0);
 }
 
 static void ask_next(struct transaction *transaction, struct proof *proof) {
@@ -98,16 +111,45 @@ bool proof_is_over(struct transaction *transaction, struct proof *proof) {
                 proof_succeed(transaction, proof);
             else
                 proof_note(proof);
-            proof_end(proof);
+            proof_end_check(proof);
         }
-        if (proof->left == 0)
+        if (proof->left == 0) {
+            proof_end(proof);
             return true;
+        }
         ask_next(transaction, proof);
     }
 }
 
-void proof_end(struct proof *proof) {
-    if (proof->checking)
-        credentials_check_end(&proof->check);
-    proof->checking = false;
+/* ---- the proof of the proxy --------------------------------------------------------------- */
+
+static struct slice proof_answer(const struct transaction *transaction) {
+    const struct proof *proof = transaction->access != NULL ? transaction->access->proof : NULL;
+    return proof != NULL ? proof->answer : slice_make("", 0);
+}
+
+static bool proof_is_of_reverse(const struct transaction *transaction) {
+    return proof_field(transaction) == HTTP_AUTHORIZATION;
+}
+
+/* In a 401 or 407 a token would be a challenge: the client would go on with it. */
+struct slice proof_answer_line(struct transaction *transaction, unsigned status) {
+    struct slice answer = proof_answer(transaction);
+    if (answer.length == 0)
+        return answer;
+    bool reverse = proof_is_of_reverse(transaction);
+    if (status == (reverse ? 401 : 407))
+        return slice_make("", 0);
+    return arena_concat(&transaction->arena,
+                        reverse ? SLICE("WWW-Authenticate: ") : SLICE("Proxy-Authenticate: "),
+                        answer, SLICE("\r\n"));
+}
+
+void proof_answer_tunnel(const struct transaction *transaction, struct http_head *head) {
+    struct slice answer = proof_answer(transaction);
+    if (answer.length > 0)
+        http_head_add(head,
+                      proof_is_of_reverse(transaction) ? SLICE("WWW-Authenticate")
+                                                       : SLICE("Proxy-Authenticate"),
+                      answer);
 }

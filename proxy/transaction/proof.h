@@ -9,8 +9,16 @@
  *     proof_end(proof);
  *
  * The credentials are Proxy-Authorization on forward listeners, Authorization on reverse ones, and
- * the certificate of the client's connection. Threads: the worker's. Memory: the transaction's
- * arena.
+ * the certificate of the client's connection.
+ *
+ * A method may prove the proxy to the client as well (Negotiate, RFC 4559 §4.1). Its token is for
+ * this client and this response, so it is no part of a head that is stored, adapted or shared:
+ * whoever sends the final response adds it last.
+ *
+ *     reply->extra = arena_concat(arena, proof_answer_line(transaction, status), reply->extra);
+ *     proof_answer_tunnel(transaction, head);         the head with which a tunnel begins
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_PROOF_H
 #define RETORT_TRANSACTION_PROOF_H
@@ -43,7 +51,11 @@ struct proof *proof_begin(struct transaction *transaction, proof_set wanted,
                           struct slice authorization);
 /* False: wait. */
 bool proof_is_over(struct transaction *transaction, struct proof *proof);
-/* Ends what is under way. It may be called again. */
+/* Ends what is under way, and wipes the credentials. It may be called again. */
 void proof_end(struct proof *proof);
+/* The field line that proves the proxy to the client; empty: there is none, or the response asks
+ * for credentials itself. */
+struct slice proof_answer_line(struct transaction *transaction, unsigned status);
+void proof_answer_tunnel(const struct transaction *transaction, struct http_head *head);
 
 #endif

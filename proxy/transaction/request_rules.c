@@ -3,7 +3,7 @@
 #include "client/intercepted.h"
 #include "event/loop.h"
 #include "match/regex.h"
-#include "transaction/steps/access.h"
+#include "transaction/access.h"
 #include "transaction/transaction.h"
 
 /* The name that the client's TLS asks for; inside an intercepted connection that of the outside. */

@@ -1,7 +1,7 @@
 #include "transaction/stored_source.h"
 
+#include "transaction/access_permit.h"
 #include "transaction/route.h"
-#include "transaction/steps/access.h"
 #include "transaction/transaction.h"
 
 static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};

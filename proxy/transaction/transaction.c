@@ -2,8 +2,8 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "transaction/access.h"
 #include "transaction/adapted_variant.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"

@@ -110,10 +110,10 @@ struct transaction {
     struct lookup lookup;
     struct delivery delivery;
 
-    struct access *access;     /* NULL: there are no access sections */
-    struct limiting *limiting; /* NULL: no limit section matches */
-    struct identity *identity; /* who the client is, once proven; NULL: nobody (steps/access.h) */
-    struct purge_order *purge; /* owned by steps/purge.c; NULL: the request is no order */
+    struct access *access;           /* NULL: there are no access sections */
+    struct limiting *limiting;       /* NULL: no limit section matches */
+    struct identity *identity;       /* who the client is, once proven; NULL: nobody (access.h) */
+    struct purge_order *purge;       /* owned by steps/purge.c; NULL: the request is no order */
     struct destination *destination; /* NULL: the client named the server itself */
     /* NULL for all but a CONNECT that may be intercepted. */
     struct intercept *intercept;

@@ -1,7 +1,7 @@
 #include "transaction/variables.h"
 
 #include "tls/facts.h"
-#include "transaction/steps/access.h"
+#include "transaction/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 

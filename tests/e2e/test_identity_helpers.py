@@ -1,6 +1,7 @@
 """Users that others know: Squid's helpers run by retort-helperd, an LDAP directory, a Kerberos realm; and helpers that fail."""
 
 import base64
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from harness import ports
 from harness.checks import Skip, contains, equal, lacks, one_of, true, until
 from harness.directory import Directory
 from harness.helperd import Helperd
-from harness.kerberos import REALM, Realm
+from harness.kerberos import REALM, Login, Realm
+from harness.origin import Origin
 from harness.process import children_of
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, run_check
@@ -116,6 +118,8 @@ def test_helpers_that_say_who_a_user_is(lab):
         equal(asked(proxy, url, name), 503, name)
     for name in ("broken", "nobody", "hidden", "bad.utf8"):
         equal(asked(proxy, url, name), 407, name)
+    equal(proxy.counter("identity_helper_broken"), 1, "answers BH")
+    true(429 in [asked(proxy, url, "broken", f"guess {number}") for number in range(7)], "guesses that are answered with BH are counted")
     equal(len(origin.requests), 5, "requests at the origin")
     true(all(seen.header("Proxy-Authorization") is None for seen in origin.requests), "credentials at the origin")
     no_secrets(lab, proxy.ctl("status"), helpers.process.log())
@@ -265,3 +269,110 @@ access all { action = authenticate  with = { one, two } }
         status, said = run_check(lab, lab.write("check.conf", text % (port, socket, socket)))
         true(status == 0 and said.count("nobody can prove who he is until it answers") == 1 and word in said, f"{socket}: {said}")
         lacks(run_check(lab, lab.path("check.conf"), "-T")[1], "nobody can prove", "-T looks at the file alone")
+
+
+def kerberos_proxy(lab):
+    """For anna with a ticket and joe with a password; /echo wants a password, and /never is for nobody."""
+    realm = Realm(lab, {"anna": "annapw"}, ["HTTP/localhost"])
+    origin = Origin(lab)
+    users = lab.write("users", "joe:{SHA}" + base64.b64encode(hashlib.sha1(SECRET.encode()).digest()).decode() + "\n")
+    os.chmod(users, 0o600)
+    proxy = proxy_of(lab, {"krb": f'type = negotiate  keytab = "{realm.keytab}"', "staff": f'type = basic  file = "{users}"'},
+                     "url_class alone { path_regex = '^/echo' }\naccess alone { action = authenticate  with = { staff } }\n"
+                     "url_class never { path_regex = '^/never' }\naccess never { action = deny }\n"
+                     f"connect_ports = {{ {origin.port} }}\n", reverse={"/": origin.url("/")}, environment=realm.environment)
+    return origin, proxy, realm, realm.log_in("anna", "annapw")
+
+
+def with_ticket(proxy, anna, target, field, headers=None):
+    """The response to a request with a new ticket, and the login that can tell whether its token is for it."""
+    with Login(anna, "HTTP@localhost") as login:
+        yield login, proxy.get(target, {field: "Negotiate " + login.token, **(headers or {})})
+
+
+def proves_itself(proxy, anna, target, asks, answers):
+    """Whoever answers, and from wherever: the one token in the response is for this client. It is in no other response."""
+    challenge = 401 if answers == "WWW-Authenticate" else 407
+    tokens = []
+    for path, status, headers in ((target, 200, {}), (target, 200, {}), (target, 304, {"If-None-Match": '"1"'}),
+                                  (target.replace("/text", "/never"), 403, {})):
+        for login, got in with_ticket(proxy, anna, path, asks, headers):
+            equal(got.status, status, path)
+            equal(login.believes(got.header(answers)), "complete", f"{path} {status}: {got.header(answers)}")
+            tokens.append(got.header(answers))
+    equal(len(set(tokens)), 4, "different tokens")
+    for login, got in with_ticket(proxy, anna, target, asks):
+        true(login.believes(tokens[0]) != "complete", "the token for another client is believed")
+    for _, got in with_ticket(proxy, anna, target.replace("/text", "/echo"), asks):
+        equal(got.status, challenge, "where anna must show a password")
+        lacks(got.header(answers), "Negotiate", "the challenge for a password")
+    equal(proxy.get(target).status, challenge, "nobody")
+    got = proxy.get(target, {asks: basic("joe", SECRET)})
+    equal((got.status, got.header(answers)), (200, None), "what joe gets")
+
+
+def test_the_proxy_proves_itself_to_the_client(lab):
+    """In each response to a ticket, from the origin, from the cache and of the proxy's own; what an origin forges is not stored."""
+    origin, proxy, _, anna = kerberos_proxy(lab)
+    page = {"h": ["Cache-Control: max-age=60", 'ETag: "1"', "Proxy-Authenticate: Negotiate AAAA", "Proxy-Authentication-Info: x"]}
+    proves_itself(proxy, anna, origin.url("/text", **page), "Proxy-Authorization", "Proxy-Authenticate")
+    equal(origin.count("/text"), 1, "requests at the origin; the others were hits")
+    stored = proxy.ctl("cache", "get", origin.url("/text", **page))
+    contains(stored, "max-age=60", "what is stored")
+    lacks(stored, "Authent", "what is stored")
+    proves_itself(proxy, anna, Origin.target("/text", say="site", **page), "Authorization", "WWW-Authenticate")
+    equal(origin.count("/text"), 2, "requests at the origin; the others were hits")
+
+
+def test_tickets_for_tunnels_and_sites(lab):
+    """The answer to a CONNECT has the token; curl logs in to a reverse listener."""
+    origin, proxy, realm, anna = kerberos_proxy(lab)
+    with Login(anna, "HTTP@localhost") as login, proxy.wire() as wire:
+        wire.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: {origin.authority}\r\n"
+                  f"Proxy-Authorization: Negotiate {login.token}\r\n\r\n".encode())
+        got = wire.head()
+        equal((got.status, login.believes(got.header("Proxy-Authenticate"))), (200, "complete"), "CONNECT")
+    site = f"http://localhost:{proxy.reverse[1]}/text?say=hello"
+    for environment, expected in ((anna, "200"), ({}, "401")):
+        done = realm.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--negotiate", "-u", ":", "--max-time", "20", site,
+                         environment=environment, expect=None)
+        equal(done.stdout, expected, "curl to the reverse listener")
+    users = [(entry["status"], entry.get("user")) for entry in proxy.entries("hello", 2)]
+    contains(users, (200, f"anna@{REALM}"), "users in the log")
+    contains(users, (401, None), "users in the log")
+
+
+def test_pam(lab):
+    """Debian's basic_pam_auth with a PAM service of the test's own, which asks a script."""
+    program, service = squid_helper("basic_pam_auth"), f"retort-helper-test-{os.getpid()}"
+    if os.getuid() != 0 or not os.path.isdir("/etc/pam.d"):
+        raise Skip("only root can write a PAM service into /etc/pam.d, as this test does for a moment")
+    script = lab.write("pam.sh", '#!/bin/sh\nread -r password\n[ "$PAM_USER:$password" = "joe:%s" ]\n' % SECRET)
+    os.chmod(script, 0o755)
+    place = PamService(f"/etc/pam.d/{service}", f"auth required pam_exec.so quiet expose_authtok {script}\naccount required pam_permit.so\n")
+    lab.opens(place)
+    origin = RawOrigin(lab)
+    helpers = helperd(lab, pool("pam", "squid_basic", program, "-n", service))
+    proxy = proxy_of(lab, {"pam": f'type = basic  helper = pam  helpers = "{helpers.socket}"'})
+    url = origin.url("/a")
+    equal([asked(proxy, url, "joe"), asked(proxy, url, "joe", "wrong"), asked(proxy, url, "root")], [200, 407, 407], "PAM")
+    place.stop()
+    one_of(asked(proxy, url, "joe", "other"), (407, 503), "without the service")
+    no_secrets(lab, proxy.ctl("status"))
+
+
+class PamService:
+    """A file in /etc/pam.d, of a name that no program has, for as long as the test runs."""
+
+    def __init__(self, path, text):
+        self.path = path
+        with open(path, "x", encoding="ascii") as file:
+            file.write(text)
+
+    def stop(self):
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+    @staticmethod
+    def findings():
+        return []

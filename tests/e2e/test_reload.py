@@ -176,6 +176,9 @@ def test_what_a_reload_leaves_is_said(lab):
             (proxy.text(workers=3), "workers is still 1, not 3: restart retort"),
             (proxy.text() + f'access_log "{nowhere}/log" {{ format = json }}', "access_log"),
             (proxy.text() + f'error_log = "{nowhere}/log"', "error_log"),
+            (proxy.text() + "authentication { attempt_entries = 64 }", "authentication.attempt_entries is still 20000, not 64: restart retort"),
+            (proxy.text() + "authentication { remember_entries = 64 }", "authentication.remember_entries is still 20000, not 64"),
+            (proxy.text() + "authentication { threads = 3 }", "authentication.threads is still 0, not 3"),
             (proxy.text(cache={"memory": "32MB", "disk": {lab.directory: {"size": "64MB"}}}), "cache.disk"),
             (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen is still"))):
         proxy.write_config(text.replace("/one/", f"/page{number}/"))

@@ -2,7 +2,6 @@
 
 import itertools
 import signal
-import socket
 import subprocess
 import threading
 
@@ -35,14 +34,7 @@ class Server:
         command = ["openssl", "s_server", "-accept", f"127.0.0.1:{self.port}", "-www", "-quiet", *files, *words]
         self.process = Process(lab, lab.unique("s_server"), command, stop_signal=signal.SIGKILL, expected_status=-signal.SIGKILL)
         lab.opens(self.process)
-        self.process.wait_ready(self._answers)
-
-    def _answers(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            return True
-        except OSError:
-            return False
+        self.process.wait_listening(("127.0.0.1", self.port))
 
 
 class Scene:

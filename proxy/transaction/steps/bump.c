@@ -4,7 +4,6 @@
 #include "client/clients.h"
 #include "intercept/interception.h"
 #include "tls/server.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 

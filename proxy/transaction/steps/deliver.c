@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "cache/conditional.h"
 #include "http/date.h"
+#include "transaction/access.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/cache_status.h"
 #include "transaction/fail.h"
@@ -189,6 +190,14 @@ static void change_fields(struct transaction *transaction) {
         reply->extra = arena_concat(&transaction->arena, lines, reply->extra);
 }
 
+/* The client may want to know that this is the proxy it has shown its ticket to. */
+static void prove_proxy(struct transaction *transaction) {
+    struct reply *reply = &transaction->delivery.reply;
+    struct slice line = proof_answer_line(transaction, reply->status);
+    if (line.length > 0)
+        reply->extra = arena_concat(&transaction->arena, line, reply->extra);
+}
+
 enum step step_deliver(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (!transaction->delivery.replied) {
@@ -200,6 +209,8 @@ enum step step_deliver(struct transaction *transaction) {
             change_fields(transaction);
         if (exchange->ends->tls != NULL)
             https_secure_reply(transaction);
+        if (transaction->access != NULL && transaction->access->proof != NULL)
+            prove_proxy(transaction);
         if (exchange_reply(exchange, &transaction->delivery.reply))
             return STEP_LOG;
     }

@@ -130,6 +130,14 @@ static void remove_hop_by_hop(struct transaction *transaction, struct http_head 
     http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
 }
 
+/* What proves a proxy is of the next proxy alone (RFC 9110 §11.7), and never stored (RFC 9111 §3.1).
+ * From an origin it would pass for a proof of ours. A 407 asks the client. */
+static void remove_proofs_of_proxies(struct http_head *response) {
+    http_head_remove_text(response, SLICE("Proxy-Authentication-Info"));
+    if (response->status != 407)
+        http_head_remove(response, HTTP_PROXY_AUTHENTICATE);
+}
+
 /* Asks for trailers if the client takes them and no service is between, since services do not know
  * trailers. The trailers of requests are dropped. */
 static char *ask_for_trailers(struct transaction *transaction, struct http_head *head) {
@@ -482,6 +490,7 @@ enum step step_fetch(struct transaction *transaction) {
     if (response->status == 101)
         return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
+    remove_proofs_of_proxies(response);
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
     if (http_head_has(response, HTTP_ALT_SVC))
         remove_alt_svc(transaction, response);

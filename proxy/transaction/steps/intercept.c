@@ -4,10 +4,11 @@
 #include "client/first_bytes.h"
 #include "intercept/interception.h"
 #include "intercept/rules.h"
+#include "transaction/access.h"
+#include "transaction/access_permit.h"
 #include "transaction/fail.h"
 #include "transaction/request_rules.h"
 #include "transaction/route.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
 
@@ -37,6 +38,7 @@ static bool intercept_begin(struct transaction *transaction) {
     http_head_init(head);
     head->status = 200;
     head->reason = SLICE("Connection established");
+    proof_answer_tunnel(transaction, head);
     outcome_set_result(&transaction->outcome, RESULT_TUNNEL);
     outcome_set_status(&transaction->outcome, head->status);
     intercept->transaction = transaction;

@@ -4,9 +4,9 @@
 #include "transaction/fail.h"
 #include "transaction/message.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/steps/limit.h"
+#include "transaction/steps/recheck.h"
 #include "transaction/transaction.h"
 
 /* REQMOD: asks services that change or answer requests before the cache is searched. */
@@ -39,7 +39,7 @@ enum step reqmod_or_lookup(struct transaction *transaction) {
         return STEP_REWRITE;
     if (reqmod_is_wanted(transaction))
         return STEP_REQMOD;
-    return transaction->settings->any_access ? access_recheck(transaction) : STEP_LOOKUP;
+    return transaction->settings->any_access ? recheck_next(transaction) : STEP_LOOKUP;
 }
 
 bool reqmod_parse_target(const struct transaction *transaction, const struct http_head *head,
@@ -67,12 +67,12 @@ static enum step adopt_request(struct transaction *transaction) {
     struct url url;
     reqmod_take_body(transaction, transaction->reqmod);
     if (!transaction->reqmod->chain.modified)
-        return access_recheck(transaction);
+        return recheck_next(transaction);
     request_changed(transaction);
     request->method_id = http_method_lookup(request->method);
     if (transaction->request.kind == REQUEST_CONNECT) {
         intercept_narrow(transaction, request);
-        return access_recheck(transaction);
+        return recheck_next(transaction);
     }
     if (transaction->request.kind == REQUEST_UPGRADE && request->method_id != HTTP_METHOD_GET)
         return fail_with(transaction, 502,
@@ -81,7 +81,7 @@ static enum step adopt_request(struct transaction *transaction) {
         !origin_can_fetch(transaction->request.url.scheme))
         return reqmod_fail_url(transaction);
     request_show_host(transaction, http_head_value(request, HTTP_HOST));
-    return access_recheck(transaction);
+    return recheck_next(transaction);
 }
 
 enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *reqmod) {

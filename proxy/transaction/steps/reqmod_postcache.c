@@ -1,9 +1,9 @@
 #include "transaction/steps/reqmod_postcache.h"
 
 #include "origin/scheme.h"
+#include "transaction/access_permit.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"

@@ -1,8 +1,9 @@
 #include "transaction/steps/tunnel.h"
 
 #include "base/assert.h"
+#include "transaction/access.h"
+#include "transaction/access_permit.h"
 #include "transaction/fail.h"
-#include "transaction/steps/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
@@ -17,6 +18,7 @@ static enum step open_tunnel(struct transaction *transaction, struct http_head *
     outcome_set_result(&transaction->outcome, RESULT_TUNNEL);
     outcome_set_status(&transaction->outcome, head->status);
     struct net_buffer *read_before = NULL;
+    proof_answer_tunnel(transaction, head);
     struct duplex *client = transaction->intercept != NULL
                                 ? intercept_take_client(transaction, &read_before)
                                 : exchange_open_tunnel(transaction->exchange, head, protocol);

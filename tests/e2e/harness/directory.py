@@ -6,8 +6,7 @@ import subprocess
 
 from . import ports
 from .checks import Skip
-from .process import Process
-from .wire import Wire
+from .process import Daemon, Process
 
 SUFFIX = "dc=retort,dc=test"
 CONFIG = """
@@ -27,7 +26,7 @@ directory {directory}/data
 """
 
 
-class Directory:
+class Directory(Daemon):
     """`users` has passwords by name, `groups` has lists of names by group."""
 
     def __init__(self, lab, users, groups):
@@ -48,7 +47,7 @@ class Directory:
             raise AssertionError("slapadd: " + added.stderr[-1000:])
         self.process = Process(lab, name, [program, "-h", self.url, "-f", config, "-d", "0"])
         lab.opens(self)
-        self.process.wait_ready(self._answers)
+        self.process.wait_listening(("127.0.0.1", self.port))
 
     def _entries(self, users, groups):
         entries = [f"dn: {SUFFIX}\nobjectClass: dcObject\nobjectClass: organization\no: Retort\ndc: retort"]
@@ -59,16 +58,3 @@ class Directory:
             entries.append(f"dn: cn={group},{self.groups}\nobjectClass: posixGroup\ncn: {group}\ngidNumber: {1000 + number}\n"
                            + "\n".join(f"memberUid: {member}" for member in members))
         return "\n\n".join(entries) + "\n"
-
-    def _answers(self):
-        try:
-            Wire(("127.0.0.1", self.port), timeout=1).close()
-            return True
-        except OSError:
-            return False
-
-    def stop(self):
-        self.process.stop()
-
-    def findings(self):
-        return self.process.findings()

@@ -7,7 +7,7 @@
 import os
 import shutil
 
-from . import ports, wire
+from . import ports
 from .checks import Skip
 from .process import Process
 
@@ -40,14 +40,7 @@ class HAProxy:
         config = lab.write(f"{name}.cfg", CONFIG.format(port=self.port, mode=mode, bind=bind, front=front, server=server))
         self.process = Process(lab, name, [shutil.which("haproxy"), "-db", "-f", config])
         lab.opens(self)
-        self.process.wait_ready(self._answers)
-
-    def _answers(self):
-        try:
-            wire.Wire(self.address, timeout=1).close()
-            return True
-        except OSError:
-            return False
+        self.process.wait_listening(self.address)
 
     def stop(self):
         self.process.stop()

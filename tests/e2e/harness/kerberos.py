@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
+import sys
 
 from . import ports
 from .checks import Skip
-from .process import Process
-from .wire import Wire
+from .process import Daemon, Process
 
 REALM = "RETORT.TEST"
 CLIENT = """
@@ -43,7 +43,32 @@ kdc = FILE:{directory}/kdc.log
 """
 
 
-class Realm:
+class Login:
+    """One attempt of somebody with a ticket, who insists that the other side proves itself too (gss_client.py)."""
+
+    def __init__(self, environment, service):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gss_client.py")
+        self.client = subprocess.Popen([sys.executable, program, service], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                       env={**os.environ, **environment})
+        self.token = self.client.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.communicate(timeout=20)
+
+    def believes(self, answer):
+        """What GSSAPI says of a field's value: "complete" when the other side is who it should be."""
+        scheme, _, token = (answer or "").partition(" ")
+        if scheme != "Negotiate" or not token:
+            return f"no token: {answer}"
+        self.client.stdin.write(token + "\n")
+        self.client.stdin.flush()
+        return self.client.stdout.readline().strip()
+
+
+class Realm(Daemon):
     """`users` has passwords by name, `services` are principals whose keys are in `keytab`."""
 
     def __init__(self, lab, users, services):
@@ -70,7 +95,7 @@ class Realm:
         self.process = Process(lab, name, [programs["krb5kdc"], "-n", "-r", REALM, "-P", self.path("pid")],
                                environment=self.environment)
         lab.opens(self)
-        self.process.wait_ready(self._answers)
+        self.process.wait_listening(("127.0.0.1", self.port))
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -90,16 +115,3 @@ class Realm:
         environment = {**self.environment, "KRB5CCNAME": "FILE:" + self.path(user.replace("/", "_") + ".tickets")}
         self.run("kinit", user, stdin=password + "\n", environment=environment)
         return environment
-
-    def _answers(self):
-        try:
-            Wire(("127.0.0.1", self.port), timeout=1).close()
-            return True
-        except OSError:
-            return False
-
-    def stop(self):
-        self.process.stop()
-
-    def findings(self):
-        return self.process.findings()

@@ -50,14 +50,7 @@ class Nginx:
         self.process = Process(lab, os.path.basename(directory),
                                ["nginx", "-e", os.path.join(directory, "nginx.error.log"), "-c", config])
         lab.opens(self)
-        self.process.wait_ready(self._answers)
-
-    def _answers(self):
-        try:
-            wire.Wire(("127.0.0.1", self.port), timeout=1).close()
-            return True
-        except OSError:
-            return False
+        self.process.wait_listening(("127.0.0.1", self.port))
 
     def url(self, path="/"):
         return f"http://{self.authority}{path}"

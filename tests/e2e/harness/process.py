@@ -9,6 +9,7 @@ import glob
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -62,6 +63,16 @@ class Process:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.name} was not ready in time:\n{self.tail()}")
             time.sleep(0.01)
+
+    def wait_listening(self, address, seconds=10):
+        """Waits until it accepts connections there."""
+        def accepts():
+            try:
+                socket.create_connection(address, timeout=1).close()
+                return True
+            except OSError:
+                return False
+        self.wait_ready(accepts, seconds)
 
     def send_signal(self, number):
         if self.running():
@@ -136,6 +147,18 @@ class Process:
         summary = re.search(r"ERROR SUMMARY: (\d+) errors", text)
         # A process killed by a signal leaves no summary; errors before that stand in the report.
         return int(summary.group(1)) > 0 if summary else bool(re.search(r"== (Invalid|Conditional|Syscall)", text))
+
+
+class Daemon:
+    """What a test opens for the sake of one process, `self.process`."""
+
+    process = None
+
+    def stop(self):
+        self.process.stop()
+
+    def findings(self):
+        return self.process.findings()
 
 
 def status_field(pid, name):

@@ -7,6 +7,7 @@ tests_unit_common_unit_common_SOURCES = \
 	tests/unit/guard.c tests/unit/guard.h \
 	tests/unit/common/suites.h \
 	tests/unit/common/test_arena.c \
+	tests/unit/common/test_base64.c \
 	tests/unit/common/test_bytes.c \
 	tests/unit/common/test_chunked.c \
 	tests/unit/common/test_date.c \

@@ -25,6 +25,7 @@ Suite *names_suite(void);
 Suite *preference_suite(void);
 Suite *slice_suite(void);
 Suite *spool_suite(void);
+Suite *base64_suite(void);
 Suite *text_suite(void);
 Suite *structured_suite(void);
 Suite *url_suite(void);

@@ -18,6 +18,7 @@ int main(void) {
     SRunner *runner = srunner_create(slice_suite());
     srunner_add_suite(runner, arena_suite());
     srunner_add_suite(runner, spool_suite());
+    srunner_add_suite(runner, base64_suite());
     srunner_add_suite(runner, text_suite());
     srunner_add_suite(runner, list_suite());
     srunner_add_suite(runner, names_suite());

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Prints docs/METRICS.md from the table of counters. Usage: write-metrics.sh [--rows] [TOP-OF-THE-TREE]
+#
+# --rows: the rows of the table alone, which tests/check-docs.sh compares.
+
+rows=false
+[ "$1" = --rows ] && { rows=true; shift; }
+cd "${1:-$(dirname "$0")/..}" || exit 1
+
+$rows || cat <<'END'
+# Counters
+
+This page is printed from `proxy/net/counters.def` by `make docs`.
+
+`retortctl status` shows each counter by its name. In `/metrics` the name begins with `retort_`, and that of a counter
+that only grows ends with `_total`. A gauge goes up and down. [OPERATIONS.md](OPERATIONS.md#metrics) says which of them
+are worth an alarm, and what to do.
+
+| counter | kind | what it counts |
+|---|---|---|
+END
+find proxy -name counters.def -exec sed -n -e 's/|/\\|/g' \
+    -e 's/^COUNTER(\([a-z0-9_]*\), TOTAL, "\(.*\)")$/| `\1` | total | \2 |/p' \
+    -e 's/^COUNTER(\([a-z0-9_]*\), GAUGE, "\(.*\)")$/| `\1` | gauge | \2 |/p' {} +
