@@ -26,8 +26,8 @@ BY_SERVICES = 1.025
 BY_ACCESS = {1: 1.05, 100: 1.065}
 
 # Instructions a request, system calls as one.
-HIT = 5660
-VARIANT_HIT = 7900
+HIT = 5700
+VARIANT_HIT = 7940
 LOG_LINE = 1100  # what a hit takes more with an access log of Squid's format
 MISS = 18900
 LARGE_MISS = 22000
