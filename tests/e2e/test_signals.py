@@ -158,7 +158,6 @@ HARMLESS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, si
             signal.SIGPIPE, signal.SIGRTMIN, signal.SIGRTMAX)
 
 
-@memcheck
 def test_harmless_signals(lab):
     """A default action that nobody means: "SIGUSR1 ... Term" (signal(7))."""
     origin = Origin(lab)
