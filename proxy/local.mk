@@ -89,6 +89,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/identity/htpasswd.c proxy/identity/htpasswd.h \
 	proxy/identity/jwt.c proxy/identity/jwt.h \
 	proxy/identity/jwt_keys.c proxy/identity/jwt_keys.h \
+	proxy/identity/operator_tokens.c proxy/identity/operator_tokens.h \
 	proxy/identity/password_hash.c proxy/identity/password_hash.h \
 	proxy/identity/remembered.c proxy/identity/remembered.h \
 	proxy/identity/secret_digest.c proxy/identity/secret_digest.h \
@@ -330,6 +331,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/options_classes.def \
 	proxy/settings/options_pages.def \
 	proxy/settings/options_services.def proxy/settings/options_transparent.def \
+	proxy/settings/load_admin.c proxy/settings/options_admin.def \
 	proxy/settings/load_authority.c proxy/settings/options_authority.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/class_warnings.c proxy/settings/class_warnings.h \
@@ -374,7 +376,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/strict.c proxy/admin/strict.h \
-	proxy/admin/page.c proxy/admin/page.h
+	proxy/admin/audit.c proxy/admin/audit.h \
+	proxy/admin/guard.c proxy/admin/guard.h \
+	proxy/admin/openapi.c proxy/admin/openapi.h \
+	proxy/admin/page.c proxy/admin/page.h \
+	proxy/admin/api.c proxy/admin/api.h
 if GSSAPI
 proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor.c
 else

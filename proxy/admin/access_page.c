@@ -103,14 +103,14 @@ static bool trial_take_url(struct trial *trial) {
     bool good =
         connects ? url_parse_authority(url, text, 0) && url->port != 0 : url_parse(url, text);
     if (!good)
-        return trial_refuse(trial, connects ? "url= is not HOST:PORT, which CONNECT needs"
-                                            : "url= is not an absolute URL, http://HOST/PATH");
+        return trial_refuse(trial, connects ? "the URL is not HOST:PORT, which CONNECT needs"
+                                            : "the URL is not absolute: write http://HOST/PATH");
     size_t room = url_room(url);
     char *bytes = arena_alloc(trial->arena, room);
     size_t length =
         connects ? url_rewrite_authority(url, bytes, room) : url_rewrite(url, bytes, room);
     if (length == 0)
-        return trial_refuse(trial, "url= can't be used");
+        return trial_refuse(trial, "the URL can't be used");
     trial->subject.url = slice_make(bytes, length);
     trial->subject.host = url->host;
     trial->subject.path = connects ? slice_make("", 0) : url_path(url);
@@ -124,7 +124,7 @@ static bool trial_take_head(struct trial *trial) {
     struct slice text = arena_concat(trial->arena, SLICE("GET / HTTP/1.1\r\n"), fields,
                                      fields.length > 0 ? SLICE("\r\n") : SLICE(""), SLICE("\r\n"));
     if (http_head_parse_request(&trial->head, text.base, text.length, 0) <= 0)
-        return trial_refuse(trial, "header= is not a list of NAME: VALUE");
+        return trial_refuse(trial, "a header field is not NAME: VALUE");
     trial->subject.head = &trial->head;
     return true;
 }
@@ -132,7 +132,7 @@ static bool trial_take_head(struct trial *trial) {
 static bool trial_take_client(struct trial *trial) {
     struct slice text = trial_argument(trial, "client");
     if (!address_parse_ip(&trial->client, text.length > 0 ? text : SLICE("127.0.0.1"), 1))
-        return trial_refuse(trial, "client= is not an IP address");
+        return trial_refuse(trial, "the client is not an IP address");
     trial->subject.client = &trial->client;
     return true;
 }
@@ -156,7 +156,7 @@ static bool trial_take_destinations(struct trial *trial) {
     struct address *list = arena_alloc(trial->arena, (count + 1) * sizeof *list);
     for (size_t i = 0; i < count; i++)
         if (!address_parse_ip(&list[i], texts[i], trial->subject.port))
-            return trial_refuse(trial, "destination= is not a list of IP addresses");
+            return trial_refuse(trial, "a destination is not an IP address");
     if (count == 0 && address_parse_ip(&list[0], trial->subject.host, trial->subject.port))
         count = 1;
     trial->subject.destinations = list;
@@ -211,7 +211,7 @@ static const char *trial_reason(const struct access_decision *decision) {
     switch (decision->outcome) {
     case ACCESS_ASK: return "the client is asked who it is, with 407 or 401";
     case ACCESS_RESOLVE:
-        return "the section depends on the address of the host; say which, by destination=";
+        return "the section depends on the address of the host; say which destination";
     case ACCESS_DENY:
         return decision->for_want
                    ? "the section depends on something unknown, which counts against the client"
@@ -285,15 +285,8 @@ static void trial_run(struct trial *trial) {
     trial_answer(trial, &decision, trial_obstacle(trial));
 }
 
-bool access_page_test(struct page *page, const struct admin_calls *calls,
+void access_page_test(struct page *page, const struct admin_calls *calls,
                       const struct page_request *request) {
-    if (strcmp(request->path, "/access/test") != 0)
-        return false;
-    if (strcmp(request->method, "GET") != 0) {
-        page->allow = "GET";
-        page_error(page, 405, "this page changes nothing: use GET");
-        return true;
-    }
     struct arena arena;
     struct settings *settings = calls->settings(calls->context);
     arena_init(&arena);
@@ -306,5 +299,4 @@ bool access_page_test(struct page *page, const struct admin_calls *calls,
         trial_run(trial);
     arena_release(&arena);
     settings_release(&settings);
-    return true;
 }

@@ -18,7 +18,7 @@
 
 void access_page_make(struct page *page, const struct admin_calls *calls);
 /* False: the path is not one of these. */
-bool access_page_test(struct page *page, const struct admin_calls *calls,
+void access_page_test(struct page *page, const struct admin_calls *calls,
                       const struct page_request *request);
 
 #endif

@@ -1,6 +1,9 @@
 #include "admin/admin.h"
 
+#include "admin/api.h"
+#include "admin/audit.h"
 #include "admin/connections.h"
+#include "admin/guard.h"
 #include "admin/page.h"
 #include "admin/strict.h"
 #include "base/assert.h"
@@ -28,8 +31,8 @@ struct admin {
     struct admin_calls calls;
     struct MHD_Daemon *daemon; /* NULL: there is no admin plane */
     struct admin_connections connections;
+    struct admin_guard guard;
     pthread_mutex_t lock; /* all pages except purges are made one at a time */
-    bool local;           /* a Unix socket: its permissions say who may connect */
     char *path;           /* path of the Unix socket while it belongs to this process */
     dev_t device;
     ino_t inode;
@@ -42,6 +45,10 @@ struct admin_request {
     bool begun;            /* the head has been checked */
     const char *complaint; /* why the request is refused; NULL: it is not */
     const char *target_end;
+    const struct api_route *route;
+    bool strict; /* of /v1 */
+    struct admin_caller caller;
+    char *audit_path; /* NULL: the log of errors */
     char *body;
     size_t length, capacity;
 };
@@ -60,34 +67,14 @@ static enum MHD_Result send_page(struct MHD_Connection *connection, struct page 
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (page->allow != NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, page->allow);
+    if (page->status == MHD_HTTP_UNAUTHORIZED) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                                "Bearer realm=\"retort admin\"");
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
     enum MHD_Result result = MHD_queue_response(connection, page->status, response);
     MHD_destroy_response(response);
     return result;
-}
-
-/* A page in the administrator's browser could make the browser send a request to 127.0.0.1 under
- * a name of its own (DNS rebinding), or post a form there. The Host field shows the first, the
- * Origin field the second. A browser can not reach a Unix socket. */
-static bool from_browser_page(struct MHD_Connection *connection) {
-    struct url url;
-    struct address address;
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
-    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") != NULL ||
-        host == NULL || !url_parse_authority(&url, slice_from(host), 80))
-        return true;
-    if (slice_equal_nocase(url.host, SLICE("localhost")))
-        return false;
-    return !address_parse_ip(&address, url.host, 80) || !address_is_loopback(&address);
-}
-
-/* A request through a proxy does not come from the process that connects; it may come from a
- * client of this proxy. */
-static bool came_by_proxy(struct MHD_Connection *connection) {
-    static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, fields[i]) != NULL)
-            return true;
-    return false;
 }
 
 static const char too_long[] = "the request's body is longer than this request can need";
@@ -121,6 +108,23 @@ static const char *find_argument(void *arg, const char *name) {
     return MHD_lookup_connection_value(arg, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct argument_eye {
+    page_see_argument *see;
+    void *arg;
+};
+
+static enum MHD_Result on_argument(void *arg, enum MHD_ValueKind kind, const char *name,
+                                   const char *value) {
+    const struct argument_eye *eye = arg;
+    (void)kind;
+    return eye->see(eye->arg, name, value == NULL ? "" : value) ? MHD_YES : MHD_NO;
+}
+
+static void each_argument(void *arg, page_see_argument *see, void *see_arg) {
+    struct argument_eye eye = {see, see_arg};
+    MHD_get_connection_values(arg, MHD_GET_ARGUMENT_KIND, on_argument, &eye);
+}
+
 static struct admin_connection *admin_connection_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -152,33 +156,133 @@ static void *on_target(void *arg, const char *uri, struct MHD_Connection *connec
     return request;
 }
 
-/* Called when the head has arrived and the body has not. libmicrohttpd keeps the bytes of the
- * request line, so a target that ends before the space contains a zero byte. */
-static enum MHD_Result admin_begin(struct admin_request *request, struct MHD_Connection *connection,
-                                   const char *version, size_t most) {
+/* libmicrohttpd keeps the bytes of the request line, so a target that ends before the space
+ * contains a zero byte. */
+static const char *head_fault(const struct admin_request *request,
+                              struct MHD_Connection *connection, const char *version) {
+    if (request->complaint != NULL)
+        return request->complaint;
+    if (version != request->target_end + 1)
+        return "the request line is not METHOD TARGET HTTP/1.1, with a space between";
+    return strict_fields(connection, version);
+}
+
+static bool find_route(struct admin_request *request, const char *method, const char *path,
+                       struct page *page) {
+    static const char *const methods[] = {"GET", "POST", "GET, PUT, DELETE", "GET, POST"};
+    char allow[API_ALLOW];
+    request->route = api_find(method, api_path(path, &request->strict), allow);
+    if (request->route != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(allow, methods[i]) == 0)
+            page->allow = methods[i];
+    if (page->allow == NULL)
+        page_error(page, MHD_HTTP_NOT_FOUND, "there is no such page; /v1/help lists them");
+    else
+        page_error(page, MHD_HTTP_METHOD_NOT_ALLOWED,
+                   "the page is not for this method; the Allow field lists those that it is for");
+    return false;
+}
+
+static struct page_request page_request_of(const struct admin_request *request,
+                                           struct MHD_Connection *connection) {
+    return (struct page_request){
+        .method = request->route->method,
+        .path = request->route->path,
+        .body = slice_make(request->body, request->length),
+        .argument = find_argument,
+        .arguments = each_argument,
+        .arg = connection,
+    };
+}
+
+static void write_audit(struct admin *admin, struct audit *audit,
+                        const struct admin_request *request,
+                        const struct page_request *page_request, const struct page *page) {
+    const struct audit_entry entry = {&request->caller, page_request, page};
+    atomic_fetch_add(&admin->guard.changes, 1);
+    if (!audit_write(audit, &entry))
+        atomic_fetch_add(&admin->guard.audit_lost, 1);
+}
+
+/* A change that the caller's role does not allow is in the audit log too. */
+static void note_denied(struct admin *admin, const struct admin_request *request,
+                        const struct page_request *page_request, const struct page *page) {
+    struct audit audit;
+    if (request->route->changes && audit_open(&audit, request->audit_path))
+        write_audit(admin, &audit, request, page_request, page);
+}
+
+/* Who calls, what for, and may he? False: the page says no. */
+static bool admin_admits(struct admin *admin, struct admin_request *request,
+                         struct MHD_Connection *connection, const char *method, const char *path,
+                         const struct settings *settings, struct page *page) {
+    struct admin_denial denial;
+    if (!admin_guard_admits(&admin->guard, connection, settings, &request->caller, &denial)) {
+        page_error(page, denial.status, denial.reason);
+        return false;
+    }
+    if (!find_route(request, method, path, page))
+        return false;
+    const struct page_request asked = page_request_of(request, connection);
+    if (admin_guard_allows(&admin->guard, &request->caller, api_role(request->route, &asked),
+                           &denial))
+        return true;
+    page_error(page, denial.status, denial.reason);
+    note_denied(admin, request, &asked, page);
+    return false;
+}
+
+/* Called when the head has arrived and the body has not. */
+static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *request,
+                                   struct MHD_Connection *connection, const char *method,
+                                   const char *path, const char *version) {
+    struct page page = {0};
     request->begun = true;
-    if (request->complaint == NULL && version != request->target_end + 1)
-        request->complaint = "the request line is not METHOD TARGET HTTP/1.1, with a space between";
-    if (request->complaint == NULL)
-        request->complaint = strict_fields(connection, version);
+    request->complaint = head_fault(request, connection, version);
     if (request->complaint != NULL)
         return admin_refuse(connection, MHD_HTTP_BAD_REQUEST, request->complaint);
-    return announces_too_much(connection, most)
+    struct settings *settings = admin->calls.settings(admin->calls.context);
+    if (settings->admin.audit_log != NULL)
+        request->audit_path = xstrdup(settings->admin.audit_log);
+    bool admitted = admin_admits(admin, request, connection, method, path, settings, &page);
+    settings_release(&settings);
+    if (!admitted)
+        return send_page(connection, &page);
+    return announces_too_much(connection, request->route->body_max)
                ? admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long)
                : MHD_YES;
 }
 
-static bool admin_is_purge(const char *method, const char *path) {
-    return strcmp(method, "POST") == 0 && strcmp(path, "/cache/purge") == 0;
+static void make_page(struct admin *admin, const struct admin_request *request,
+                      const struct page_request *asked, struct page *page) {
+    if (!api_check(request->route, request->strict, asked, page))
+        return;
+    if (!request->route->shared)
+        pthread_mutex_lock(&admin->lock);
+    api_make(request->route, page, &admin->calls, asked);
+    if (!request->route->shared)
+        pthread_mutex_unlock(&admin->lock);
 }
 
-static void make_page(struct admin *admin, struct page *page, const struct page_request *request) {
-    bool alone = !admin_is_purge(request->method, request->path);
-    if (alone)
-        pthread_mutex_lock(&admin->lock);
-    page_make(page, &admin->calls, request);
-    if (alone)
-        pthread_mutex_unlock(&admin->lock);
+static enum MHD_Result admin_answer(struct admin *admin, const struct admin_request *request,
+                                    struct MHD_Connection *connection) {
+    struct page page = {0};
+    struct audit audit;
+    const struct page_request asked = page_request_of(request, connection);
+    if (!request->route->changes) {
+        make_page(admin, request, &asked, &page);
+    } else if (audit_open(&audit, request->audit_path)) {
+        make_page(admin, request, &asked, &page);
+        write_audit(admin, &audit, request, &asked, &page);
+    } else {
+        atomic_fetch_add(&admin->guard.audit_lost, 1);
+        page_error(&page, MHD_HTTP_SERVICE_UNAVAILABLE,
+                   "nothing was changed, because admin.audit_log can not be opened: see the error "
+                   "log");
+    }
+    return send_page(connection, &page);
 }
 
 static enum MHD_Result admin_on_request(void *arg, struct MHD_Connection *connection,
@@ -186,40 +290,22 @@ static enum MHD_Result admin_on_request(void *arg, struct MHD_Connection *connec
                                         const char *data, size_t *data_size, void **state) {
     struct admin *admin;
     struct admin_request *request;
-    struct page page = {0};
     CAST_OBJ(admin, arg, ADMIN_MAGIC);
     CAST_OBJ(request, *state, ADMIN_REQUEST_MAGIC);
     if (!request->begun || *data_size == 0)
         admin_connection_used(&admin->connections, admin_connection_of(connection));
     if (!request->begun)
-        return admin_begin(request, connection, version, page_body_max(method, path));
+        return admin_begin(admin, request, connection, method, path, version);
     if (*data_size > 0) {
         size_t size = *data_size;
         *data_size = 0;
-        if (request->complaint == NULL &&
-            !keep_body(request, data, size, page_body_max(method, path)))
+        if (request->complaint == NULL && !keep_body(request, data, size, request->route->body_max))
             request->complaint = too_long;
         return MHD_YES;
     }
     if (request->complaint != NULL)
         return admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, request->complaint);
-    if (came_by_proxy(connection))
-        page_error(&page, MHD_HTTP_FORBIDDEN,
-                   "requests that come through a proxy (Via, Forwarded, X-Forwarded-For) are not "
-                   "served; connect to admin.listen directly");
-    else if (!admin->local && from_browser_page(connection))
-        page_error(&page, MHD_HTTP_FORBIDDEN,
-                   "only requests to a loopback address are served, and none from web pages");
-    else
-        make_page(admin, &page,
-                  &(struct page_request){
-                      .method = method,
-                      .path = path,
-                      .body = slice_make(request->body, request->length),
-                      .argument = find_argument,
-                      .arg = connection,
-                  });
-    return send_page(connection, &page);
+    return admin_answer(admin, request, connection);
 }
 
 static void on_request_end(void *arg, struct MHD_Connection *connection, void **state,
@@ -231,6 +317,7 @@ static void on_request_end(void *arg, struct MHD_Connection *connection, void **
     if (request == NULL)
         return;
     CHECK_OBJ(request, ADMIN_REQUEST_MAGIC);
+    free(request->audit_path);
     free(request->body);
     FREE_OBJ(request);
     *state = NULL;
@@ -360,17 +447,19 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     const struct address *address = &settings->admin.address;
     ALLOC_OBJ(admin, ADMIN_MAGIC);
     admin->calls = *calls;
+    admin->calls.guard = &admin->guard;
     admin_connections_init(&admin->connections);
     pthread_mutex_init(&admin->lock, NULL);
     if (settings->admin.listen == NULL)
         return admin;
-    admin->local = address->any.sa_family == AF_UNIX;
-    int fd = admin->local && !admin_make_room(address, error) ? -1 : listen_at(address, error);
+    admin->guard.local = address->any.sa_family == AF_UNIX;
+    int fd =
+        admin->guard.local && !admin_make_room(address, error) ? -1 : listen_at(address, error);
     if (fd < 0) {
         admin_release(admin);
         return NULL;
     }
-    if (admin->local)
+    if (admin->guard.local)
         remember_path(admin, address);
     admin->daemon = start_daemon(admin, fd);
     if (admin->daemon == NULL) {

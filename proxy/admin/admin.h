@@ -2,38 +2,14 @@
  * The admin plane: HTTP and JSON on a Unix socket or a loopback address, served by libmicrohttpd in
  * threads of its own. retortctl uses it. The proxy has no other protocol for operators.
  *
- *     GET  /status      {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
- *     GET  /metrics     the counters as Prometheus text
- *     GET  /origins     {"origins": [{"name", "queued", "servers": [{"url", "state", ...}]}]}
- *     GET  /services    {"services": [{"name", "state", "endpoints": [...], "requests", ...}]}
- *     POST /services/bump?name=             makes all results of the service old: {"bumped": NAME}
- *     GET  /settings    the loaded settings
- *     GET  /dns?name=                       {"names": [{"name", "addresses", "expires_in", ...}]}
- *     POST /dns/clear?name= or all=yes      forgets what is remembered: {"cleared": N}
- *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
- *     POST /drain       stops accepting, finishes what is under way, exits
+ *     GET  /v1/status        {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
+ *     POST /v1/cache/purge?host=a.org        {"purged": 3, "counted": true}
+ *     GET  /v1/help          all pages; the same for programs: /v1/openapi.json
  *
- * Pages for the content of the cache. Arguments are in the query. A page with url= refers to all
- * variants of the URL and answers 404 when nothing is stored for it.
- *
- *     GET    /cache/object?url=             {"variants": [{"state", "age", "fresh_for", ...}]}
- *     GET    /cache/content?url=&variant=   head and body of one, as application/http
- *     PUT    /cache/object?url=&lifetime=   stores the response that the body is
- *     DELETE /cache/object?url=&soft=yes    {"purged": N}
- *     GET    /cache/objects?prefix=&host=&tag=&regex=&limit=&after=
- *                                           {"objects": [...], "next": AFTER or null}
- *     POST   /cache/purge?...               the same filters, or all=yes; and soft=yes
- *     GET    /cache/bans                    {"bans": [{"number", "regex", "made"}]}
- *     POST   /cache/bans?regex=             {"number": N}; see cache/ban.h
- *     POST   /cache/lifetime?url=&seconds=  {"changed": N}
- *     POST   /cache/pin?url=, /cache/unpin?url=
- *
- * Pages to record ICAP exchanges (record/recorded_exchange.h), for retortctl:
- *
- *     POST /icap/record?FILTERS&body=&memory=&exchanges=&seconds=&unmasked=yes
- *                                           {"recording": NUMBER}; 409 while there is another
- *     POST /icap/record/take?recording=     records that wait, none or some
- *     POST /icap/record/stop?recording=     ends it; what is left is to be taken, up to the END
+ * Arguments are in the query. An answer is JSON, and that of an error says what is wrong and what
+ * to do: {"error": "...", "parameter": "url"}. The paths without /v1 are older names of the same
+ * pages; they ignore arguments that they do not know. admin/api.c has the table of all pages,
+ * admin/guard.h who may call them, admin/audit.h what is noted of changes.
  *
  *     struct admin *admin = admin_start(settings, &calls, error);
  *     ...
@@ -51,6 +27,7 @@
 #include "settings/settings.h"
 
 struct admin;
+struct admin_guard;
 struct interception;
 struct limits;
 struct recorder;
@@ -75,12 +52,13 @@ struct admin_calls {
     struct limits *limits;                       /* NULL: there are none */
     struct cache *cache;                         /* NULL: there are no pages about the cache */
     struct disk *disk;                           /* NULL: there is none */
-    struct settings *(*settings)(void *context); /* the current ones, referenced */
+    struct settings *(*settings)(void *context); /* the current ones, referenced; not NULL */
     /* Likewise; NULL: there are none. */
     struct origin_groups *(*origins)(void *context);
     void (*record)(void *context, struct recorder *recorder); /* all workers use the recorder
                                                                * from now on */
     struct recorder *(*recorder)(void *context);              /* the latest, likewise */
+    struct admin_guard *guard;                                /* set by admin_start */
 };
 
 /* Returns NULL with a message in error after a failure. Returns an admin without a socket when

@@ -71,8 +71,7 @@ bool cache_call_take_url(const struct cache_call *call, char **url, size_t *leng
     const char *text = cache_call_argument(call, "url");
     *url = text == NULL ? NULL : cache_call_normalised(text, length);
     if (*url == NULL)
-        page_error(call->page, 400,
-                   "the argument url= is missing: write url=http://HOST/PATH, percent-encoded");
+        page_error(call->page, 400, "this is not a URL that can be stored: write http://HOST/PATH");
     return *url != NULL;
 }
 

@@ -109,7 +109,7 @@ static void cache_page_list(const struct cache_call *call, const struct chosen *
         json_pack("{s:o, s:o}", "objects", objects, "next", next == NULL ? json_null() : next));
 }
 
-static void page_objects(const struct cache_call *call) {
+void cache_page_objects(const struct cache_call *call) {
     struct chosen chosen;
     uint64_t after, limit;
     if (!cache_call_take_number(call, "after", 0, INT64_MAX, &after) ||
@@ -133,15 +133,15 @@ static void answer_kept(const struct cache_call *call, bool kept, const char *wh
         page_not_kept(call->page);
 }
 
-static void page_purge(const struct cache_call *call) {
+void cache_page_purge(const struct cache_call *call) {
     struct chosen chosen;
     bool narrow =
         cache_call_argument(call, "prefix") != NULL || cache_call_argument(call, "host") != NULL ||
         cache_call_argument(call, "tag") != NULL || cache_call_argument(call, "regex") != NULL;
     if (narrow == cache_call_is_set(call, "all")) {
         page_error(call->page, 400,
-                   "choose what to purge: use one or more of prefix=, host=, tag= and regex=, or "
-                   "only all=yes");
+                   "choose what to purge: a prefix, a host, a tag, an expression, several of these "
+                   "together, or only all");
         return;
     }
     if (!cache_page_choose(call, &chosen))
@@ -165,7 +165,7 @@ static bool cache_page_settle(const struct cache_call *call, uint64_t lapses) {
     return disk_commit(call->disk) && disk_lapses(call->disk) == lapses;
 }
 
-static void page_delete(const struct cache_call *call) {
+void cache_page_delete(const struct cache_call *call) {
     struct cache_name name;
     if (!cache_call_take_stored(call, &name))
         return;
@@ -192,19 +192,15 @@ static void cache_page_add_ban(void *arg, const struct ban *ban) {
                                     (json_int_t)ban->made));
 }
 
-static void page_bans(const struct cache_call *call) {
+void cache_page_bans(const struct cache_call *call) {
     json_t *bans = json_array();
     bans_each(cache_bans(call->cache), cache_page_add_ban, bans);
     page_json(call->page, 200, json_pack("{s:o}", "bans", bans));
 }
 
-static void page_ban(const struct cache_call *call) {
+void cache_page_ban(const struct cache_call *call) {
     char reason[300];
     const char *regex = cache_call_argument(call, "regex");
-    if (regex == NULL) {
-        page_error(call->page, 400, "the argument regex= is missing");
-        return;
-    }
     struct chosen chosen;
     if (!cache_page_choose(call, &chosen))
         return;
@@ -226,14 +222,9 @@ static void answer_changed(const struct cache_call *call, uint64_t count) {
         cache_call_answer_count(call, "changed", count);
 }
 
-static void page_lifetime(const struct cache_call *call) {
+void cache_page_lifetime(const struct cache_call *call) {
     struct cache_name name;
     uint64_t seconds;
-    if (cache_call_argument(call, "seconds") == NULL) {
-        page_error(call->page, 400,
-                   "the argument seconds= is missing: it is the lifetime from now");
-        return;
-    }
     if (!cache_call_take_stored(call, &name) ||
         !cache_call_take_number(call, "seconds", 0, INT32_MAX, &seconds))
         return;
@@ -247,58 +238,14 @@ static void page_lifetime(const struct cache_call *call) {
         answer_kept(call, kept, "changed", count);
 }
 
-static void page_pin(const struct cache_call *call) {
+void cache_page_pin(const struct cache_call *call) {
     struct cache_name name;
     if (cache_call_take_stored(call, &name))
         answer_changed(call, content_pin(call->cache, &name, true));
 }
 
-static void page_unpin(const struct cache_call *call) {
+void cache_page_unpin(const struct cache_call *call) {
     struct cache_name name;
     if (cache_call_take_name(call, &name))
         answer_changed(call, content_pin(call->cache, &name, false));
-}
-
-static const struct cache_route {
-    const char *path, *method;
-    void (*make)(const struct cache_call *call);
-} routes[] = {
-    {"/cache/object", "GET", cache_object_page_show},
-    {"/cache/object", "PUT", cache_object_page_inject},
-    {"/cache/object", "DELETE", page_delete},
-    {"/cache/content", "GET", cache_object_page_content},
-    {"/cache/objects", "GET", page_objects},
-    {"/cache/purge", "POST", page_purge},
-    {"/cache/bans", "GET", page_bans},
-    {"/cache/bans", "POST", page_ban},
-    {"/cache/lifetime", "POST", page_lifetime},
-    {"/cache/pin", "POST", page_pin},
-    {"/cache/unpin", "POST", page_unpin},
-};
-
-bool cache_page_make(struct page *page, const struct admin_calls *calls,
-                     const struct page_request *request) {
-    struct arena arena;
-    struct cache_call call = {page, calls, request, calls->cache, calls->disk, &arena};
-    const char *allow = NULL;
-    for (size_t i = 0; i < sizeof routes / sizeof *routes && call.cache != NULL; i++) {
-        if (strcmp(request->path, routes[i].path) != 0)
-            continue;
-        if (strcmp(request->method, routes[i].method) == 0) {
-            arena_init(&arena);
-            routes[i].make(&call);
-            arena_release(&arena);
-            return true;
-        }
-        allow = allow == NULL                                 ? routes[i].method
-                : strcmp(request->path, "/cache/object") == 0 ? "GET, PUT, DELETE"
-                                                              : "GET, POST";
-    }
-    if (allow == NULL)
-        return false;
-    page->allow = allow;
-    page_error(
-        page, 405,
-        "this page does not support the method; the Allow field lists those that it supports");
-    return true;
 }

@@ -1,7 +1,7 @@
 /*
  * The pages of the admin plane that manage the content of the cache; admin.h lists them.
  *
- *     if (cache_page_make(&page, &calls, &request)) ...       it was one of these
+ *     cache_page_purge(&call);                       the request has been answered
  *
  * Threads: those of the admin plane. Purges run in any of them, all other pages one at a time
  * (admin.c). These threads do the work of a purge themselves, in batches (cache/content.h).
@@ -9,9 +9,15 @@
 #ifndef RETORT_ADMIN_CACHE_PAGE_H
 #define RETORT_ADMIN_CACHE_PAGE_H
 
-#include "admin/page.h"
+#include "admin/cache_call.h"
 
-bool cache_page_make(struct page *page, const struct admin_calls *calls,
-                     const struct page_request *request);
+void cache_page_objects(const struct cache_call *call);
+void cache_page_purge(const struct cache_call *call);
+void cache_page_delete(const struct cache_call *call);
+void cache_page_bans(const struct cache_call *call);
+void cache_page_ban(const struct cache_call *call);
+void cache_page_lifetime(const struct cache_call *call);
+void cache_page_pin(const struct cache_call *call);
+void cache_page_unpin(const struct cache_call *call);
 
 #endif

@@ -63,22 +63,20 @@ static bool dns_take_name(const struct page_request *request, struct resolver_wi
     return true;
 }
 
-bool dns_page_make(struct page *page, const struct admin_calls *calls,
+static bool asks_for_all(const struct page_request *request) {
+    const char *all = page_argument(request, "all");
+    return all != NULL && strcmp(all, "no") != 0 && strcmp(all, "0") != 0;
+}
+
+void dns_page_make(struct page *page, const struct admin_calls *calls,
                    const struct page_request *request) {
     struct resolver_wish wish = {.forget = strcmp(request->path, "/dns/clear") == 0};
-    if ((!wish.forget && strcmp(request->path, "/dns") != 0) || calls->names == NULL)
-        return false;
-    if (strcmp(request->method, wish.forget ? "POST" : "GET") != 0) {
-        page->allow = wish.forget ? "POST" : "GET";
-        page_error(page, 405,
-                   wish.forget ? "this page changes something: use POST"
-                               : "this page only shows something: use GET");
-    } else if (!dns_take_name(request, &wish)) {
-        page_error(page, 400, "name= is longer than a name can be");
-    } else if (wish.forget && wish.name[0] == '\0' && page_argument(request, "all") == NULL) {
-        page_error(page, 400, "say what to forget: name=NAME or all=yes");
-    } else {
+    if (calls->names == NULL)
+        page_error(page, 404, "there are no resolvers");
+    else if (!dns_take_name(request, &wish))
+        page_error(page, 400, "the name is longer than a name can be");
+    else if (wish.forget && wish.name[0] == '\0' && !asks_for_all(request))
+        page_error(page, 400, "say what to forget: a name, or all");
+    else
         dns_answer(page, calls, &wish);
-    }
-    return true;
 }

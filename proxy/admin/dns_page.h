@@ -8,8 +8,7 @@
 
 #include "admin/page.h"
 
-/* False: the path is another one. */
-bool dns_page_make(struct page *page, const struct admin_calls *calls,
+void dns_page_make(struct page *page, const struct admin_calls *calls,
                    const struct page_request *request);
 
 #endif

@@ -53,14 +53,11 @@ void intercept_page_make(struct page *page, const struct admin_calls *calls) {
     page_json(page, 200, json);
 }
 
-bool intercept_page_clear(struct page *page, const struct admin_calls *calls,
+void intercept_page_clear(struct page *page, const struct admin_calls *calls,
                           const struct page_request *request) {
-    if (strcmp(request->path, "/intercept/clear") != 0 || calls->interception == NULL)
-        return false;
-    if (strcmp(request->method, "POST") != 0) {
-        page->allow = "POST";
-        page_error(page, 405, "this page changes something: use POST");
-        return true;
+    if (calls->interception == NULL) {
+        page_error(page, 404, "there is no interception");
+        return;
     }
     struct slice client = slice_from(page_argument(request, "client"));
     struct slice host = slice_from(page_argument(request, "host"));
@@ -69,5 +66,4 @@ bool intercept_page_clear(struct page *page, const struct admin_calls *calls,
         cleared += refusals_clear(calls->interception->asks_clients, client, host);
     log_info("%u refusals of interception were cleared through the admin plane", cleared);
     page_json(page, 200, json_pack("{s:i}", "cleared", (int)cleared));
-    return true;
 }

@@ -16,7 +16,7 @@
 
 void intercept_page_make(struct page *page, const struct admin_calls *calls);
 /* False: the request is for another page. */
-bool intercept_page_clear(struct page *page, const struct admin_calls *calls,
+void intercept_page_clear(struct page *page, const struct admin_calls *calls,
                           const struct page_request *request);
 
 #endif

@@ -90,30 +90,37 @@ static void clear_limits(struct page *page, struct limits_wish *wish) {
     page_json(page, 200, json_pack("{s:I}", "cleared", (json_int_t)cleared));
 }
 
-bool limits_page_make(struct page *page, const struct admin_calls *calls,
+/* False: an answer has been made. */
+static bool take_wish(struct limits_wish *wish, struct page *page, const struct admin_calls *calls,
                       const struct page_request *request) {
-    bool clears = strcmp(request->path, "/limits/clear") == 0;
-    if ((!clears && strcmp(request->path, "/limits") != 0) || calls->limits == NULL)
-        return false;
     const char *section = page_argument(request, "section");
-    struct limits_wish wish = {
+    if (calls->limits == NULL) {
+        page_error(page, 404, "there are no limits");
+        return false;
+    }
+    *wish = (struct limits_wish){
         .limits = calls->limits,
         .section = section == NULL ? NULL : limits_find(calls->limits, section),
         .client = slice_from(page_argument(request, "client")),
     };
-    if (strcmp(request->method, clears ? "POST" : "GET") != 0) {
-        page->allow = clears ? "POST" : "GET";
-        page_error(page, 405,
-                   clears ? "this page changes something: use POST"
-                          : "this page only shows something: use GET");
-    } else if (section != NULL && wish.section == NULL) {
-        page_error(page, 404, "there is no limit section of that name; /limits lists them");
-    } else if (clears) {
-        clear_limits(page, &wish);
-    } else {
+    if (section == NULL || wish->section != NULL)
+        return true;
+    page_error(page, 404, "there is no limit section of that name; /limits lists them");
+    return false;
+}
+
+void limits_page_show(struct page *page, const struct admin_calls *calls,
+                      const struct page_request *request) {
+    struct limits_wish wish;
+    if (take_wish(&wish, page, calls, request))
         show_limits(page, &wish);
-    }
-    return true;
+}
+
+void limits_page_clear(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request) {
+    struct limits_wish wish;
+    if (take_wish(&wish, page, calls, request))
+        clear_limits(page, &wish);
 }
 
 void limits_page_print_metrics(FILE *out, const struct admin_calls *calls) {

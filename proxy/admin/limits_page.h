@@ -17,8 +17,10 @@
 enum { LIMITS_PAGE_MOST = 1000 };
 
 /* False: the request is for another page. */
-bool limits_page_make(struct page *page, const struct admin_calls *calls,
+void limits_page_show(struct page *page, const struct admin_calls *calls,
                       const struct page_request *request);
+void limits_page_clear(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request);
 void limits_page_print_metrics(FILE *out, const struct admin_calls *calls);
 
 #endif

@@ -1,13 +1,9 @@
 #include "admin/page.h"
 
-#include "admin/access_page.h"
-#include "admin/cache_page.h"
 #include "admin/certificates_page.h"
-#include "admin/dns_page.h"
-#include "admin/intercept_page.h"
+#include "admin/guard.h"
 #include "admin/limits_page.h"
 #include "admin/origins_page.h"
-#include "admin/record_page.h"
 #include "admin/services_page.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -62,8 +58,6 @@ void page_not_kept(struct page *page) {
                "the change is in force now, but a disk could not store it, so a restart would undo "
                "it: see the error log, and repeat the request");
 }
-
-enum { PAGE_BODY_MAX = 64 << 10, PAGE_INJECT_MAX = 64 << 20 };
 
 static void take_report(const struct admin_calls *calls, struct admin_report *report) {
     *report = (struct admin_report){0};
@@ -138,7 +132,7 @@ static json_t *disk_to_json(const struct admin_report *report) {
     return json;
 }
 
-static void page_status(struct page *page, const struct admin_calls *calls) {
+void page_status(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
     json_t *cache =
@@ -270,7 +264,7 @@ static void print_services(FILE *out, const struct admin_report *report) {
                 services[i].settings->name, services[i].report.connections);
 }
 
-static void page_metrics(struct page *page, const struct admin_calls *calls) {
+void page_metrics(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
     FILE *out = open_memstream(&page->text, &page->length);
@@ -289,6 +283,7 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, &report);
     limits_page_print_metrics(out, calls);
+    admin_guard_print_metrics(out, calls->guard);
     if (page_end_text(page, out)) {
         page->status = 200;
         page->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -296,14 +291,14 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     admin_report_release(&report);
 }
 
-static void page_services(struct page *page, const struct admin_calls *calls) {
+void page_services(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
     services_page_write(page, &report);
     admin_report_release(&report);
 }
 
-static void page_settings(struct page *page, const struct admin_calls *calls) {
+void page_settings(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
     page->status = 200;
@@ -324,7 +319,7 @@ static void page_errors(struct page *page, unsigned status, const char *reason) 
 }
 
 /* The proxy logs the outcome, as after a signal. */
-static void page_reload(struct page *page, const struct admin_calls *calls) {
+void page_reload(struct page *page, const struct admin_calls *calls) {
     char error[SETTINGS_ERROR] = "";
     struct findings left = {0};
     log_info("reload requested through the admin plane");
@@ -338,62 +333,17 @@ static void page_reload(struct page *page, const struct admin_calls *calls) {
     page_json(page, 200, json_pack("{s:b, s:o}", "reloaded", 1, "not_applied", not_applied));
 }
 
-static void page_drain(struct page *page, const struct admin_calls *calls) {
+void page_drain(struct page *page, const struct admin_calls *calls) {
     log_info("drain requested through the admin plane");
     calls->drain(calls->context);
     page_json(page, 200, json_pack("{s:b}", "draining", 1));
-}
-
-static const struct route {
-    const char *path, *method;
-    void (*make)(struct page *page, const struct admin_calls *calls);
-} routes[] = {
-    {"/status", "GET", page_status},      {"/metrics", "GET", page_metrics},
-    {"/settings", "GET", page_settings},  {"/reload", "POST", page_reload},
-    {"/drain", "POST", page_drain},       {"/origins", "GET", origins_page_make},
-    {"/services", "GET", page_services},  {"/intercept", "GET", intercept_page_make},
-    {"/access", "GET", access_page_make},
-};
-
-static bool method_fits(const struct route *route, const char *method) {
-    return strcmp(method, route->method) == 0 ||
-           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
-}
-
-/* Only an injected response is long. */
-size_t page_body_max(const char *method, const char *path) {
-    return strcmp(method, "PUT") == 0 && strcmp(path, "/cache/object") == 0 ? PAGE_INJECT_MAX
-                                                                            : PAGE_BODY_MAX;
 }
 
 const char *page_argument(const struct page_request *request, const char *name) {
     return request->argument == NULL ? NULL : request->argument(request->arg, name);
 }
 
-void page_make(struct page *page, const struct admin_calls *calls,
-               const struct page_request *request) {
-    const char *method = request->method, *path = request->path;
-    if (cache_page_make(page, calls, request) || record_page_make(page, calls, request) ||
-        services_page_bump(page, calls, request) || intercept_page_clear(page, calls, request) ||
-        access_page_test(page, calls, request) || limits_page_make(page, calls, request) ||
-        dns_page_make(page, calls, request))
-        return;
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-        const struct route *route = &routes[i];
-        if (strcmp(path, route->path) != 0)
-            continue;
-        if (method_fits(route, method)) {
-            route->make(page, calls);
-            return;
-        }
-        page->allow = route->method;
-        page_error(page, 405,
-                   strcmp(route->method, "POST") == 0 ? "this page changes something: use POST"
-                                                      : "this page only shows something: use GET");
-        return;
-    }
-    page_error(page, 404,
-               "no such page; the pages are /status, /metrics, /settings, /origins, /services, "
-               "/services/bump, /access, /dns, /dns/clear, /intercept, /intercept/clear, /limits, "
-               "/reload, /drain, /cache/..., /icap/...");
+void page_each_argument(const struct page_request *request, page_see_argument *see, void *arg) {
+    if (request->arguments != NULL)
+        request->arguments(request->arg, see, arg);
 }

@@ -1,10 +1,9 @@
 /*
- * Pages of the admin plane: the answer to a method and a path. This file knows nothing about
- * sockets.
+ * Pages of the admin plane: what they are made of, and those about the proxy as a whole. This file
+ * knows nothing about sockets.
  *
  *     struct page page = {0};
- *     struct page_request request = {.method = "GET", .path = "/status"};
- *     page_make(&page, &calls, &request);
+ *     page_status(&page, &calls);
  *     ... page.status, page.content_type, page.text ...
  *     free(page.text);
  *
@@ -28,18 +27,27 @@ struct page {
     size_t length;
 };
 
+typedef bool page_see_argument(void *arg, const char *name, const char *value);
+
 struct page_request {
-    const char *method, *path;
+    const char *method, *path; /* of the route: without /v1, and GET for HEAD */
     struct slice body;
     /* Returns the decoded value of an argument in the query, or NULL when it is missing. */
     const char *(*argument)(void *arg, const char *name);
+    /* Shows all arguments to `see`, until it returns false. */
+    void (*arguments)(void *arg, page_see_argument *see, void *see_arg);
     void *arg;
 };
 
-void page_make(struct page *page, const struct admin_calls *calls,
-               const struct page_request *request);
-/* Returns the largest body that a request to this path may have. */
-size_t page_body_max(const char *method, const char *path);
+/* The pages; admin/api.c lists them. */
+void page_status(struct page *page, const struct admin_calls *calls);
+void page_metrics(struct page *page, const struct admin_calls *calls);
+void page_services(struct page *page, const struct admin_calls *calls);
+void page_settings(struct page *page, const struct admin_calls *calls);
+void page_reload(struct page *page, const struct admin_calls *calls);
+void page_drain(struct page *page, const struct admin_calls *calls);
+
+void page_each_argument(const struct page_request *request, page_see_argument *see, void *arg);
 const char *page_argument(const struct page_request *request, const char *name);
 /* Ends the page's stream from open_memstream. Returns false when memory is exhausted (also when
  * there is no stream); the page then says so. */

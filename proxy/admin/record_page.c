@@ -18,6 +18,12 @@ static const char *argument(const struct record_call *call, const char *name) {
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+static bool has_no_recorder(const struct record_call *call) {
+    if (call->calls->record == NULL)
+        page_error(call->page, 404, "nothing can be recorded");
+    return call->calls->record == NULL;
+}
+
 static bool record_page_take_filter(const struct record_call *call, struct record_filter *filter) {
     char error[RECORD_FILTER_ERROR];
     for (const char *const *name = record_filter_names; *name != NULL; name++) {
@@ -73,7 +79,11 @@ static void record_page_start(const struct record_call *call, struct record_filt
     recorder_release(&recorder);
 }
 
-static void page_record(const struct record_call *call) {
+void record_page_begin(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request) {
+    const struct record_call ours = {page, calls, request}, *call = &ours;
+    if (has_no_recorder(call))
+        return;
     struct record_filter filter = {0};
     struct recorder_limits limits;
     if (is_busy(call))
@@ -96,7 +106,11 @@ static struct recorder *record_page_find(const struct record_call *call) {
     return NULL;
 }
 
-static void page_take(const struct record_call *call) {
+void record_page_take(struct page *page, const struct admin_calls *calls,
+                      const struct page_request *request) {
+    const struct record_call ours = {page, calls, request}, *call = &ours;
+    if (has_no_recorder(call))
+        return;
     struct recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
@@ -106,37 +120,15 @@ static void page_take(const struct record_call *call) {
     recorder_release(&recorder);
 }
 
-static void page_stop(const struct record_call *call) {
+void record_page_end(struct page *page, const struct admin_calls *calls,
+                     const struct page_request *request) {
+    const struct record_call ours = {page, calls, request}, *call = &ours;
+    if (has_no_recorder(call))
+        return;
     struct recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
     recorder_stop(recorder, "the recording was stopped");
     page_json(call->page, 200, json_pack("{s:b}", "stopped", 1));
     recorder_release(&recorder);
-}
-
-static const struct record_route {
-    const char *path;
-    void (*make)(const struct record_call *call);
-} routes[] = {
-    {"/icap/record", page_record},
-    {"/icap/record/take", page_take},
-    {"/icap/record/stop", page_stop},
-};
-
-bool record_page_make(struct page *page, const struct admin_calls *calls,
-                      const struct page_request *request) {
-    struct record_call call = {page, calls, request};
-    for (size_t i = 0; i < sizeof routes / sizeof *routes && calls->record != NULL; i++) {
-        if (strcmp(request->path, routes[i].path) != 0)
-            continue;
-        if (strcmp(request->method, "POST") == 0) {
-            routes[i].make(&call);
-            return true;
-        }
-        page->allow = "POST";
-        page_error(page, 405, "this page changes something: use POST");
-        return true;
-    }
-    return false;
 }

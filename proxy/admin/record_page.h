@@ -1,7 +1,7 @@
 /*
  * The pages of the admin plane that record ICAP exchanges; admin.h lists them.
  *
- *     if (record_page_make(&page, &calls, &request)) ...      it was one of these
+ *     record_page_begin(&page, &calls, &request);      the request has been answered
  *
  * The client that starts a recording has to fetch the recorded data again and again, because only
  * what fits into the recording's memory is kept. There is one recording at a time.
@@ -13,7 +13,14 @@
 
 #include "admin/page.h"
 
-bool record_page_make(struct page *page, const struct admin_calls *calls,
+/* Starts a recording. */
+void record_page_begin(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request);
+/* Answers with the records that wait. */
+void record_page_take(struct page *page, const struct admin_calls *calls,
                       const struct page_request *request);
+/* Ends it. */
+void record_page_end(struct page *page, const struct admin_calls *calls,
+                     const struct page_request *request);
 
 #endif

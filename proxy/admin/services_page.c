@@ -98,18 +98,11 @@ void services_page_write(struct page *page, const struct admin_report *report) {
     page_json(page, 200, json_pack("{s:o}", "services", array));
 }
 
-bool services_page_bump(struct page *page, const struct admin_calls *calls,
+void services_page_bump(struct page *page, const struct admin_calls *calls,
                         const struct page_request *request) {
     const char *name = page_argument(request, "name");
     bool kept = true;
-    if (strcmp(request->path, "/services/bump") != 0)
-        return false;
-    if (strcmp(request->method, "POST") != 0) {
-        page->allow = "POST";
-        page_error(page, 405, "this page changes something: use POST");
-    } else if (name == NULL) {
-        page_error(page, 400, "the argument name= is missing: it is the name of a service");
-    } else if (calls->bump == NULL || !calls->bump(calls->context, name, &kept)) {
+    if (calls->bump == NULL || !calls->bump(calls->context, name, &kept)) {
         page_error(page, 404, "there is no icap_service with this name; see /services");
     } else {
         log_info("icap service %s: all its results were marked outdated through the admin plane",
@@ -119,7 +112,6 @@ bool services_page_bump(struct page *page, const struct admin_calls *calls,
         else
             page_not_kept(page);
     }
-    return true;
 }
 
 static void print_times(FILE *out, const char *service, const char *name,

@@ -21,7 +21,7 @@
 #include <stdio.h>
 
 /* False: the request is for another page. */
-bool services_page_bump(struct page *page, const struct admin_calls *calls,
+void services_page_bump(struct page *page, const struct admin_calls *calls,
                         const struct page_request *request);
 void services_page_write(struct page *page, const struct admin_report *report);
 void services_page_print_metrics(FILE *out, const struct admin_report *report);

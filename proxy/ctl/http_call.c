@@ -120,9 +120,12 @@ static char *http_call_write_head(const char *where, const struct http_request *
     char length[48] = "";
     if (strcmp(request->method, "GET") != 0)
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", request->length);
-    ASSERT(asprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n%s\r\n",
+    bool authorized = request->token != NULL;
+    ASSERT(asprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n%s%s%s%s\r\n",
                     request->method, request->target, host,
-                    request->headers == NULL ? "" : request->headers, length) > 0);
+                    request->headers == NULL ? "" : request->headers, length,
+                    authorized ? "Authorization: Bearer " : "", authorized ? request->token : "",
+                    authorized ? "\r\n" : "") > 0);
     return head;
 }
 
@@ -133,6 +136,9 @@ static bool is_one_word(const char *text) {
 }
 
 static bool is_sendable(const struct http_request *request, char *error) {
+    if (request->token != NULL && !is_one_word(request->token))
+        return call_fail(error, "the token has a blank or a control byte: compare it with the "
+                                "line in admin.token_file");
     if (is_one_word(request->target) && (request->host == NULL || is_one_word(request->host)))
         return true;
     return call_fail(error, "a URL has a blank, a line end or another control byte: "
@@ -177,13 +183,17 @@ bool http_call(struct http_answer *answer, const char *where, const char *method
 
 bool http_call_send(struct http_answer *answer, const char *where,
                     const struct http_request *request, char error[HTTP_CALL_ERROR]) {
+    struct http_request with_token = *request;
+    const char *token = getenv(HTTP_CALL_TOKEN);
     *answer = (struct http_answer){0};
-    if (!is_sendable(request, error))
+    if (token != NULL && token[0] != '\0')
+        with_token.token = token;
+    if (!is_sendable(&with_token, error))
         return false;
     int fd = http_call_connect_to(where, error);
     if (fd < 0)
         return false;
-    bool good = http_call_over(answer, fd, where, request, error);
+    bool good = http_call_over(answer, fd, where, &with_token, error);
     close(fd);
     return good;
 }

@@ -20,6 +20,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The environment's variable with the token for the admin plane. Listeners never get it. */
+#define HTTP_CALL_TOKEN "RETORT_TOKEN"
+
 enum {
     HTTP_CALL_ERROR = 512,
     HTTP_CALL_SECONDS = 30,
@@ -42,6 +45,7 @@ struct http_request {
     const char *method, *target;
     const char *host;    /* NULL: the address */
     const char *headers; /* further field lines, each with CRLF; NULL: none */
+    const char *token;   /* http_call and http_call_send set it; NULL: none */
     const char *body;
     size_t length;
 };

@@ -16,6 +16,7 @@
 #include "ctl/limits_command.h"
 #include "ctl/show.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -151,6 +152,8 @@ static void retortctl_usage(FILE *out) {
           "                        (else $RETORT_ADMIN, else " ADMIN_DEFAULT ")\n"
           "  -H, --helperd PATH    the socket of retort-helperd\n"
           "                        (else $RETORT_HELPERD, else " HELPERD_DEFAULT ")\n"
+          "  -t, --token-file FILE the file with a token for the admin plane\n"
+          "                        (else $RETORT_TOKEN is the token; a Unix socket needs none)\n"
           "  -j, --json            the answer as it came\n"
           "  -h, --help\n"
           "  -V, --version\n",
@@ -272,11 +275,30 @@ static const char *from_environment(const char *name, const char *otherwise) {
     return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
+/* The first line of the file is the token; a token among the arguments could be seen by all users
+ * of the machine. */
+static bool take_token_file(const char *path) {
+    char line[1024] = "";
+    FILE *file = fopen(path, "re");
+    bool good = file != NULL && fgets(line, sizeof line, file) != NULL;
+    if (!good)
+        fprintf(stderr, "retortctl: %s: %s\n", path,
+                file == NULL ? strerror(errno) : "is empty; its first line must be a token");
+    if (file != NULL)
+        fclose(file);
+    line[strcspn(line, "\r\n")] = '\0';
+    return good && setenv(HTTP_CALL_TOKEN, line, 1) == 0;
+}
+
 int main(int argc, char **argv) {
     static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'}, {"helperd", required_argument, NULL, 'H'},
-        {"json", no_argument, NULL, 'j'},         {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+        {"socket", required_argument, NULL, 's'},
+        {"helperd", required_argument, NULL, 'H'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {"token-file", required_argument, NULL, 't'},
+        {NULL, 0, NULL, 0},
     };
     struct choices choices = {
         .admin = from_environment("RETORT_ADMIN", ADMIN_DEFAULT),
@@ -284,10 +306,14 @@ int main(int argc, char **argv) {
     };
     int letter;
     /* '+': arguments after the command belong to the command. */
-    while ((letter = getopt_long(argc, argv, "+s:H:jhV", options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "+s:H:t:jhV", options, NULL)) != -1) {
         switch (letter) {
         case 's': choices.admin = optarg; break;
         case 'H': choices.helperd = optarg; break;
+        case 't':
+            if (!take_token_file(optarg))
+                return EXIT_FAILURE;
+            break;
         case 'j': choices.json = true; break;
         case 'h': retortctl_usage(stdout); return EXIT_SUCCESS;
         case 'V': version_print("retortctl", NULL); return EXIT_SUCCESS;

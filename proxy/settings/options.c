@@ -348,6 +348,7 @@ const struct option options[] = {
      .example = "json"},
 
 #include "settings/options_access.def"
+#include "settings/options_admin.def"
 #include "settings/options_authority.def"
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
@@ -359,13 +360,6 @@ const struct option options[] = {
 #include "settings/options_pages.def"
 #include "settings/options_services.def"
 #include "settings/options_transparent.def"
-
-    {ONCE("admin", admin.listen), .name = "listen", STRING, .fallback_note = "no admin plane",
-     DOC "Sets where the admin plane listens: a path for a Unix socket, which only the proxy's "
-         "user and root can reach, or a loopback address with a port, which every user of the "
-         "machine can reach. Other addresses are refused, because the admin plane has no "
-         "passwords. A reload does not change this setting.",
-     .example = "\"/run/retort/retort.sock\""},
 
     {.name = NULL},
 };

@@ -77,32 +77,6 @@ static bool load_client(struct load *load) {
     return true;
 }
 
-static bool load_admin(struct load *load) {
-    const struct document_section *section = document_section(load->document, "admin", NULL);
-    if (!load_values(load, section, "admin", load->settings))
-        return false;
-    const char *listen = load->settings->admin.listen;
-    struct address *address = &load->settings->admin.address;
-    if (listen == NULL)
-        return true;
-    int line = load_line_of(section, "listen");
-    if (listen[0] == '/' && strlen(listen) >= sizeof address->local.sun_path)
-        return load_fail(load, line,
-                         "listen: the path is too long for a Unix socket: %zu bytes, at most %zu",
-                         strlen(listen), sizeof address->local.sun_path - 1);
-    if (!address_parse(address, slice_from(listen), 0))
-        return load_fail(load, line,
-                         "listen: \"%s\" is neither an absolute path nor a loopback address with a "
-                         "port, such as \"127.0.0.1:3129\"",
-                         listen);
-    if (address->any.sa_family != AF_UNIX && !address_is_loopback(address))
-        return load_fail(load, line,
-                         "listen: \"%s\" is not a loopback address; the admin plane has no "
-                         "passwords, so use a path, 127.0.0.1 or [::1]",
-                         listen);
-    return true;
-}
-
 static bool load_access_logs(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
@@ -256,6 +230,7 @@ void settings_release(struct settings **settingsp) {
     release_limits(settings);
     release_origins_groups(settings);
     release_access_logs(settings);
+    release_admin(settings);
     release_adapts(settings);
     release_accesses(settings);
     release_icap_services(settings);

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "http/url.h"
 #include "identity/authenticator_settings.h"
+#include "identity/operator_tokens.h"
 #include "net/address.h"
 #include "rewrite/forwarded.h"
 #include "settings/access.h"
@@ -387,8 +388,11 @@ struct settings {
     } pac;
 
     struct {
-        char *listen; /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
+        char *listen;     /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
+        char *token_file; /* NULL: there are no tokens */
+        char *audit_log;  /* NULL: changes are told in the error log */
         struct address address;
+        struct operator_tokens *tokens; /* of token_file */
     } admin;
 };
 

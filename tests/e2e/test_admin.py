@@ -154,14 +154,15 @@ def test_admin_answers_while_workers_are_busy(lab):
 def test_admin_on_a_loopback_port(lab):
     port = ports.take()
     proxy = Retort(lab)
-    text = proxy.text().replace(proxy.admin_path, f"127.0.0.1:{port}")
+    proxy.write_tokens("lab read " + "t" * 32)
+    text = proxy.text().replace(f'"{proxy.admin_path}"', f'"127.0.0.1:{port}"  token_file = "{proxy.token_path}"')
     proxy.stop()
     path = lab.write("port.conf", text)
     second = Process(lab, "second", [lab.built("proxy/retort"), "-f", path])
     try:
         def up():
             try:
-                return wire_module.fetch(("127.0.0.1", port), "GET", "/status").status == 200
+                return wire_module.fetch(("127.0.0.1", port), "GET", "/status", {"Authorization": "Bearer " + "t" * 32}).status == 200
             except OSError:
                 return False
         second.wait_ready(up)
@@ -250,7 +251,8 @@ def test_admin_is_open_while_others_hold_connections(lab):
             held.append(wire)
             try:
                 wire.send((b"GET /sta", b"", b"POST /drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx",
-                           b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)[n % 4])
+                           b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % (proxy.token or "").encode() * 50
+                           if proxy.token else b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)[n % 4])
             except OSError:
                 pass  # it was closed already
             if n % 60 == 59:

@@ -71,6 +71,10 @@ class Retort:
         self.reverse = (host, ports.take())
         self.log_path = lab.path(f"{self.name}.access.log")
         self.admin_path = admin or lab.path(f"{self.name}.sock")  # or an address
+        self.token = None  # what admin() and ctl() send; an address needs one
+        self.token_path = lab.path(f"{self.name}.tokens")
+        if not isinstance(self.admin_path, str):
+            self.token = self.write_tokens("lab admin " + "0123456789abcdef" * 4).rsplit(" ", 1)[1]
         self.config_path = lab.path(f"{self.name}.conf")
         self.given = {"reverse": reverse or {}, "services": list(services), "adapt": adapt,
                       "url_classes": url_classes or {}, "workers": workers,
@@ -125,7 +129,7 @@ class Retort:
                  f'listen "{quoted[0]}" {{ mode = forward  local_destinations = allow }}',
                  f'listen "{quoted[1]}" {{ mode = reverse }}',
                  f'access_log "{self.log_path}" {{ format = {given["log_format"]} }}',
-                 section("admin", {"listen": self.admin_listen()})]
+                 section("admin", {"listen": self.admin_listen(), **({"token_file": self.token_path} if self.token else {})})]
         if given["drain_timeout"]:
             lines.append(f'drain_timeout = "{given["drain_timeout"]}"')
         for kind in ("cache", "client", "origin"):
@@ -146,6 +150,12 @@ class Retort:
         for name, chain in (adapt or {}).items():
             lines.append(f"adapt {name} {{ services = {{ {', '.join(chain)} }} }}")
         return "\n".join(lines) + "\n" + given["extra"] + "\n"
+
+    def write_tokens(self, text):
+        """The file of admin.token_file: lines NAME ROLE TOKEN. Returns the text."""
+        with open(self.token_path, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+            out.write(text + "\n")
+        return text
 
     def admin_listen(self):
         return self.admin_path if isinstance(self.admin_path, str) else "%s:%d" % self.admin_path
@@ -214,10 +224,11 @@ class Retort:
 
     # Its admin plane.
 
-    def admin(self, method, path, body=None):
-        answer = wire.fetch(self.admin_path, method, path, body=body, host="localhost",
-                            timeout=20 * self.lab.patience)
-        return answer
+    def admin(self, method, path, body=None, token=None, headers=None):
+        token = token or self.token
+        headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
+        return wire.fetch(self.admin_path, method, path, headers, body=body, host="localhost",
+                          timeout=20 * self.lab.patience)
 
     def status(self):
         answer = self.admin("GET", "/status")
@@ -234,7 +245,7 @@ class Retort:
         """Runs retortctl; returns its standard output."""
         done = subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_listen(), *extra, *arguments],
                               capture_output=True, text=True, timeout=30 * self.lab.patience, check=False,
-                              env={**os.environ, **self.lab.environment()})
+                              env={**os.environ, **self.lab.environment(), "RETORT_TOKEN": self.token or ""})
         if expect is not None:
             checks.equal(done.returncode, expect,
                          f"retortctl {' '.join(arguments)}: {done.stdout}{done.stderr}; exit status")

@@ -48,6 +48,11 @@ static void on_drain(void *context) {
     proxy->drains++;
 }
 
+static struct settings *on_settings(void *context) {
+    struct pretended_proxy *proxy = context;
+    return settings_reference(proxy->settings);
+}
+
 static struct pretended_proxy the_proxy;
 static struct admin *the_admin;
 static char where[ADDRESS_TEXT];
@@ -58,18 +63,31 @@ static struct admin *start(char error[SETTINGS_ERROR]) {
         .report = on_report,
         .reload = on_reload,
         .drain = on_drain,
+        .settings = on_settings,
     };
     return admin_start(the_proxy.settings, &calls, error);
 }
 
+#define TOKEN "0123456789abcdef0123456789abcdef"
+
+static void write_tokens(const char *path) {
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fchmod(fileno(file), 0600), 0);
+    fputs("# NAME ROLE TOKEN\nanna admin " TOKEN "\n", file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
 static void start_at(const char *listen) {
-    char text[1024], error[SETTINGS_ERROR] = "";
+    char text[1024], tokens[200], error[SETTINGS_ERROR] = "";
     snprintf(where, sizeof where, "%s", listen);
+    snprintf(tokens, sizeof tokens, "%s/tokens-%d", scratch(), (int)getpid());
+    write_tokens(tokens);
     snprintf(text, sizeof text,
              "workers = 2 listen \":1\" { mode = forward }\n"
              "icap_service gray { uri = \"icap://h/gray\" point = respmod_precache }\n"
-             "admin { listen = \"%s\" }\n",
-             listen);
+             "admin { listen = \"%s\" token_file = \"%s\" }\n",
+             listen, tokens);
     the_proxy = (struct pretended_proxy){.settings = settings_from(text)};
     the_admin = start(error);
     ck_assert_msg(the_admin != NULL, "%s", error);
@@ -310,26 +328,38 @@ static uint16_t free_port(void) {
     return address_port(&address);
 }
 
+#define BEARER "Authorization: Bearer " TOKEN "\r\n"
+
 START_TEST(web_pages_get_nothing_over_tcp) {
     char listen[40];
     snprintf(listen, sizeof listen, "127.0.0.1:%u", free_port());
     start_at(listen);
+    free(call("GET", "/status", 401));
+    ck_assert_int_eq(setenv("RETORT_TOKEN", TOKEN, 1), 0);
     free(call("GET", "/status", 200));
-    check_answer("GET /status HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n\r\n",
+    ck_assert_int_eq(unsetenv("RETORT_TOKEN"), 0);
+    check_answer("GET /status HTTP/1.1\r\nHost: localhost:1\r\n" BEARER "Connection: close\r\n\r\n",
                  "HTTP/1.1 200");
-    check_answer("GET /status HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n",
+    check_answer("GET /status HTTP/1.1\r\nHost: [::1]\r\n" BEARER "Connection: close\r\n\r\n",
                  "HTTP/1.1 200");
-    check_answer("GET /status HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
-                 "HTTP/1.1 403");
-    check_answer(
-        "GET /status HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\nConnection: close\r\n\r\n",
-        "HTTP/1.1 403");
-    check_answer("GET /status HTTP/1.1\r\nHost: 10.0.0.1\r\nConnection: close\r\n\r\n",
-                 "HTTP/1.1 403");
-    check_answer("POST /drain HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n"
+    check_answer("GET /status HTTP/1.1\r\nHost: evil.example\r\n" BEARER
                  "Connection: close\r\n\r\n",
                  "HTTP/1.1 403");
-    check_answer("GET /status HTTP/1.0\r\n\r\n", "HTTP/1.1 403");
+    check_answer("GET /status HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n" BEARER
+                 "Connection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("GET /status HTTP/1.1\r\nHost: 10.0.0.1\r\n" BEARER "Connection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("POST /drain HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n" BEARER
+                 "Connection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("GET /status HTTP/1.0\r\n" BEARER "\r\n", "HTTP/1.1 403");
+    check_answer("GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " TOKEN "0\r\n"
+                 "Connection: close\r\n\r\n",
+                 "HTTP/1.1 401");
+    check_answer("POST /drain HTTP/1.1\r\nHost: 127.0.0.1\r\n" BEARER
+                 "Sec-Fetch-Site: cross-site\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 403");
     ck_assert_int_eq(the_proxy.drains, 0);
     stop();
 }

@@ -107,6 +107,10 @@ static const struct refused {
      ":3: map: \"http://x.org:80/\" means the same as the prefix of another map"},
     /* The admin plane. */
     {"admin {\n listen = \"0.0.0.0:1\" }", ":3: listen: \"0.0.0.0:1\" is not a loopback address"},
+    {"admin { listen = \"127.0.0.1:81\" }",
+     ":2: listen: every user of this machine can connect to \"127.0.0.1:81\": set token_file"},
+    {"admin { listen = \"/tmp/s\" token_file = \"/nowhere/tokens\" }",
+     ":2: token_file: /nowhere/tokens: No such file"},
     {"admin { listen = \":81\" }", ":2: listen: \":81\" is not a loopback address"},
     {"admin { listen = \"retort.sock\" }", ":2: listen: \"retort.sock\" is neither an absolute"},
     {"admin { listen = \"/"

@@ -1,0 +1,292 @@
+#include "admin/api.h"
+
+#include "admin/access_page.h"
+#include "admin/cache_object_page.h"
+#include "admin/cache_page.h"
+#include "admin/dns_page.h"
+#include "admin/intercept_page.h"
+#include "admin/limits_page.h"
+#include "admin/openapi.h"
+#include "admin/origins_page.h"
+#include "admin/record_page.h"
+#include "admin/services_page.h"
+#include "record/recorder.h"
+
+#include <stdio.h>
+
+enum { API_BODY = 64 << 10, API_INJECTED = 64 << 20 };
+
+/* clang-format off */
+
+#define TEXT(name, what)                {name, API_TEXT, false, what, 0, 0, 0}
+#define NEEDED(name, what)              {name, API_TEXT, true, what, 0, 0, 0}
+#define NUMBER(name, what, least, most) {name, API_NUMBER, false, what, least, most, 0}
+#define FLAG(name, what)                {name, API_FLAG, false, what, 0, 0, 0}
+#define END                             {NULL, API_END, false, NULL, 0, 0, 0}
+#define URL                             NEEDED("url", "the URL")
+#define FILTERS                                                                                    \
+    TEXT("prefix", "the beginning of URLs"), TEXT("host", "the host"),                             \
+    TEXT("tag", "the key of Surrogate-Key or Cache-Tag"), TEXT("regex", "the expression for URLs")
+
+#define SHOWS_TO(least) .method = "GET", .role = OPERATOR_##least, .body_max = API_BODY
+#define CHANGES_BY(least, by)                                                                      \
+    .method = by, .role = OPERATOR_##least, .changes = true, .body_max = API_BODY
+#define READS   SHOWS_TO(READ)
+#define CHANGES CHANGES_BY(OPERATE, "POST")
+
+const struct api_route api_routes[] = {
+    {READS, .path = "/status", .show = page_status,
+     .answer = "version string, pid integer, uptime number, state string, workers integer, "
+               "workers_silent integer, file string, cache object, disk any, icap_services array, "
+               "counters object, certificates array",
+     .summary = "Shows the state, the cache, the services, the certificates and all counters.",
+     .parameters = {END}},
+    {READS, .path = "/metrics", .show = page_metrics, .type = "text/plain",
+     .summary = "Shows all metrics in the format of Prometheus.", .parameters = {END}},
+    {READS, .path = "/origins", .show = origins_page_make, .answer = "origins array",
+     .summary = "Shows the groups of origins and the state of their servers.",
+     .parameters = {END}},
+    {READS, .path = "/services", .show = page_services, .answer = "services array",
+     .summary = "Shows the ICAP services with their endpoints, counts and times.",
+     .parameters = {END}},
+    {CHANGES, .path = "/services/bump", .ask = services_page_bump, .answer = "bumped string",
+     .summary = "Makes all earlier results of a service old.",
+     .parameters = {NEEDED("name", "the name of the service"), END}},
+    {READS, .path = "/settings", .show = page_settings, .answer = "",
+     .summary = "Shows the settings in use, with defaults and without secrets.",
+     .parameters = {END}},
+    {CHANGES, .path = "/reload", .show = page_reload,
+     .answer = "reloaded boolean, not_applied array",
+     .summary = "Reads the configuration again. 409: it is refused, and nothing has changed.",
+     .parameters = {END}},
+    {CHANGES_BY(ADMIN, "POST"), .path = "/drain", .show = page_drain,
+     .answer = "draining boolean",
+     .summary = "Accepts no more connections, finishes what is under way, and exits.",
+     .parameters = {END}},
+    {READS, .path = "/access", .show = access_page_make, .answer = "access array",
+     .summary = "Shows the access sections and how often each has decided.",
+     .parameters = {END}},
+    {READS, .path = "/access/test", .ask = access_page_test,
+     .answer = "outcome string, status integer, why string, sections array",
+     .summary = "Says which access section would decide about a request.",
+     .parameters = {URL, TEXT("method", "the method"), TEXT("client", "the address of the client"),
+                    TEXT("user", "the name of the user"), TEXT("group", "the groups of the user"),
+                    TEXT("listener", "the listener"), TEXT("header", "the header fields"),
+                    TEXT("destination", "the addresses of the host"), TEXT("sni", "the SNI"),
+                    TEXT("certificate", "the subject of the client's certificate"),
+                    TEXT("authenticator", "the authenticator"), END}},
+    {READS, .path = "/limits", .ask = limits_page_show,
+     .answer = "entries integer, sections array, list array",
+     .summary = "Shows the limit sections, and who has used how much of them.",
+     .parameters = {TEXT("section", "the limit section"), TEXT("client", "the client"), END}},
+    {CHANGES, .path = "/limits/clear", .ask = limits_page_clear, .answer = "cleared integer",
+     .summary = "Lets clients begin anew.",
+     .parameters = {TEXT("section", "the limit section"), TEXT("client", "the client"), END}},
+    {READS, .path = "/dns", .ask = dns_page_make,
+     .answer = "names array, left_off integer, workers_silent integer",
+     .summary = "Shows the names that are remembered.",
+     .parameters = {TEXT("name", "the name"), END}},
+    {CHANGES, .path = "/dns/clear", .ask = dns_page_make, .answer = "cleared integer",
+     .summary = "Forgets a name, or all names.",
+     .parameters = {TEXT("name", "the name"), FLAG("all", "whether all names are forgotten"), END}},
+    {READS, .path = "/intercept", .show = intercept_page_make,
+     .answer = "refusals array, asking array",
+     .summary = "Shows what was learnt of certificates that clients refuse.",
+     .parameters = {END}},
+    {CHANGES, .path = "/intercept/clear", .ask = intercept_page_clear, .answer = "cleared integer",
+     .summary = "Forgets what was learnt, so that connections are opened again.",
+     .parameters = {TEXT("client", "the client"), TEXT("host", "the host"), END}},
+
+    {READS, .path = "/cache/object", .cache = cache_object_page_show, .answer = "variants array",
+     .summary = "Shows the stored variants of a URL.", .parameters = {URL, END}},
+    {.method = "PUT", .role = OPERATOR_ADMIN, .changes = true, .body_max = API_INJECTED,
+     .path = "/cache/object", .cache = cache_object_page_inject, .answer = "",
+     .summary = "Stores the response that the body is.",
+     .parameters = {URL, NUMBER("lifetime", "the lifetime in seconds", 0, INT32_MAX), END}},
+    {CHANGES_BY(OPERATE, "DELETE"), .path = "/cache/object", .cache = cache_page_delete,
+     .answer = "purged integer", .summary = "Removes all variants of a URL.",
+     .parameters = {URL, FLAG("soft", "whether objects only become stale"), END}},
+    {SHOWS_TO(OPERATE), .path = "/cache/content", .cache = cache_object_page_content,
+     .type = "application/http", .summary = "Shows the head and the body of a variant.",
+     .parameters = {URL, NUMBER("variant", "the number of the variant", 0, 1000), END}},
+    {READS, .path = "/cache/objects", .cache = cache_page_objects,
+     .answer = "objects array, next any", .summary = "Lists stored objects.",
+     .parameters = {FILTERS, NUMBER("limit", "the number of objects", 0, 1000),
+                    NUMBER("after", "the place to go on from", 0, INT64_MAX), END}},
+    {CHANGES, .path = "/cache/purge", .shared = true, .cache = cache_page_purge,
+     .answer = "purged integer, counted boolean", .summary = "Removes matching objects at once.",
+     .parameters = {FILTERS, FLAG("all", "whether everything is removed"),
+                    FLAG("soft", "whether objects only become stale"), END}},
+    {READS, .path = "/cache/bans", .cache = cache_page_bans, .answer = "bans array",
+     .summary = "Lists the bans.", .parameters = {END}},
+    {CHANGES, .path = "/cache/bans", .cache = cache_page_ban, .answer = "number integer",
+     .summary = "Removes matching objects when they are next looked up.",
+     .parameters = {NEEDED("regex", "the expression for URLs"), END}},
+    {CHANGES, .path = "/cache/lifetime", .cache = cache_page_lifetime, .answer = "changed integer",
+     .summary = "Makes the object stale after so many seconds.",
+     .parameters = {URL, {"seconds", API_NUMBER, true, "the lifetime in seconds", 0, INT32_MAX, 0},
+                    END}},
+    {CHANGES, .path = "/cache/pin", .cache = cache_page_pin, .answer = "changed integer",
+     .summary = "Protects the object from eviction.", .parameters = {URL, END}},
+    {CHANGES, .path = "/cache/unpin", .cache = cache_page_unpin, .answer = "changed integer",
+     .summary = "Allows eviction of the object again.", .parameters = {URL, END}},
+
+    {CHANGES, .path = "/icap/record", .ask = record_page_begin, .answer = "recording integer",
+     .summary = "Starts a recording of ICAP exchanges. 409: there is another one.",
+     .parameters = {TEXT("service", "the service"), TEXT("point", "the point"),
+                    TEXT("host", "the host"), TEXT("prefix", "the beginning of URLs"),
+                    TEXT("regex", "the expression for URLs"), TEXT("verdict", "the verdict"),
+                    TEXT("status", "the status"), TEXT("sample", "the sample"),
+                    NUMBER("body", "the recorded bytes of a body", 0, RECORDED_BODY_MAX),
+                    NUMBER("memory", "the bytes of memory", 1, (uint64_t)1 << 30),
+                    NUMBER("exchanges", "the number of exchanges", 1, 1000000),
+                    NUMBER("seconds", "the number of seconds", 1, 86400),
+                    {"unmasked", API_FLAG, false, "whether secrets are recorded", 0, 0,
+                     OPERATOR_ADMIN},
+                    END}},
+    {.method = "POST", .path = "/icap/record/take", .role = OPERATOR_OPERATE,
+     .body_max = API_BODY, .ask = record_page_take, .type = "application/octet-stream",
+     .summary = "Takes the records that wait.",
+     .parameters = {NEEDED("recording", "the number of the recording"), END}},
+    {CHANGES, .path = "/icap/record/stop", .ask = record_page_end, .answer = "stopped boolean",
+     .summary = "Ends a recording.",
+     .parameters = {NEEDED("recording", "the number of the recording"), END}},
+
+    {READS, .path = "/openapi.json", .show = openapi_make, .answer = "",
+     .summary = "Describes these pages (OpenAPI 3.0).", .parameters = {END}},
+    {READS, .path = "/help", .show = openapi_help, .type = "text/plain",
+     .summary = "Lists these pages with their roles and arguments.", .parameters = {END}},
+    {.path = NULL},
+};
+
+/* clang-format on */
+
+const char *api_path(const char *path, bool *strict) {
+    *strict = strncmp(path, "/v1/", 4) == 0;
+    return *strict ? path + 3 : path;
+}
+
+const struct api_route *api_find(const char *method, const char *path, char allow[API_ALLOW]) {
+    const char *asked = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    size_t length = 0;
+    allow[0] = '\0';
+    for (const struct api_route *route = api_routes; route->path != NULL; route++) {
+        if (strcmp(route->path, path) != 0)
+            continue;
+        if (strcmp(route->method, asked) == 0)
+            return route;
+        length += (size_t)snprintf(allow + length, API_ALLOW - length, "%s%s",
+                                   length > 0 ? ", " : "", route->method);
+    }
+    return NULL;
+}
+
+static const struct api_parameter *parameter_find(const struct api_route *route, const char *name) {
+    const struct api_parameter *parameter = route->parameters;
+    while (parameter->name != NULL && strcmp(parameter->name, name) != 0)
+        parameter++;
+    return parameter->name == NULL ? NULL : parameter;
+}
+
+/* {"error": what is wrong, "parameter": its name} */
+static bool refuse_parameter(struct page *page, const char *name, const char *reason) {
+    json_t *json =
+        json_pack("{s:s, s:o}", "error", reason, "parameter", cache_call_text(slice_from(name)));
+    page_json(page, 400, json);
+    return false;
+}
+
+static bool is_flag(const char *value, bool *set) {
+    *set = strcmp(value, "yes") == 0 || strcmp(value, "1") == 0;
+    return *set || strcmp(value, "no") == 0 || strcmp(value, "0") == 0;
+}
+
+static bool parameter_check(const struct api_parameter *parameter, const char *value,
+                            struct page *page) {
+    char reason[200];
+    uint64_t number;
+    bool set;
+    if (value == NULL || (value[0] == '\0' && parameter->type != API_FLAG)) {
+        snprintf(reason, sizeof reason, "%s is missing", parameter->what);
+        return !parameter->required || refuse_parameter(page, parameter->name, reason);
+    }
+    if (parameter->type == API_FLAG && !is_flag(value, &set)) {
+        snprintf(reason, sizeof reason, "%s must be yes or no", parameter->what);
+        return refuse_parameter(page, parameter->name, reason);
+    }
+    if (parameter->type == API_NUMBER && (!slice_to_uint64(slice_from(value), &number) ||
+                                          number < parameter->least || number > parameter->most)) {
+        snprintf(reason, sizeof reason, "%s must be a number from %llu to %llu", parameter->what,
+                 (unsigned long long)parameter->least, (unsigned long long)parameter->most);
+        return refuse_parameter(page, parameter->name, reason);
+    }
+    return true;
+}
+
+/* The arguments of a request, seen one by one. */
+struct seen {
+    const struct api_route *route;
+    struct page *page;
+    bool given[API_PARAMETERS];
+    bool good;
+};
+
+static bool see_argument(void *arg, const char *name, const char *value) {
+    struct seen *seen = arg;
+    (void)value;
+    const struct api_parameter *parameter = parameter_find(seen->route, name);
+    if (parameter == NULL) {
+        seen->good = refuse_parameter(seen->page, name,
+                                      "this page has no parameter of that name; see /v1/help");
+    } else if (seen->given[parameter - seen->route->parameters]) {
+        seen->good = refuse_parameter(seen->page, name, "the parameter is there twice");
+    } else {
+        seen->given[parameter - seen->route->parameters] = true;
+    }
+    return seen->good;
+}
+
+bool api_check(const struct api_route *route, bool strict, const struct page_request *request,
+               struct page *page) {
+    struct seen seen = {.route = route, .page = page, .good = true};
+    if (strict)
+        page_each_argument(request, see_argument, &seen);
+    for (const struct api_parameter *parameter = route->parameters;
+         seen.good && parameter->name != NULL; parameter++)
+        seen.good = parameter_check(parameter, page_argument(request, parameter->name), page);
+    return seen.good;
+}
+
+enum operator_role api_role(const struct api_route *route, const struct page_request *request) {
+    enum operator_role needed = route->role;
+    for (const struct api_parameter *parameter = route->parameters; parameter->name != NULL;
+         parameter++) {
+        const char *value = page_argument(request, parameter->name);
+        if (value != NULL && parameter->role > needed && strcmp(value, "no") != 0)
+            needed = parameter->role;
+    }
+    return needed;
+}
+
+static void make_of_cache(const struct api_route *route, struct page *page,
+                          const struct admin_calls *calls, const struct page_request *request) {
+    struct arena arena;
+    const struct cache_call call = {page, calls, request, calls->cache, calls->disk, &arena};
+    if (calls->cache == NULL) {
+        page_error(page, 404, "there is no cache");
+        return;
+    }
+    arena_init(&arena);
+    route->cache(&call);
+    arena_release(&arena);
+}
+
+void api_make(const struct api_route *route, struct page *page, const struct admin_calls *calls,
+              const struct page_request *request) {
+    if (route->show != NULL)
+        route->show(page, calls);
+    else if (route->ask != NULL)
+        route->ask(page, calls, request);
+    else
+        make_of_cache(route, page, calls, request);
+}

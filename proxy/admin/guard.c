@@ -1,0 +1,166 @@
+#include "admin/guard.h"
+
+#include "base/log.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+enum { WARN_AGAIN = 60 };
+
+static bool deny(struct admin_guard *guard, struct admin_denial *denial, enum admin_denied kind,
+                 unsigned status, const char *reason) {
+    atomic_fetch_add(&guard->denied[kind], 1);
+    denial->status = status;
+    snprintf(denial->reason, sizeof denial->reason, "%s", reason);
+    return false;
+}
+
+static const char *guard_field(struct MHD_Connection *connection, const char *name) {
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* A page in the administrator's browser could make the browser post a form to 127.0.0.1, or load
+ * something from there. Browsers say so in these fields. */
+static bool sent_by_page(struct MHD_Connection *connection) {
+    const char *site = guard_field(connection, "Sec-Fetch-Site");
+    return guard_field(connection, "Origin") != NULL || (site != NULL && strcmp(site, "none") != 0);
+}
+
+/* Under a name of its own, that page would be of the same origin (DNS rebinding). A browser can not
+ * reach a Unix socket. */
+static bool names_loopback(struct MHD_Connection *connection) {
+    struct url url;
+    struct address address;
+    const char *host = guard_field(connection, "Host");
+    if (host == NULL || !url_parse_authority(&url, slice_from(host), 80))
+        return false;
+    if (slice_equal_nocase(url.host, SLICE("localhost")))
+        return true;
+    return address_parse_ip(&address, url.host, 80) && address_is_loopback(&address);
+}
+
+/* A request through a proxy does not come from the process that connects; it may come from a
+ * client of this proxy. */
+static bool came_by_proxy(struct MHD_Connection *connection) {
+    static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (guard_field(connection, fields[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* The token of "Bearer TOKEN"; empty: the field is something else. */
+static struct slice bearer_token(const char *field) {
+    static const char scheme[] = "Bearer ";
+    if (strncasecmp(field, scheme, sizeof scheme - 1) != 0)
+        return slice_make("", 0);
+    return slice_trim(slice_from(field + sizeof scheme - 1));
+}
+
+static void warn_of_denied(struct admin_guard *guard, const struct admin_caller *caller) {
+    time_t now = time(NULL), before = atomic_load(&guard->warned_at);
+    if (now - before < WARN_AGAIN ||
+        !atomic_compare_exchange_strong(&guard->warned_at, &before, now))
+        return;
+    log_warn("admin: a request from %s without a token or with a wrong one was refused; it was "
+             "the %llu. since the start: correct the token of the program that sends it",
+             caller->from,
+             (unsigned long long)atomic_load(&guard->denied[ADMIN_DENIED_CREDENTIALS]));
+}
+
+static void tell_caller(const struct admin_guard *guard, struct MHD_Connection *connection,
+                        struct admin_caller *caller) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    struct address address = {.length = sizeof address.local};
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    *caller = (struct admin_caller){.from = "unix", .role = OPERATOR_NOBODY};
+    if (!guard->local) {
+        if (getpeername(fd, &address.any, &address.length) == 0)
+            address_format(&address, caller->from);
+    } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) {
+        snprintf(caller->name, sizeof caller->name, "uid %u", (unsigned)peer.uid);
+        caller->role = OPERATOR_ADMIN;
+    }
+}
+
+static bool guard_take_token(struct admin_guard *guard, const char *field,
+                             const struct settings *settings, struct admin_caller *caller,
+                             struct admin_denial *denial) {
+    const struct operator_token *token = NULL;
+    struct slice sent = bearer_token(field);
+    if (sent.length > 0)
+        token = operator_tokens_find(settings->admin.tokens, sent);
+    if (token == NULL) {
+        bool denied = deny(guard, denial, ADMIN_DENIED_CREDENTIALS, MHD_HTTP_UNAUTHORIZED,
+                           "nobody has this token: compare it with the lines of admin.token_file, "
+                           "and send it as Authorization: Bearer TOKEN");
+        warn_of_denied(guard, caller);
+        return denied;
+    }
+    snprintf(caller->name, sizeof caller->name, "%s", token->name);
+    caller->role = token->role;
+    return true;
+}
+
+static bool identify(struct admin_guard *guard, struct MHD_Connection *connection,
+                     const struct settings *settings, struct admin_caller *caller,
+                     struct admin_denial *denial) {
+    const char *field = guard_field(connection, MHD_HTTP_HEADER_AUTHORIZATION);
+    tell_caller(guard, connection, caller);
+    if (field != NULL)
+        return guard_take_token(guard, field, settings, caller, denial);
+    if (caller->role != OPERATOR_NOBODY)
+        return true;
+    deny(guard, denial, ADMIN_DENIED_CREDENTIALS, MHD_HTTP_UNAUTHORIZED,
+         "this address needs a token: send Authorization: Bearer TOKEN with a token of "
+         "admin.token_file, or give retortctl the token with --token-file");
+    warn_of_denied(guard, caller);
+    return false;
+}
+
+bool admin_guard_admits(struct admin_guard *guard, struct MHD_Connection *connection,
+                        const struct settings *settings, struct admin_caller *caller,
+                        struct admin_denial *denial) {
+    if (came_by_proxy(connection))
+        return deny(guard, denial, ADMIN_DENIED_PROXY, MHD_HTTP_FORBIDDEN,
+                    "requests that come through a proxy (Via, Forwarded, X-Forwarded-For) are not "
+                    "served; connect to admin.listen directly");
+    if (sent_by_page(connection) || (!guard->local && !names_loopback(connection)))
+        return deny(guard, denial, ADMIN_DENIED_PAGE, MHD_HTTP_FORBIDDEN,
+                    "only requests to a loopback address are served, and none from web pages");
+    return identify(guard, connection, settings, caller, denial);
+}
+
+bool admin_guard_allows(struct admin_guard *guard, const struct admin_caller *caller,
+                        enum operator_role needed, struct admin_denial *denial) {
+    char reason[ADMIN_REASON];
+    if (caller->role >= needed)
+        return true;
+    snprintf(reason, sizeof reason,
+             "%s has the role %s, and this needs the role %s: use another token, or change the "
+             "role in admin.token_file and reload",
+             caller->name, operator_role_name(caller->role), operator_role_name(needed));
+    return deny(guard, denial, ADMIN_DENIED_ROLE, MHD_HTTP_FORBIDDEN, reason);
+}
+
+void admin_guard_print_metrics(FILE *out, const struct admin_guard *guard) {
+    static const char *const reasons[] = {"credentials", "role", "web_page", "proxy"};
+    if (guard == NULL)
+        return;
+    fputs("# HELP retort_admin_denied_total Requests that the admin plane has refused, by reason.\n"
+          "# TYPE retort_admin_denied_total counter\n",
+          out);
+    for (int i = 0; i < ADMIN_DENIED_COUNT; i++)
+        fprintf(out, "retort_admin_denied_total{reason=\"%s\"} %llu\n", reasons[i],
+                (unsigned long long)atomic_load(&guard->denied[i]));
+    fprintf(out,
+            "# HELP retort_admin_changes_total Changes that were asked of the admin plane.\n"
+            "# TYPE retort_admin_changes_total counter\nretort_admin_changes_total %llu\n"
+            "# HELP retort_admin_audit_lost_total Changes that could not be written to "
+            "admin.audit_log.\n"
+            "# TYPE retort_admin_audit_lost_total counter\nretort_admin_audit_lost_total %llu\n",
+            (unsigned long long)atomic_load(&guard->changes),
+            (unsigned long long)atomic_load(&guard->audit_lost));
+}

@@ -1,0 +1,66 @@
+/*
+ * The guard of the admin plane: who calls, and whether the call may have been made by a web page or
+ * by a client of a proxy. It decides when the head has arrived, before a body is taken.
+ *
+ *     struct admin_caller caller;
+ *     struct admin_denial denial;
+ *     if (!admin_guard_admits(&guard, connection, settings, &caller, &denial))
+ *         ... answer denial.status and denial.reason ...
+ *     if (!admin_guard_allows(&guard, &caller, OPERATOR_OPERATE, &denial)) ...
+ *
+ * On a Unix socket the kernel says who calls (SO_PEERCRED); the permissions of the socket have let
+ * only the proxy's user and root in, and they are admins. On an address a token is needed. A token
+ * is compared on a Unix socket too, if one is sent.
+ *
+ * Nothing slows down who guesses: a token has at least 32 characters, and whoever could make
+ * answers slow could keep the operators out. Each failure closes its connection, is counted, and
+ * the log tells of failures once a minute.
+ *
+ * Threads: any.
+ */
+#ifndef RETORT_ADMIN_GUARD_H
+#define RETORT_ADMIN_GUARD_H
+
+#include "settings/settings.h"
+
+#include <microhttpd.h>
+#include <time.h>
+
+enum admin_denied {
+    ADMIN_DENIED_CREDENTIALS, /* no token, or a wrong one */
+    ADMIN_DENIED_ROLE,
+    ADMIN_DENIED_PAGE, /* a web page has sent it */
+    ADMIN_DENIED_PROXY,
+    ADMIN_DENIED_COUNT
+};
+
+struct admin_guard {
+    bool local; /* a Unix socket */
+    _Atomic uint64_t denied[ADMIN_DENIED_COUNT];
+    _Atomic uint64_t changes;    /* that were made or tried */
+    _Atomic uint64_t audit_lost; /* changes that the audit log does not have */
+    _Atomic time_t warned_at;
+};
+
+enum { ADMIN_CALLER_NAME = OPERATOR_NAME + 1, ADMIN_REASON = 400 };
+
+struct admin_caller {
+    char name[ADMIN_CALLER_NAME]; /* of the token, or "uid 1000" */
+    char from[ADDRESS_TEXT];      /* "unix", or the address */
+    enum operator_role role;
+};
+
+struct admin_denial {
+    unsigned status; /* of HTTP */
+    char reason[ADMIN_REASON];
+};
+
+bool admin_guard_admits(struct admin_guard *guard, struct MHD_Connection *connection,
+                        const struct settings *settings, struct admin_caller *caller,
+                        struct admin_denial *denial);
+bool admin_guard_allows(struct admin_guard *guard, const struct admin_caller *caller,
+                        enum operator_role needed, struct admin_denial *denial);
+/* `guard` may be NULL: nothing is printed. */
+void admin_guard_print_metrics(FILE *out, const struct admin_guard *guard);
+
+#endif
