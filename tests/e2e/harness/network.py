@@ -19,6 +19,7 @@ import subprocess
 import threading
 
 from .checks import Skip
+from .dns import question
 
 CLONE_NEWNET = 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -88,15 +89,6 @@ class Host:
     def address(self, device, *addresses):
         for address in addresses:
             self.ip(f"address add {address} dev {device}" + (" nodad" if ":" in address else ""))
-
-
-def question(packet):
-    """The name, the type, and where the question ends."""
-    labels, at = [], 12
-    while packet[at]:
-        labels.append(packet[at + 1:at + 1 + packet[at]].decode("latin-1"))
-        at += 1 + packet[at]
-    return ".".join(labels).lower(), struct.unpack_from("!H", packet, at + 1)[0], at + 5
 
 
 def answer(packet, names):
