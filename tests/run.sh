@@ -120,7 +120,8 @@ make_in() {
 }
 
 e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume"
-tsan_programs="proxy/retort proxy/retortctl icap-services/retort-helperd $tsan_unit"
+tsan_programs="proxy/retort proxy/retortctl icap-services/retort-helperd icap-services/gray-helper
+    icap-services/text-helper icap-services/retort-adlist $tsan_unit"
 
 build_for() {
     case $1 in
