@@ -165,6 +165,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/limits/limit_table.c proxy/limits/limit_table.h \
 	proxy/limits/limits.c proxy/limits/limits.h \
 	proxy/limits/pace.c proxy/limits/pace.h \
+	proxy/log/format.c proxy/log/format.h proxy/log/codes.def \
+	proxy/log/line.c proxy/log/line.h \
 	proxy/net/address.c proxy/net/address.h \
 	proxy/net/address_order.c proxy/net/address_order.h \
 	proxy/net/connect_race.c proxy/net/connect_race.h \
@@ -229,6 +231,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_files.c proxy/tls/trust_files.h \
 	proxy/tls/verify.c proxy/tls/verify.h \
 	proxy/tls/verify_words.c proxy/tls/verify_words.h \
+	proxy/transaction/access_format.c proxy/transaction/access_format.h \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
@@ -319,6 +322,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/forwarding.h proxy/settings/load_forwarding.c \
 	proxy/settings/options_forwarding.def proxy/settings/options_listen_proxies.def \
 	proxy/settings/load_trust.c \
+	proxy/settings/logs.h proxy/settings/load_logs.c proxy/settings/options_logs.def \
 	proxy/settings/manual.c \
 	proxy/match/map_table.c proxy/match/map_table.h \
 	proxy/match/name_table.c proxy/match/name_table.h \

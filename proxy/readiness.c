@@ -36,6 +36,8 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
         findings_of_log(findings, "error_log", settings->error_log);
     for (size_t i = 0; i < settings->access_log_count; i++)
         findings_of_log(findings, "access_log", settings->access_logs[i].path);
+    for (size_t i = 0; i < settings->icap_log_count; i++)
+        findings_of_log(findings, "icap_log", settings->icap_logs[i].path);
     of_temporary_directory(settings, findings);
 }
 

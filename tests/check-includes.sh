@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: tls <- net <- limits <- match <- identity, rewrite <- record, settings <- cache, origin <- disk <- client, intercept
+#     <- proxy/: tls <- net <- limits <- match <- identity, log, rewrite <- record, settings <- cache, origin <- disk <- client, intercept
 #        <- adapt, client/http1
 #     <- icap <- transaction <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
@@ -30,7 +30,7 @@ BEGIN {
     rooms(3, "proxy/net")
     rooms(3.5, "proxy/limits")
     rooms(4, "proxy/match")
-    rooms(4.5, "proxy/identity proxy/rewrite")
+    rooms(4.5, "proxy/identity proxy/log proxy/rewrite")
     rooms(5, "proxy/record proxy/settings")
     rooms(6, "proxy/cache proxy/origin")
     rooms(7, "proxy/disk")

@@ -67,6 +67,8 @@ static void add_services_and_logs(json_t *root, const struct settings *settings)
     for (size_t i = 0; i < settings->access_log_count; i++)
         add_element(root, "access_log", "path", settings->access_logs[i].path,
                     &settings->access_logs[i]);
+    for (size_t i = 0; i < settings->icap_log_count; i++)
+        add_element(root, "icap_log", "path", settings->icap_logs[i].path, &settings->icap_logs[i]);
     for (size_t i = 0; i < settings->icap_service_count; i++)
         add_element(root, "icap_service", "name", settings->icap_services[i].name,
                     &settings->icap_services[i]);

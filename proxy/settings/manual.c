@@ -1,8 +1,10 @@
 /* docs/CONFIGURATION.md and retort.conf(5), printed from the option table. */
+#include "log/format.h"
 #include "settings/options.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The form of a manual: Markdown or man(7). Texts are plain; each form escapes its own signs. */
@@ -146,6 +148,25 @@ static void print_section(FILE *out, const struct manual_form *form,
         print_option(out, form, option);
 }
 
+static void print_codes(FILE *out, const struct manual_form *form) {
+    char *text = NULL;
+    size_t length;
+    FILE *table = open_memstream(&text, &length);
+    log_format_print_codes(table);
+    fclose(table);
+    text[length - 1] = '\0'; /* the last line end */
+    form->heading(out, "Codes of log formats");
+    form->paragraph(
+        out, "A format of access_log or icap_log that is none of the words is a text with "
+             "these codes. They are those of Squid's logformat and of Apache's LogFormat, and "
+             "mean the same there. Between the percent sign and the code may stand, in this order: "
+             "a sign for quoting (\" or / as escape = quoted, # or [ as escape = plain, ' to keep "
+             "blanks), a width with - for left-aligned and 0 for leading zeros, and an argument in "
+             "braces. \"%%\" is a percent sign. No letter may follow a code directly.");
+    form->example(out, text);
+    free(text);
+}
+
 static void print_manual(FILE *out, const struct manual_form *form) {
     form->begin(out);
     for (size_t i = 0; i < sizeof introduction / sizeof *introduction; i++) {
@@ -158,6 +179,7 @@ static void print_manual(FILE *out, const struct manual_form *form) {
     }
     for (const struct option_section *s = option_sections; s->name != NULL; s++)
         print_section(out, form, s);
+    print_codes(out, form);
     form->end(out);
 }
 

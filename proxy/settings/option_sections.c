@@ -116,10 +116,23 @@ const struct option_section option_sections[] = {
         .name = "access_log",
         .title = "PATH",
         .documentation =
-            "Defines a file that gets one line for each request. The section may occur several "
-            "times with different paths. A reload opens the files again, so that log rotation "
-            "works.",
-        .example = "access_log \"/var/log/retort/access.log\" { format = combined }",
+            "Defines a log that gets one line for each request. The section may occur several "
+            "times with different paths. A line is written when the request fits all of class, "
+            "status, result and service that the section sets. A reload or SIGUSR1 opens the files "
+            "again, so that log rotation works.",
+        .example = "access_log \"/var/log/retort/access.log\" { format = combined }\n"
+                   "access_log \"/var/log/retort/failed.log\" { format = json  status = 5xx }",
+    },
+    {
+        .name = "icap_log",
+        .title = "PATH",
+        .documentation =
+            "Defines a log that gets one line for each call of an ICAP service, as Squid's "
+            "icap_log "
+            "has it. The lines of a request are written when the request has ended. Results that "
+            "were remembered have no line, because no service was asked. The section may occur "
+            "several times with different paths.",
+        .example = "icap_log \"/var/log/retort/icap.log\" { service = gray }",
     },
     {
         .name = "icap_service",

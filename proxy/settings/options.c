@@ -32,8 +32,8 @@ static const char *const untrusted_words[] = {"keep", "drop", NULL};
 static const char *const client_from_words[] = {"x_forwarded_for", "forwarded", NULL};
 static const char *const mismatch_words[] = {"pass", "refuse", NULL};
 static const char *const local_destination_words[] = {"deny", "allow", NULL};
-static const char *const access_log_words[] = {"squid",          "combined",          "json",
-                                               "squid_extended", "combined_extended", NULL};
+/* enum log_escape. */
+static const char *const log_escape_words[] = {"plain", "quoted", "json", NULL};
 static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const adapt_point_words[] = {"reqmod_precache", "reqmod_postcache",
@@ -81,8 +81,8 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
 #define ORIGINS(member)    .section = "origins", .at = offsetof(struct origins_settings, member)
 #define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
-#define ACCESS_LOG(member)                                                                         \
-    .section = "access_log", .at = offsetof(struct access_log_settings, member)
+#define ACCESS_LOG(member) .section = "access_log", .at = offsetof(struct log_settings, member)
+#define ICAP_LOG(member)   .section = "icap_log", .at = offsetof(struct log_settings, member)
 #define SERVICE(member)                                                                            \
     .section = "icap_service", .at = offsetof(struct icap_service_settings, member)
 #define URL_CLASS(member)                                                                          \
@@ -339,14 +339,6 @@ const struct option options[] = {
          "over several proxies again. The value 0 means no limit.",
      .example = "1000"},
 
-    {ACCESS_LOG(format), .name = "format", WORD(access_log_words), DEFAULT("squid"),
-     DOC "Sets the format of a line. squid: the native format of Squid. combined: the format of "
-         "Apache and nginx. json: one object per line with everything that is known, including "
-         "services and times. squid_extended and combined_extended: the same formats with more "
-         "columns at the end, which are the transaction's id and the services with their "
-         "verdicts and milliseconds; combined_extended has the result of the cache before these.",
-     .example = "json"},
-
 #include "settings/options_access.def"
 #include "settings/options_admin.def"
 #include "settings/options_authority.def"
@@ -357,6 +349,7 @@ const struct option options[] = {
 #include "settings/options_identity_helpers.def"
 #include "settings/options_interception.def"
 #include "settings/options_limits.def"
+#include "settings/options_logs.def"
 #include "settings/options_pages.def"
 #include "settings/options_services.def"
 #include "settings/options_transparent.def"

@@ -77,28 +77,6 @@ static bool load_client(struct load *load) {
     return true;
 }
 
-static bool load_access_logs(struct load *load) {
-    struct settings *settings = load->settings;
-    size_t i = 0;
-    settings->access_log_count = document_section_count(load->document, "access_log");
-    settings->access_logs = xcalloc(settings->access_log_count + 1, sizeof *settings->access_logs);
-    DOCUMENT_FOR_EACH_SECTION (section, load->document, "access_log") {
-        struct access_log_settings *log = &settings->access_logs[i++];
-        log->path = xstrdup(section->title);
-        if (log->path[0] == '\0')
-            return load_fail(load, section->line, "access_log: the path is empty");
-        if (!load_values(load, section, "access_log", log))
-            return false;
-    }
-    return true;
-}
-
-static void release_access_logs(struct settings *settings) {
-    for (size_t i = 0; i < settings->access_log_count; i++)
-        free(settings->access_logs[i].path);
-    free(settings->access_logs);
-}
-
 /* In this order: each may use what those before it have loaded. */
 /* clang-format off */
 static bool (*const loaders[])(struct load *load) = {
@@ -113,10 +91,10 @@ static bool (*const loaders[])(struct load *load) = {
     load_cache,
     load_client,
     load_admin,
-    load_access_logs,
     load_icap_services,
     load_url_classes,
     load_adapts,
+    load_logs,
     load_accesses,
     load_policies,
     load_parents,
@@ -229,7 +207,7 @@ void settings_release(struct settings **settingsp) {
     release_parents(settings);
     release_limits(settings);
     release_origins_groups(settings);
-    release_access_logs(settings);
+    release_logs(settings);
     release_admin(settings);
     release_adapts(settings);
     release_accesses(settings);

@@ -29,6 +29,7 @@
 #include "settings/head_rules.h"
 #include "settings/interception.h"
 #include "settings/limit.h"
+#include "settings/logs.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
 #include "settings/rule_kinds.h"
@@ -111,19 +112,6 @@ struct map_settings {
     bool preserve_host;    /* send the client's Host to the origin rather than the origin's name */
     bool rewrite_location; /* URLs in the origin's headers become the client's */
     char **origin_aliases; /* other URLs of the origin; ends with NULL; NULL: none */
-};
-
-enum access_log_format {
-    ACCESS_LOG_SQUID,
-    ACCESS_LOG_COMBINED,
-    ACCESS_LOG_JSON,
-    ACCESS_LOG_SQUID_EXTENDED,
-    ACCESS_LOG_COMBINED_EXTENDED
-};
-
-struct access_log_settings {
-    char *path;
-    enum access_log_format format;
 };
 
 /* cache { disk "PATH" { ... } }: a volume of the cache on disk. */
@@ -264,8 +252,8 @@ struct settings {
     struct authority *authority;                 /* signs for intercepted connections; NULL: none */
     uint16_t *connect_ports;                     /* ports that CONNECT may reach */
     size_t connect_port_count;
-    struct access_log_settings *access_logs;
-    size_t access_log_count;
+    struct log_settings *access_logs, *icap_logs; /* in the file's order */
+    size_t access_log_count, icap_log_count;
     struct icap_service_settings *icap_services;
     size_t icap_service_count;
     struct url_class **url_classes;

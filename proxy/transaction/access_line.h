@@ -2,9 +2,9 @@
  * A line of an access log: what it says of a transaction, and how each format says it. Bytes of the
  * client's that could forge or break a line are escaped.
  *
- *     char line[ACCESS_LINE_MAX];
+ *     char line[LOG_LINE_MAX];
  *     struct access_line_time time = {.length = 0};
- *     size_t length = access_line_write(line, ACCESS_LOG_JSON, &entry, &time);
+ *     size_t length = access_line_write(line, &settings->access_logs[0], &entry, &time);
  *
  *     (write the first `length` bytes: a line with its line break)
  *
@@ -17,19 +17,27 @@
 #define RETORT_TRANSACTION_ACCESS_LINE_H
 
 #include "adapt/chain.h"
+#include "log/line.h"
 #include "settings/settings.h"
 #include "transaction/outcome.h"
 
-/* Bytes that a line may have. */
-enum { ACCESS_LINE_MAX = 81920 };
-
 enum { ACCESS_CHAINS = 5 }; /* of services: one a point, and what is remembered */
+
+/* A call of a service, for a line of an icap_log. */
+struct access_call {
+    const struct adapt_record *record;
+    const struct adapter_call *call;
+    bool reqmod;
+};
 
 struct access_entry {
     struct timespec time; /* wall clock, at the end; milliseconds count */
     uint64_t duration;    /* microseconds */
     uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
     struct slice client, method, url, content_type, origin;
+    const struct address *client_address; /* that `client` shows */
+    bool hides_port;                      /* the address is not whole */
+    const struct listen_settings *listen; /* NULL: a reload has removed it */
     struct slice destination; /* that a client in transparent mode connected to; empty: none */
     bool unproven;            /* which is not one of the addresses of the request's host */
     const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
@@ -54,6 +62,8 @@ struct access_entry {
     struct slice issuer, verification; /* of the origin's certificate */
     unsigned chain_count;
     const struct adapt_chain *chains[ACCESS_CHAINS];
+    const struct class_subject *subject; /* what classes are compared with; NULL: none match */
+    const struct access_call *call;      /* that the line is about; NULL: it is about the request */
 };
 
 /* The text of a time, for the lines of the same moment. Zeroed at first; for one format. */
@@ -63,8 +73,20 @@ struct access_line_time {
     char text[32];
 };
 
-/* Writes the line with its end; returns its length. There is room for ACCESS_LINE_MAX bytes. */
-size_t access_line_write(char *out, enum access_log_format format, const struct access_entry *entry,
-                         struct access_line_time *time_text);
+/* Writes the line with its end; returns its length. There is room for LOG_LINE_MAX bytes. */
+size_t access_line_write(char *out, const struct log_settings *log,
+                         const struct access_entry *entry, struct access_line_time *time_text);
+
+/* Values as the formats of Squid and Apache have them. */
+/* The status; that of nginx for a client that left before there was one. */
+unsigned access_line_status(const struct access_entry *entry);
+/* The URL, or Squid's words in its place where no request could be read. */
+struct slice access_line_squid_url(const struct access_entry *entry);
+/* "text/html", of "text/html; charset=utf-8". */
+struct slice access_line_media_type(const struct access_entry *entry);
+/* A name that nobody has proved is not shown where readers take it for a user's; empty: none. */
+struct slice access_line_user(const struct access_entry *entry);
+/* "gray:MODIFIED:12,gzip:UNMODIFIED:3", or "-". */
+void access_line_put_services(struct log_line *line, const struct access_entry *entry);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "match/url_class.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +17,14 @@ struct access_log {
     const char *path; /* the settings' */
     uint64_t *lost;   /* the worker's counter of lines */
     bool failing;     /* the last write failed or was incomplete */
-    enum access_log_format format;
+    const struct log_settings *settings;
+    bool icap;        /* a line for each call of a service */
+    bool filtered;    /* not every entry has a line */
+    bool shortened;   /* clients' addresses are */
+    unsigned results; /* a bit for each result that has lines */
     struct access_line_time time;
     size_t length;
-    char bytes[GATHER + ACCESS_LINE_MAX];
+    char bytes[GATHER + LOG_LINE_MAX];
 };
 
 struct access_logs {
@@ -28,6 +33,7 @@ struct access_logs {
     struct loop *loop;
     struct timer timer;
     bool armed;
+    bool asks_class;
     size_t count;
     struct access_log *logs;
 };
@@ -84,27 +90,53 @@ static void access_log_on_timer(struct timer *timer) {
     access_logs_flush(logs);
 }
 
+/* The bits of the results that the log has lines for. */
+static unsigned results_of(const struct log_settings *settings) {
+    unsigned results = 0;
+    for (char **name = settings->results; name != NULL && *name != NULL; name++)
+        for (unsigned i = 0; i <= RESULT_ERROR; i++)
+            if (slice_equal(slice_from(*name), cache_result_name((enum cache_result)i)))
+                results |= 1u << i;
+    return settings->results == NULL ? ~0u : results;
+}
+
+static void access_log_set(struct access_log *log, const struct log_settings *settings, bool icap) {
+    log->settings = settings;
+    log->icap = icap;
+    log->results = results_of(settings);
+    log->shortened = settings->ipv4_prefix < 32 || settings->ipv6_prefix < 128;
+    log->filtered = log->results != ~0u || settings->status_count > 0 ||
+                    settings->services != NULL || settings->url_class != NULL;
+}
+
+static void access_log_open(struct access_logs *logs, struct net_context *net,
+                            const struct log_settings *settings, bool icap) {
+    int fd = open(settings->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (fd < 0) {
+        log_error("cannot open the access log %s: %s; its lines are lost until a reload can "
+                  "open it: create its directory, and let retort's user write to it",
+                  settings->path, strerror(errno));
+        return;
+    }
+    struct access_log *log = &logs->logs[logs->count++];
+    access_log_set(log, settings, icap);
+    log->fd = fd;
+    log->path = settings->path;
+    log->lost = &net->counters.access_log_lines_lost;
+    logs->asks_class |= settings->url_class != NULL;
+}
+
 struct access_logs *access_logs_open(struct net_context *net, const struct settings *settings) {
     struct access_logs *logs;
     ALLOC_OBJ(logs, ACCESS_LOGS_MAGIC);
     logs->loop = net->loop;
     timer_init(&logs->timer, access_log_on_timer);
-    logs->logs = xcalloc(settings->access_log_count + 1, sizeof *logs->logs);
-    for (size_t i = 0; i < settings->access_log_count; i++) {
-        const struct access_log_settings *wanted = &settings->access_logs[i];
-        int fd = open(wanted->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-        if (fd < 0) {
-            log_error("cannot open the access log %s: %s; its lines are lost until a reload can "
-                      "open it: create its directory, and let retort's user write to it",
-                      wanted->path, strerror(errno));
-            continue;
-        }
-        struct access_log *log = &logs->logs[logs->count++];
-        log->fd = fd;
-        log->path = wanted->path;
-        log->lost = &net->counters.access_log_lines_lost;
-        log->format = wanted->format;
-    }
+    logs->logs =
+        xcalloc(settings->access_log_count + settings->icap_log_count + 1, sizeof *logs->logs);
+    for (size_t i = 0; i < settings->access_log_count; i++)
+        access_log_open(logs, net, &settings->access_logs[i], false);
+    for (size_t i = 0; i < settings->icap_log_count; i++)
+        access_log_open(logs, net, &settings->icap_logs[i], true);
     return logs;
 }
 
@@ -123,9 +155,91 @@ void access_logs_close(struct access_logs **logsp) {
 }
 
 static void access_log_write_line(struct access_log *log, const struct access_entry *entry) {
-    log->length += access_line_write(log->bytes + log->length, log->format, entry, &log->time);
+    log->length += access_line_write(log->bytes + log->length, log->settings, entry, &log->time);
     if (log->length >= GATHER)
         flush(log);
+}
+
+static bool has_name(char *const *names, const char *name) {
+    for (; *names != NULL; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+static bool fits_services(const struct log_settings *settings, const struct access_entry *entry) {
+    if (settings->services == NULL)
+        return true;
+    for (unsigned i = 0; i < entry->chain_count; i++)
+        for (unsigned j = 0; j < entry->chains[i]->at; j++)
+            if (has_name(settings->services, entry->chains[i]->records[j].service))
+                return true;
+    return false;
+}
+
+static bool fits_status(const struct log_settings *settings, unsigned status) {
+    for (size_t i = 0; i < settings->status_count; i++)
+        if (status >= settings->statuses[i].from && status <= settings->statuses[i].to)
+            return true;
+    return settings->status_count == 0;
+}
+
+static bool fits_class(const struct log_settings *settings, const struct access_entry *entry) {
+    return settings->url_class == NULL ||
+           (entry->subject != NULL && url_class_matches(settings->url_class, entry->subject));
+}
+
+static bool access_log_wants(const struct access_log *log, const struct access_entry *entry) {
+    return (log->results >> entry->result & 1) != 0 &&
+           fits_status(log->settings, access_line_status(entry)) &&
+           fits_services(log->settings, entry) && fits_class(log->settings, entry);
+}
+
+/* A line for each service that was asked. */
+static void write_calls(struct access_log *log, const struct access_entry *entry) {
+    struct access_entry of_call = *entry;
+    for (unsigned i = 0; i < entry->chain_count; i++) {
+        const struct adapt_chain *chain = entry->chains[i];
+        for (unsigned j = 0; j < chain->at; j++) {
+            const struct access_call call = {&chain->records[j], chain->calls[j], chain->reqmod};
+            if (call.call == NULL || (log->settings->services != NULL &&
+                                      !has_name(log->settings->services, call.record->service)))
+                continue;
+            of_call.call = &call;
+            access_log_write_line(log, &of_call);
+        }
+    }
+}
+
+static void write_entry_to(struct access_log *log, const struct access_entry *entry) {
+    if (log->icap)
+        write_calls(log, entry);
+    else
+        access_log_write_line(log, entry);
+}
+
+/* The client's address in the log has only its first bits. */
+static void write_shortened(struct access_log *log, const struct access_entry *entry) {
+    struct access_entry shortened = *entry;
+    struct address address = *entry->client_address;
+    struct network network;
+    char text[ADDRESS_IP_TEXT];
+    address_unmap(&address);
+    bool v6 = address.any.sa_family == AF_INET6;
+    unsigned bits = v6 ? log->settings->ipv6_prefix : log->settings->ipv4_prefix;
+    shortened.hides_port = true;
+    if (network_around(&network, &address, v6, bits)) {
+        if (v6)
+            memcpy(&address.v6.sin6_addr, network.prefix, sizeof address.v6.sin6_addr);
+        else
+            memcpy(&address.v4.sin_addr, network.prefix, sizeof address.v4.sin_addr);
+        shortened.client = slice_make(text, address_format_ip(&address, text));
+    }
+    write_entry_to(log, &shortened);
+}
+
+bool access_logs_ask_class(const struct access_logs *logs) {
+    return logs->asks_class;
 }
 
 bool access_logs_wanted(const struct access_logs *logs) {
@@ -134,8 +248,15 @@ bool access_logs_wanted(const struct access_logs *logs) {
 
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry) {
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
-    for (size_t i = 0; i < logs->count; i++)
-        access_log_write_line(&logs->logs[i], entry);
+    for (size_t i = 0; i < logs->count; i++) {
+        struct access_log *log = &logs->logs[i];
+        if (log->filtered && !access_log_wants(log, entry))
+            continue;
+        if (log->shortened && entry->client_address != NULL)
+            write_shortened(log, entry);
+        else
+            write_entry_to(log, entry);
+    }
     if (logs->armed || logs->count == 0)
         return;
     logs->armed = true;

@@ -1,7 +1,7 @@
 /*
- * Access logs: one line a transaction, in the formats of Squid, of Apache ("combined"), or as JSON.
- * The first two are held to the letter, for programs that read them; "extended" has our columns
- * behind.
+ * Access logs: one line a transaction, in the formats of Squid, of Apache ("combined"), as JSON, or
+ * in one of the operator's own. The first two are held to the letter, for programs that read them;
+ * "extended" has our columns behind. An icap_log has one line a call of a service.
  *
  *     struct access_logs *logs = access_logs_open(net, settings);
  *     access_logs_write(logs, &entry);
@@ -29,6 +29,8 @@ struct access_logs;
 /* The settings must outlive it. */
 struct access_logs *access_logs_open(struct net_context *net, const struct settings *settings);
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry);
+/* Does some log ask for the class of a request, so that entry.subject is needed? */
+bool access_logs_ask_class(const struct access_logs *logs);
 /* Is there any log to write to? */
 bool access_logs_wanted(const struct access_logs *logs);
 void access_logs_flush(struct access_logs *logs);

@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
-from harness.checks import between, equal, true, until
+from harness.checks import Skip, between, contains, equal, true, until
 from harness.cicap import Cicap, Module
 from harness.icap import IcapServer, append
 from harness.origin import Origin
@@ -233,6 +234,93 @@ def test_a_full_disk_costs_lines_and_is_told(lab):
         until(lambda lost=lost: proxy.counter("access_log_lines_lost") == lost, 10 * lab.patience, "the line to be lost")
     equal(len(lines(proxy, 3)), 3, "lines of the other log")
     equal(proxy.process.log().count("cannot write the access log /dev/full: No space left on device"), 1, "warnings")
+
+
+def text_of(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+@memcheck
+def test_logs_of_some_requests(lab):
+    """Each log has the lines that fit all it asks for, in a format of its own; JSON that way stays JSON."""
+    origin = Origin(lab)
+    logs = {name: lab.path(name + ".log") for name in ("failed", "hits", "images", "short", "json")}
+    proxy = Retort(lab, url_classes={"images": {"content_type": "image/png"}}, extra=f"""
+access_log "{logs['failed']}" {{ format = "%>Hs %ru"  status = {{ 5xx, 404 }} }}
+access_log "{logs['hits']}" {{ format = '%Ss %"ru'  result = HIT }}
+access_log "{logs['images']}" {{ format = "%rp"  class = images  status = 200 }}
+access_log "{logs['short']}" {{ format = "%>a %>p"  ipv4_prefix = 8 }}
+access_log "{logs['json']}" {{ format = '{{"agent": "%{{User-Agent}}>h", "ms": %tr}}'  escape = json }}
+""")
+    image, page = (origin.url("/bytes", n=9, cc="max-age=60", type=kind) for kind in ("image/png", "text/html"))
+    agent = 'a"b\\c\u202e'
+    for url in (image, image, page, origin.url("/text", say="x", status=404)):
+        proxy.get(url, {"User-Agent": agent.encode().decode("latin-1")})
+    proxy.stop()
+    equal(text_of(logs["failed"]), f"404 {origin.url('/text', say='x', status=404)}\n", "failed")
+    equal(text_of(logs["hits"]), f"TCP_MEM_HIT {image}\n", "hits")
+    equal(text_of(logs["images"]), (image[len(origin.url("")):] + "\n") * 2, "images")
+    equal(text_of(logs["short"]), "127.0.0.0 0\n" * 4, "shortened addresses")
+    equal({json.loads(line)["agent"] for line in text_of(logs["json"]).splitlines()}, {agent}, "the agent")
+
+
+# Squid, "Default Log Formats": icap_squid is %ts.%03tu %6icap::tr %>A %icap::to/%03icap::Hs %icap::<st %icap::rm %icap::ru %un -/%icap::<A -
+ICAP_SQUID = re.compile(r"\d+\.\d{3} {1,6}\d+ 127\.0\.0\.1 (ICAP_[A-Z_]+)/(\d{3}) (\d+) (REQMOD|RESPMOD) (icap://\S+) - -/(\S+) -")
+
+
+@memcheck
+def test_icap_log(lab):
+    """A line a call: what was remembered has none, and what failed has one."""
+    origin, every, one = Origin(lab), lab.path("icap.log"), lab.path("same.log")
+    change, same, dead = IcapServer(lab, append(b"!")), IcapServer(lab), IcapServer(lab)
+    proxy = Retort(lab, services=[Service("change", change.uri()), Service("same", same.uri("same")), Service("dead", dead.uri())],
+                   extra=f'icap_log "{every}" {{ }}\n'
+                   f'icap_log "{one}" {{ format = "%retort::service %retort::verdict %icap::Hs"  service = same }}\n')
+    dead.stop()
+    url = origin.url("/text", say="x", cc="max-age=60")
+    for _ in range(2):
+        equal(proxy.get(url).text(), "x!", "body")
+    equal(proxy.log(2)[0]["icap"][2]["verdict"], "BYPASSED", "verdict of the third")
+    proxy.stop()
+    found = [ICAP_SQUID.fullmatch(line) for line in text_of(every).splitlines()]
+    true(all(found), f"lines of Squid's format: {text_of(every)}")
+    equal([(f.group(1), f.group(2), f.group(4), f.group(5)) for f in found],
+          [("ICAP_MOD", "200", "RESPMOD", change.uri()), ("ICAP_ECHO", "204", "RESPMOD", same.uri("same")),
+           ("ICAP_ERR_OTHER", "000", "RESPMOD", dead.uri())] * (len(found) // 3), "calls")
+    equal(found[0].group(6), change.uri().split("/")[2], "its host")
+    true(text_of(one).startswith("same UNMODIFIED 204\n"), "the log of one service")
+
+
+def test_bad_logs_are_refused(lab):
+    proxy = Retort(lab)
+    for text, message in (('access_log "/tmp/x" { format = sqid }', 'format: "sqid" is neither squid, combined'),
+                          ('access_log "/tmp/x" { format = "%st" }', "there is no code %"),
+                          ('access_log "/tmp/x" { status = 6xx }', "is no status"),
+                          ('access_log "/tmp/x" { result = HITS }', "is no result"),
+                          ('access_log "/tmp/x" { class = nobody }', 'there is no url_class "nobody"'),
+                          ('access_log "/tmp/x" { service = nobody }', 'there is no icap_service "nobody"'),
+                          ('access_log "/tmp/x" { format = "%{X-Forwarded-For}>h"  ipv4_prefix = 24 }', "tells the client's address"),
+                          ('icap_log "/tmp/x" { format = squid }', "neither icap_squid nor")):
+        status, said = proxy.check_config(proxy.text() + text + "\n")
+        equal(status, 1, text)
+        contains(said, message, text)
+
+
+def test_calamaris_reads_squid(lab):
+    """A report with all requests in it, none of them unreadable."""
+    if shutil.which("calamaris") is None:
+        raise Skip("calamaris is not installed")
+    origin = Origin(lab)
+    proxy = Retort(lab, log_format="squid")
+    url = origin.url("/bytes", n=500, cc="max-age=60", type="image/png")
+    for _ in range(3):
+        proxy.get(url, {"User-Agent": "x"})
+    proxy.stop()
+    with open(proxy.log_path, encoding="ascii") as log:
+        done = subprocess.run(["calamaris"], stdin=log, capture_output=True, text=True, check=True, timeout=60)
+    true(re.search(r"lines parsed: +lines +3 *$", done.stdout, re.M), done.stdout)
+    true(re.search(r"invalid lines: +lines +0 *$", done.stdout, re.M), done.stdout)
 
 
 def test_goaccess_reads_them(lab):

@@ -6,6 +6,7 @@
 #include "transaction/access.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/inside.h"
+#include "transaction/request_rules.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
@@ -75,6 +76,7 @@ static void write_entry(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     char user[HTTP_CREDENTIALS_USER];
     struct timespec now;
+    struct class_subject subject;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     const struct loop *loop = transaction->net->loop;
@@ -83,6 +85,8 @@ static void write_entry(struct transaction *transaction) {
         .duration = (end - exchange->started) / 1000,
         .number = transaction->number,
         .client = exchange_client_ip(exchange),
+        .client_address = exchange_client(exchange),
+        .listen = exchange->listen,
         .method = transaction->request.original_method,
         .url = transaction->request.original_url,
         .content_type = content_type(transaction),
@@ -106,6 +110,11 @@ static void write_entry(struct transaction *transaction) {
     entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel.relay != NULL)
         entry.bytes = entry.body_bytes = transaction->tunnel.relay->bytes[1];
+    if (access_logs_ask_class(transaction->host->logs) && transaction->request.head != NULL) {
+        request_subject(transaction, &subject);
+        subject.content_type = entry.content_type;
+        entry.subject = &subject;
+    }
     access_logs_write(transaction->host->logs, &entry);
 }
 

@@ -1,13 +1,22 @@
 /* Lines of the access logs: the formats to the letter, and what no text from outside can do. */
 #include "suites.h"
 
+#include "match/url_class.h"
 #include "transaction/access_log.h"
 
 #include <string.h>
 #include <unistd.h>
 
-static const char *const formats[] = {"squid", "squid_extended", "combined", "combined_extended",
-                                      "json"};
+/* The last three say in codes what the others are, and the same in a JSON string. */
+static const char *const formats[] = {
+    "squid",
+    "squid_extended",
+    "combined",
+    "combined_extended",
+    "json",
+    "'%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %un %Sh/%<a %mt'",
+    "'%h %l %u %t \"%r\" %>s %B \"%{Referer}i\" \"%{User-agent}i\"'",
+    "'{\"url\":\"%ru\",\"agent\":\"%{User-Agent}>h\"}'  escape = json"};
 
 /* The lines that an entry has in each of the formats. */
 static char lines[COUNT_OF(formats)][100000];
@@ -18,7 +27,7 @@ static void write_entry(const struct access_entry *entry) {
     struct net_context net;
     for (size_t i = 0; i < COUNT_OF(formats); i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "access_log \"%s/%s.log\" { format = %s }\n", scratch(), formats[i], formats[i]);
+                 "access_log \"%s/%zu.log\" { format = %s }\n", scratch(), i, formats[i]);
     struct settings *settings = settings_from(text);
     ck_assert(loop_init(&loop));
     net_context_init(&net, &loop);
@@ -27,7 +36,7 @@ static void write_entry(const struct access_entry *entry) {
     access_logs_write(logs, entry);
     access_logs_close(&logs);
     for (size_t i = 0; i < COUNT_OF(formats); i++) {
-        snprintf(path, sizeof path, "%s/%s.log", scratch(), formats[i]);
+        snprintf(path, sizeof path, "%s/%zu.log", scratch(), i);
         char *line = read_text(path);
         snprintf(lines[i], sizeof lines[i], "%s", line);
         free(line);
@@ -79,6 +88,9 @@ START_TEST(formats_are_those_of_their_readers) {
                   "\"result\":\"MISS\",\"ms\":17.042,\"origin\":\"192.0.2.9\",\"step\":\"DELIVER\","
                   "\"aborted\":false,\"content_type\":\"text/html; charset=utf-8\","
                   "\"user_agent\":\"a b\",\"referer\":\"http://r/\",\"icap\":[]}\n");
+    ck_assert_str_eq(lines[5], lines[0]);
+    ck_assert_str_eq(lines[6], lines[2]);
+    ck_assert_str_eq(lines[7], "{\"url\":\"http://h/a\",\"agent\":\"a b\"}\n");
 }
 END_TEST
 
@@ -125,6 +137,8 @@ START_TEST(no_text_breaks_a_line) {
             blanks += *at == ' ' && at[1] != ' ';
         ck_assert_msg(quotes == 6, "byte %u: %s", byte, lines[2]);
         ck_assert_msg(blanks == 9, "byte %u: %s", byte, lines[0]);
+        ck_assert_str_eq(lines[5], lines[0]);
+        ck_assert_str_eq(lines[6], lines[2]);
     }
 }
 END_TEST
@@ -148,9 +162,158 @@ START_TEST(long_texts_are_cut) {
 }
 END_TEST
 
+/* Writes a line of the request in a format of one's own. */
+static const char *own_line(const char *options, const struct access_entry *entry) {
+    static char line[4000];
+    char path[300], text[1000];
+    struct loop loop;
+    struct net_context net;
+    snprintf(path, sizeof path, "%s/own.log", scratch());
+    snprintf(text, sizeof text,
+             "listen \"127.0.0.1:3128\" { mode = forward }\n"
+             "url_class c { method = GET }\nurl_class png { content_type = \"image/png\" }\n"
+             "access_log \"%s\" { %s }\n",
+             path, options);
+    struct settings *settings = settings_from(text);
+    ck_assert(loop_init(&loop));
+    net_context_init(&net, &loop);
+    struct access_logs *logs = access_logs_open(&net, settings);
+    access_logs_write(logs, entry);
+    access_logs_close(&logs);
+    char *written = read_text(path);
+    snprintf(line, sizeof line, "%s", written);
+    free(written);
+    unlink(path);
+    net_context_release(&net);
+    loop_release(&loop);
+    settings_release(&settings);
+    return line;
+}
+
+START_TEST(codes_have_widths_quotings_and_arguments) {
+    struct http_head head;
+    head_from(&head, "User-Agent: a \"b\\\nX-Odd: \x1b[31m\xff\n");
+    struct access_entry entry = entry_of("GET", "http://h:81/a/b?c=d");
+    entry.request = &head;
+    static const struct {
+        const char *format, *line;
+    } cases[] = {
+        {"[%8Ss] [%-8Ss] [%08tr] [%-4>Hs] [%3ru]",
+         "[TCP_MISS] [TCP_MISS] [00000017] [200 ] [http://h:81/a/b?c=d]\n"},
+        {"%m %U %q %v %p %rs %rp %H", "GET /a/b ?c=d h 81 http /a/b?c=d HTTP/1.1\n"},
+        {"%D %T %{ms}T %{us}T", "17042 0 17 17042\n"},
+        {"%{%Y}tg %{%H}tg", "2025 19\n"},
+        {"%{user-agent}>h %{None}>h", "a%20%22b%5C -\n"},
+        {"\\\"%{user-agent}>h\\\"", "\"a %22b%5C\"\n"},
+        {"\\\"%\\\"{user-agent}>h\\\" %#{user-agent}>h", "\"a \\\"b\\\\\" a%20%22b%5C\n"},
+        {"%'{X-Odd}>h %\\\"{X-Odd}>h", "%1B[31m%FF \\x1B[31m\\xFF\n"},
+        {"100%% %retort::id %X %b", "100% 0000000000000abc + 1000\n"},
+        {"%icap::tt %retort::services", "0 -\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char options[400];
+        snprintf(options, sizeof options, "format = \"%s\"", cases[i].format);
+        ck_assert_str_eq(own_line(options, &entry), cases[i].line);
+    }
+}
+END_TEST
+
+START_TEST(lines_are_for_what_a_log_asks_for) {
+    struct access_entry entry = entry_of("GET", "http://h/a");
+    static const struct {
+        const char *options;
+        bool written;
+    } cases[] = {
+        {"status = 200", true},
+        {"status = 5xx", false},
+        {"status = { 4xx, 2xx }", true},
+        {"status = 201-599", false},
+        {"status = 100-200", true},
+        {"result = MISS", true},
+        {"result = { HIT, DENIED }", false},
+        {"class = c", true},
+        {"class = png", false},
+        {"class = all", true},
+        {"class = c  status = 404", false},
+    };
+    struct class_subject subject = {.method = SLICE("GET"), .content_type = SLICE("text/html")};
+    entry.subject = &subject;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        ck_assert_msg((own_line(cases[i].options, &entry)[0] != '\0') == cases[i].written, "%s",
+                      cases[i].options);
+    entry.subject = NULL;
+    ck_assert_str_eq(own_line("class = c", &entry), "");
+}
+END_TEST
+
+START_TEST(addresses_are_shortened) {
+    static const struct {
+        const char *address, *options, *line;
+    } cases[] = {
+        {"192.0.2.77:4711", "ipv4_prefix = 24", "192.0.2.0 0\n"},
+        {"192.0.2.77:4711", "ipv6_prefix = 24", "192.0.2.77 0\n"},
+        {"192.0.2.77:4711", "", "192.0.2.77 4711\n"},
+        {"192.0.2.77:4711", "ipv4_prefix = 0", "0.0.0.0 0\n"},
+        {"[2001:db8:1:2:3::4]:4711", "ipv6_prefix = 48", "2001:db8:1:: 0\n"},
+        {"[::ffff:192.0.2.77]:4711", "ipv4_prefix = 16", "192.0.0.0 0\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char options[200], text[ADDRESS_IP_TEXT];
+        struct address address;
+        ck_assert(address_parse(&address, slice_from(cases[i].address), 0));
+        struct access_entry entry = entry_of("GET", "http://h/a");
+        entry.client_address = &address;
+        entry.client = slice_make(text, address_format_ip(&address, text));
+        snprintf(options, sizeof options, "format = \"%%>a %%>p\" %s", cases[i].options);
+        ck_assert_str_eq(own_line(options, &entry), cases[i].line);
+    }
+}
+END_TEST
+
+/* What the option takes is what transactions say. */
+START_TEST(every_result_can_be_asked_for) {
+    for (unsigned i = RESULT_NONE; i <= RESULT_ERROR; i++) {
+        char error[200];
+        ck_assert(option_check_log_result(cache_result_name((enum cache_result)i).base, error,
+                                          sizeof error));
+    }
+}
+END_TEST
+
+START_TEST(bad_formats_are_explained) {
+    static const struct {
+        const char *text, *says;
+        bool icap;
+    } cases[] = {
+        {"%st", "there is no code %\"st\"", false}, {"%", "there is no code %\"\"", false},
+        {"%Q", "there is no code", false},          {"%>h", "needs the name of a field", false},
+        {"%{}>h", "is not known", false},           {"%{x", "lacks its '}'", false},
+        {"%{x}ru", "means nothing", false},         {"%{h}T", "is not known", false},
+        {"%99tr", "more than 60", false},           {"%icap::tr", "icap_log sections only", false},
+        {"%ts\n", "control character", false},      {"", "1 to 4096", false},
+    };
+    char error[LOG_FORMAT_ERROR];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        ck_assert_ptr_null(log_format_new(cases[i].text, LOG_ESCAPE_PLAIN, cases[i].icap, error));
+        ck_assert_msg(strstr(error, cases[i].says) != NULL, "%s: %s", cases[i].text, error);
+    }
+    char many[3000] = "";
+    for (unsigned i = 0; i < LOG_FORMAT_PIECES; i++)
+        strcat(many, "%ts ");
+    ck_assert_ptr_null(log_format_new(many, LOG_ESCAPE_PLAIN, false, error));
+    ck_assert_ptr_nonnull(strstr(error, "more than"));
+}
+END_TEST
+
 Suite *access_log_suite(void) {
-    const TTest *const tests[] = {formats_are_those_of_their_readers,
-                                  what_was_no_request_has_a_line, no_text_breaks_a_line,
+    const TTest *const tests[] = {codes_have_widths_quotings_and_arguments,
+                                  lines_are_for_what_a_log_asks_for,
+                                  addresses_are_shortened,
+                                  every_result_can_be_asked_for,
+                                  bad_formats_are_explained,
+                                  formats_are_those_of_their_readers,
+                                  what_was_no_request_has_a_line,
+                                  no_text_breaks_a_line,
                                   long_texts_are_cut};
     return suite_of("access_log", tests, COUNT_OF(tests));
 }
