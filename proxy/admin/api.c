@@ -196,21 +196,22 @@ static bool refuse_parameter(struct page *page, const char *name, const char *re
     return false;
 }
 
-static bool is_flag(const char *value, bool *set) {
-    *set = strcmp(value, "yes") == 0 || strcmp(value, "1") == 0;
-    return *set || strcmp(value, "no") == 0 || strcmp(value, "0") == 0;
+/* The older names of the pages take 1 and 0 too. */
+static bool is_flag(const char *value, bool strict) {
+    bool number = strcmp(value, "1") == 0 || strcmp(value, "0") == 0;
+    return strcmp(value, "yes") == 0 || strcmp(value, "no") == 0 || (number && !strict);
 }
 
-static bool parameter_check(const struct api_parameter *parameter, const char *value,
+static bool parameter_check(const struct api_parameter *parameter, bool strict, const char *value,
                             struct page *page) {
     char reason[200];
     uint64_t number;
-    bool set;
-    if (value == NULL || (value[0] == '\0' && parameter->type != API_FLAG)) {
+    bool empty = value != NULL && value[0] == '\0';
+    if (value == NULL || (empty && (parameter->type == API_TEXT || !strict))) {
         snprintf(reason, sizeof reason, "%s is missing", parameter->what);
         return !parameter->required || refuse_parameter(page, parameter->name, reason);
     }
-    if (parameter->type == API_FLAG && !is_flag(value, &set)) {
+    if (parameter->type == API_FLAG && !is_flag(value, strict)) {
         snprintf(reason, sizeof reason, "%s must be yes or no", parameter->what);
         return refuse_parameter(page, parameter->name, reason);
     }
@@ -253,7 +254,8 @@ bool api_check(const struct api_route *route, bool strict, const struct page_req
         page_each_argument(request, see_argument, &seen);
     for (const struct api_parameter *parameter = route->parameters;
          seen.good && parameter->name != NULL; parameter++)
-        seen.good = parameter_check(parameter, page_argument(request, parameter->name), page);
+        seen.good =
+            parameter_check(parameter, strict, page_argument(request, parameter->name), page);
     return seen.good;
 }
 
@@ -262,7 +264,8 @@ enum operator_role api_role(const struct api_route *route, const struct page_req
     for (const struct api_parameter *parameter = route->parameters; parameter->name != NULL;
          parameter++) {
         const char *value = page_argument(request, parameter->name);
-        if (value != NULL && parameter->role > needed && strcmp(value, "no") != 0)
+        if (value != NULL && parameter->role > needed && strcmp(value, "no") != 0 &&
+            strcmp(value, "0") != 0)
             needed = parameter->role;
     }
     return needed;

@@ -9,6 +9,7 @@
 #     html/     large manuals                                  (Debian haproxy-doc)
 #     lists/    easylist.txt easyprivacy.txt urls.txt          (npm ad-block)
 #     braveblock/   Brave's filter engine for Python           (PyPI braveblock)
+#     schemathesis/   what tests an API against its description   (PyPI schemathesis)
 #     python/   an ICAP client and an ICAP server              (PyPI python-icap and pyicap)
 set -eu
 
@@ -100,7 +101,14 @@ icap_peers() {
     python3 -m pip install -q --disable-pip-version-check --no-deps --no-compile --target out/python python-icap==0.2.0 pyicap==1.0b1
 }
 
+# For the Python that the end-to-end tests run with.
+api_tester() {
+    /usr/bin/python3 -m pip install -q --disable-pip-version-check --no-compile --only-binary :all: \
+        --target out/schemathesis schemathesis==4.32.5
+}
+
 source_of scikit-learn wheel
+source_of schemathesis api_tester
 source_of icap-peers icap_peers
 source_of golang-1.19-src go_images
 source_of animated-gif-detector animations
