@@ -41,3 +41,11 @@ uninstall-local:
 	for conf in retort.conf $(made_confs); do \
 	    rm -f "$(DESTDIR)$(retortconfdir)/`basename $$conf`.default"; \
 	done
+
+# Printed from retortctl's table of commands by "make docs", and kept in the tree as the manuals are.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = conf/completion/retortctl
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = conf/completion/_retortctl
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+dist_fishcompletion_DATA = conf/completion/retortctl.fish

@@ -6,11 +6,20 @@ dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/A
 	docs/METRICS.md docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/TESTING.md docs/TLS.md docs/TRANSPARENT.md
 EXTRA_DIST += docs/write-metrics.sh docs/performance.json docs/plots examples/security-headers.conf
 
-docs: proxy/retort$(EXEEXT)
+docs: proxy/retort$(EXEEXT) proxy/retortctl$(EXEEXT)
 	proxy/retort$(EXEEXT) --print-options markdown > $(srcdir)/docs/CONFIGURATION.md.new
 	mv $(srcdir)/docs/CONFIGURATION.md.new $(srcdir)/docs/CONFIGURATION.md
 	proxy/retort$(EXEEXT) --print-options man > $(srcdir)/docs/retort.conf.5.new
 	mv $(srcdir)/docs/retort.conf.5.new $(srcdir)/docs/retort.conf.5
 	$(srcdir)/docs/write-metrics.sh > $(srcdir)/docs/METRICS.md.new
 	mv $(srcdir)/docs/METRICS.md.new $(srcdir)/docs/METRICS.md
+	proxy/retortctl$(EXEEXT) --print-manual > $(srcdir)/docs/commands.new
+	sed -e '/^\.\\" commands: begin/r $(srcdir)/docs/commands.new' \
+		-e '/^\.\\" commands: begin/p; /^\.\\" commands: begin/,/^\.\\" commands: end/{/commands: end/!d}' \
+		$(srcdir)/docs/retortctl.1 > $(srcdir)/docs/retortctl.1.new
+	mv $(srcdir)/docs/retortctl.1.new $(srcdir)/docs/retortctl.1
+	rm $(srcdir)/docs/commands.new
+	proxy/retortctl$(EXEEXT) completion bash > $(srcdir)/conf/completion/retortctl
+	proxy/retortctl$(EXEEXT) completion zsh > $(srcdir)/conf/completion/_retortctl
+	proxy/retortctl$(EXEEXT) completion fish > $(srcdir)/conf/completion/retortctl.fish
 .PHONY: docs

@@ -414,6 +414,8 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
 	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
+	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
+	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
 	proxy/ctl/preload.c proxy/ctl/preload.h \
 	proxy/ctl/header_line.c proxy/ctl/header_line.h \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \

@@ -13,15 +13,6 @@
 
 enum { ACCESS_USAGE = 2, NAMES = 16 };
 
-void access_command_help(FILE *out) {
-    fputs("  access     show the access sections and how often each has decided\n"
-          "  access test URL [--client IP] [--user NAME] [--group NAME]... [--method METHOD]\n"
-          "         [--listener NAME] [--header \"NAME: VALUE\"]... [--destination IP]...\n"
-          "         [--sni NAME] [--certificate SUBJECT] [--authenticator NAME]\n"
-          "             say which section decides about such a request, and why\n",
-          out);
-}
-
 static const char *access_text(const json_t *entry, const char *name) {
     const char *text = json_string_value(json_object_get(entry, name));
     return text != NULL ? text : "";

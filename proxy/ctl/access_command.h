@@ -13,6 +13,5 @@
 
 /* Returns the exit status of the program. */
 int access_command(const char *where, bool json, int argc, char **argv);
-void access_command_help(FILE *out);
 
 #endif

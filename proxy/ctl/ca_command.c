@@ -22,16 +22,6 @@ struct ca_choices {
     bool der, hints;
 };
 
-void ca_command_help(FILE *out) {
-    fputs(
-        "  ca         the certificate authority for intercepted connections\n"
-        "  ca create [--name NAME] [--years N] [--owner USER] | ca show | ca export [--der] [FILE] "
-        "| ca export --hints\n"
-        "    each with [--certificate FILE] [--key FILE], else " CA_FILES_CERTIFICATE
-        " and " CA_FILES_KEY "\n",
-        out);
-}
-
 static int ca_command_fail(const char *message) {
     fprintf(stderr, "retortctl: %s\n", message);
     return EXIT_FAILURE;

@@ -4,7 +4,6 @@
  * running proxy.
  *
  *     return ca_command(argc, argv);        argv[0] is "ca"; returns the exit status
- *     ca_command_help(stdout);
  */
 #ifndef RETORT_CTL_CA_COMMAND_H
 #define RETORT_CTL_CA_COMMAND_H
@@ -13,6 +12,5 @@
 
 int ca_command(int argc, char **argv);
 /* Writes the lines about it in the help of retortctl. */
-void ca_command_help(FILE *out);
 
 #endif

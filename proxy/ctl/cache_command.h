@@ -16,6 +16,5 @@
 #include <stdio.h>
 
 int cache_command(const char *admin, bool json, int argc, char **argv);
-void cache_command_help(FILE *out);
 
 #endif

@@ -9,12 +9,6 @@
 
 enum { DNS_USAGE = 2 };
 
-void dns_command_help(FILE *out) {
-    fputs("  dns [show] [NAME]           show the names that are remembered, or one of them\n"
-          "  dns clear NAME | --all      forget them, so that name servers are asked again\n",
-          out);
-}
-
 static int dns_usage(void) {
     fputs("retortctl: write \"dns show [NAME]\", \"dns clear NAME\" or \"dns clear --all\"\n",
           stderr);

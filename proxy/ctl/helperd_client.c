@@ -16,12 +16,7 @@
 #include <unistd.h>
 
 static int helperd_client_usage(void) {
-    fputs("usage: helpers [--json]\n"
-          "       helpers top [SECONDS [TIMES]]\n"
-          "       helpers renice POOL NICE\n"
-          "       helpers resize POOL PROCESSES\n"
-          "       helpers reload\n",
-          stderr);
+    fputs("retortctl: see retortctl helpers --help\n", stderr);
     return 2;
 }
 

@@ -37,7 +37,6 @@ struct icap_choices {
 };
 
 int icap_command(const char *admin, bool json, int argc, char **argv);
-void icap_command_help(FILE *out);
 
 /* Inside ctl/. */
 int icap_record(const struct icap_choices *options);

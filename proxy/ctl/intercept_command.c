@@ -9,13 +9,6 @@
 
 enum { INTERCEPT_USAGE = 2 };
 
-void intercept_command_help(FILE *out) {
-    fputs("  intercept  show clients that refused the proxy's certificates, and servers that ask "
-          "for client certificates\n"
-          "  intercept clear [client=ADDRESS] [host=HOST] | intercept clear all\n",
-          out);
-}
-
 static int wrong_usage(void) {
     fputs("retortctl: write \"intercept\", \"intercept clear all\", or \"intercept clear\" with "
           "client=ADDRESS, host=HOST, or both\n",

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-void intercept_command_help(FILE *out);
 /* Returns the exit status. */
 int intercept_command(const char *where, bool json, int argc, char **argv);
 

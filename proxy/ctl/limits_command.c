@@ -9,15 +9,6 @@
 
 enum { LIMITS_USAGE = 2 };
 
-void limits_command_help(FILE *out) {
-    fputs(
-        "  limits [show] [--section SECTION] [--client ADDRESS|\"user NAME\"]   show who has used "
-        "how much\n"
-        "  limits clear [--section SECTION] [--client ADDRESS|\"user NAME\"]    let them begin "
-        "anew\n",
-        out);
-}
-
 static int limits_usage(void) {
     fputs("retortctl: write \"limits show\" or \"limits clear\", with --section SECTION, --client "
           "ADDRESS, or both\n",

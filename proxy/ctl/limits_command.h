@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-void limits_command_help(FILE *out);
 /* Returns the exit status. */
 int limits_command(const char *where, bool json, int argc, char **argv);
 

@@ -2,12 +2,14 @@
  * retortctl: look into and steer a running retort, and the helper pools of retort-helperd. Exit
  * status: 0 for success, 1 for a failure (stderr says why), 2 for wrong usage.
  */
+#include "base/assert.h"
 #include "base/version.h"
 #include "ctl/access_command.h"
 #include "ctl/adlist_command.h"
 #include "ctl/answer.h"
 #include "ctl/ca_command.h"
 #include "ctl/cache_command.h"
+#include "ctl/command.h"
 #include "ctl/dns_command.h"
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
@@ -22,9 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADMIN_DEFAULT   "/run/retort/retort.sock"
-#define HELPERD_DEFAULT "/run/retort/helperd.sock"
-
 enum { EXIT_USAGE = 2 };
 
 struct choices {
@@ -32,10 +31,10 @@ struct choices {
     bool json;
 };
 
-struct command {
+/* A command that is one request to the admin plane. */
+struct simple {
     const char *name, *method, *path;
     int (*show)(const struct choices *choices, const struct http_answer *answer);
-    const char *help;
 };
 
 static int retortctl_complain(const char *message) {
@@ -107,58 +106,15 @@ static int drain_answer(const struct choices *choices, const struct http_answer 
     return EXIT_SUCCESS;
 }
 
-static const struct command commands[] = {
-    {"status", "GET", "/status", status_answer,
-     "show the state, the cache, ICAP services and counters"},
-    {"metrics", "GET", "/metrics", retortctl_show_raw,
-     "print all metrics in the format of Prometheus"},
-    {"origins", "GET", "/origins", origins_answer,
-     "show groups of origins and the state of their servers"},
-    {"services", "GET", "/services", services_answer,
-     "show ICAP services with endpoints, counts and times"},
-    {"settings", "GET", "/settings", settings_answer, "print the settings in use, with defaults"},
-    {"reload", "POST", "/reload", reload_answer, "read the configuration file again"},
-    {"drain", "POST", "/drain", drain_answer,
-     "accept no more connections, finish open transactions and exit"},
+static const struct simple simples[] = {
+    {"status", "GET", "/status", status_answer},
+    {"metrics", "GET", "/metrics", retortctl_show_raw},
+    {"origins", "GET", "/origins", origins_answer},
+    {"services", "GET", "/services", services_answer},
+    {"settings", "GET", "/settings", settings_answer},
+    {"reload", "POST", "/reload", reload_answer},
+    {"drain", "POST", "/drain", drain_answer},
 };
-
-static void retortctl_usage(FILE *out) {
-    fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
-          "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
-          "       retortctl [-s WHERE] [--json] icap COMMAND [ARGUMENTS]\n"
-          "       retortctl [-s WHERE] [--json] access [test URL ...]\n"
-          "       retortctl [-s WHERE] [--json] intercept [clear ...]\n"
-          "       retortctl [-s WHERE] [--json] limits [show|clear] [OPTIONS]\n"
-          "       retortctl [-s WHERE] [--json] dns [show|clear] [NAME]\n"
-          "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
-          "       retortctl ca create|show|export [OPTIONS]\n"
-          "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
-          out);
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fputs("  services bump NAME  mark all earlier results of a service as outdated\n", out);
-    cache_command_help(out);
-    icap_command_help(out);
-    ca_command_help(out);
-    intercept_command_help(out);
-    access_command_help(out);
-    limits_command_help(out);
-    dns_command_help(out);
-    fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
-          "  helpers    pools of helper processes\n"
-          "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
-          "| helpers reload\n\n"
-          "  -s, --socket WHERE    retort's admin.listen: a path or ADDRESS:PORT\n"
-          "                        (else $RETORT_ADMIN, else " ADMIN_DEFAULT ")\n"
-          "  -H, --helperd PATH    the socket of retort-helperd\n"
-          "                        (else $RETORT_HELPERD, else " HELPERD_DEFAULT ")\n"
-          "  -t, --token-file FILE the file with a token for the admin plane\n"
-          "                        (else $RETORT_TOKEN is the token; a Unix socket needs none)\n"
-          "  -j, --json            the answer as it came\n"
-          "  -h, --help\n"
-          "  -V, --version\n",
-          out);
-}
 
 static int retortctl_refused(const struct http_answer *answer) {
     json_t *json = answer_load(answer->body, answer->length);
@@ -174,13 +130,12 @@ static int retortctl_refused(const struct http_answer *answer) {
     return EXIT_FAILURE;
 }
 
-static int run_command(const struct choices *choices, const struct command *command) {
+static int run_simple(const struct choices *choices, const struct simple *simple) {
     struct http_answer answer;
     char error[HTTP_CALL_ERROR];
-    if (!http_call(&answer, choices->admin, command->method, command->path, error))
+    if (!http_call(&answer, choices->admin, simple->method, simple->path, error))
         return retortctl_complain(error);
-    int status =
-        answer.status == 200 ? command->show(choices, &answer) : retortctl_refused(&answer);
+    int status = answer.status == 200 ? simple->show(choices, &answer) : retortctl_refused(&answer);
     http_answer_release(&answer);
     return status;
 }
@@ -193,20 +148,16 @@ static int bump_answer(const struct choices *choices, const struct http_answer *
 }
 
 /* services bump NAME */
-static int run_bump(const struct choices *choices, int argc, char **argv) {
+static int run_bump(const struct choices *choices, char **argv) {
     enum { NAME_MAX_LENGTH = 200 };
     static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     char path[NAME_MAX_LENGTH + 32];
-    if (argc != 3) {
-        fputs("retortctl: write \"services bump NAME\"\n", stderr);
-        return EXIT_USAGE;
-    }
     if (strlen(argv[2]) > NAME_MAX_LENGTH || argv[2][strspn(argv[2], known)] != '\0')
         return retortctl_complain(
             "there is no icap_service with this name; see \"retortctl services\"");
     snprintf(path, sizeof path, "/services/bump?name=%s", argv[2]);
-    const struct command command = {"services", "POST", path, bump_answer, NULL};
-    return run_command(choices, &command);
+    const struct simple simple = {"services", "POST", path, bump_answer};
+    return run_simple(choices, &simple);
 }
 
 static int run_helpers(const struct choices *choices, int argc, char **argv) {
@@ -217,57 +168,59 @@ static int run_helpers(const struct choices *choices, int argc, char **argv) {
     return helperd_client_command(choices->helperd, argc, argv);
 }
 
-static bool asks_for_help(int argc, char **argv) {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-    return false;
+static int run_completion(const char *shell) {
+    if (command_completion(stdout, shell))
+        return EXIT_SUCCESS;
+    fprintf(stderr, "retortctl: there is no completion for \"%s\": write bash, zsh or fish\n",
+            shell);
+    return EXIT_USAGE;
 }
 
 static int retortctl_run(const struct choices *choices, int argc, char **argv) {
-    if (argc > 0 && strcmp(argv[0], "adlist") == 0)
+    static const struct {
+        const char *name;
+        int (*run)(const char *admin, bool json, int argc, char **argv);
+    } rooms[] = {
+        {"access", access_command}, {"cache", cache_command},   {"dns", dns_command},
+        {"icap", icap_command},     {"limits", limits_command}, {"intercept", intercept_command},
+    };
+    if (strcmp(argv[0], "adlist") == 0)
         return adlist_command(argv);
-    if (asks_for_help(argc, argv)) {
-        retortctl_usage(stdout);
-        return EXIT_SUCCESS;
-    }
-    if (argc > 0 && strcmp(argv[0], "ca") == 0)
+    if (strcmp(argv[0], "ca") == 0)
         return ca_command(argc, argv);
-    if (argc > 0 && strcmp(argv[0], "helpers") == 0)
+    if (strcmp(argv[0], "completion") == 0)
+        return run_completion(argv[1]);
+    if (strcmp(argv[0], "helpers") == 0)
         return run_helpers(choices, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "cache") == 0)
-        return cache_command(choices->admin, choices->json, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "access") == 0)
-        return access_command(choices->admin, choices->json, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "intercept") == 0)
-        return intercept_command(choices->admin, choices->json, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "limits") == 0)
-        return limits_command(choices->admin, choices->json, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "dns") == 0)
-        return dns_command(choices->admin, choices->json, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "icap") == 0)
-        return icap_command(choices->admin, choices->json, argc, argv);
-    if (argc > 1 && strcmp(argv[0], "services") == 0 && strcmp(argv[1], "bump") == 0)
-        return run_bump(choices, argc, argv);
-    for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(argv[0], commands[i].name) != 0)
-            continue;
-        struct choices these = *choices;
-        for (int j = 1; j < argc; j++) {
-            if (strcmp(argv[j], "--json") != 0 && strcmp(argv[j], "-j") != 0) {
-                fprintf(stderr, "retortctl: %s takes no argument \"%s\"; see retortctl --help\n",
-                        argv[0], argv[j]);
-                return EXIT_USAGE;
-            }
-            these.json = true;
-        }
-        return run_command(&these, &commands[i]);
+    if (strcmp(argv[0], "services") == 0 && argc == 3)
+        return run_bump(choices, argv);
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        if (strcmp(argv[0], rooms[i].name) == 0)
+            return rooms[i].run(choices->admin, choices->json, argc, argv);
+    for (size_t i = 0; i < sizeof simples / sizeof *simples; i++)
+        if (strcmp(argv[0], simples[i].name) == 0)
+            return run_simple(choices, &simples[i]);
+    ASSERT(!"a command of the table has no function");
+    return EXIT_FAILURE;
+}
+
+/* What stands behind the options of the whole program. */
+static int run_words(struct choices *choices, int argc, char **argv) {
+    struct command_line line;
+    int status = EXIT_USAGE;
+    if (!command_line_read(&line, argc, argv)) {
+        command_line_release(&line);
+        return EXIT_USAGE;
     }
-    if (argc > 0)
-        fprintf(stderr, "retortctl: there is no command \"%s\"; see retortctl --help\n", argv[0]);
+    choices->json = choices->json || line.json;
+    if (line.help)
+        status = EXIT_SUCCESS;
+    if (line.help || line.command == NULL)
+        command_help(line.help ? stdout : stderr, line.command);
     else
-        retortctl_usage(stderr);
-    return EXIT_USAGE;
+        status = retortctl_run(choices, line.argc, line.argv);
+    command_line_release(&line);
+    return status;
 }
 
 static const char *from_environment(const char *name, const char *otherwise) {
@@ -292,17 +245,14 @@ static bool take_token_file(const char *path) {
 
 int main(int argc, char **argv) {
     static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'},
-        {"helperd", required_argument, NULL, 'H'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {"token-file", required_argument, NULL, 't'},
-        {NULL, 0, NULL, 0},
+        {"socket", required_argument, NULL, 's'}, {"helperd", required_argument, NULL, 'H'},
+        {"json", no_argument, NULL, 'j'},         {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},      {"token-file", required_argument, NULL, 't'},
+        {"print-manual", no_argument, NULL, 'M'}, {NULL, 0, NULL, 0},
     };
     struct choices choices = {
-        .admin = from_environment("RETORT_ADMIN", ADMIN_DEFAULT),
-        .helperd = from_environment("RETORT_HELPERD", HELPERD_DEFAULT),
+        .admin = from_environment("RETORT_ADMIN", COMMAND_ADMIN),
+        .helperd = from_environment("RETORT_HELPERD", COMMAND_HELPERD),
     };
     int letter;
     /* '+': arguments after the command belong to the command. */
@@ -315,10 +265,11 @@ int main(int argc, char **argv) {
                 return EXIT_FAILURE;
             break;
         case 'j': choices.json = true; break;
-        case 'h': retortctl_usage(stdout); return EXIT_SUCCESS;
+        case 'h': command_help(stdout, NULL); return EXIT_SUCCESS;
+        case 'M': command_manual(stdout); return EXIT_SUCCESS;
         case 'V': version_print("retortctl", NULL); return EXIT_SUCCESS;
         default: fputs("see retortctl --help\n", stderr); return EXIT_USAGE;
         }
     }
-    return retortctl_run(&choices, argc - optind, argv + optind);
+    return run_words(&choices, argc - optind, argv + optind);
 }

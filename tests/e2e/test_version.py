@@ -1,5 +1,6 @@
 """--version and --help of every program that `make install` puts down."""
 
+import glob
 import os
 import re
 import subprocess
@@ -46,6 +47,9 @@ def test_all_programs_tell_their_version(lab):
             true(len(rest) <= 1 and all(re.fullmatch(r"with [\w-]+ [\w.+-]+(, [\w-]+ [\w.+-]+)*", line) for line in rest), rest)
         for option in ("--help", "-h"):
             contains(say(path, option), "--version", f"{name} {option}")
+    for path in ("bash-completion/completions/retortctl", "zsh/site-functions/_retortctl",
+                 "fish/vendor_completions.d/retortctl.fish"):
+        true(glob.glob(os.path.join(lab.path("root"), "**/share", path), recursive=True), f"{path} is installed")
 
 
 def test_the_manuals_tell_of_the_version(lab):

@@ -1,0 +1,60 @@
+#include "ctl/command.h"
+
+#include <string.h>
+
+#define OPTIONS(...) ((const struct command_option[]){__VA_ARGS__, {NULL, 0, NULL, NULL}})
+#define COMMAND(...) {__VA_ARGS__},
+
+const struct command commands[] = {
+#include "ctl/commands.def"
+    {.name = NULL}};
+
+const struct command_option command_common[] = {
+    {"socket", 's', "WHERE",
+     "retort's admin.listen: a path or ADDRESS:PORT (else $RETORT_ADMIN, else " COMMAND_ADMIN ")"},
+    {"helperd", 'H', "PATH",
+     "retort-helperd's socket (else $RETORT_HELPERD, else " COMMAND_HELPERD ")"},
+    {"token-file", 't', "FILE", "the file with a token for the admin plane (else $RETORT_TOKEN)"},
+    {"json", 'j', NULL, "print the answer in JSON"},
+    {"help", 'h', NULL, "print a short help, also behind a command"},
+    {"version", 'V', NULL, "print the version of retortctl itself"},
+    {NULL, 0, NULL, NULL}};
+
+static const char *second_word(const struct command *command) {
+    const char *blank = strchr(command->name, ' ');
+    return blank != NULL ? blank + 1 : NULL;
+}
+
+static bool begins_with_word(const struct command *command, const char *word) {
+    size_t length = strlen(word);
+    return strncmp(command->name, word, length) == 0 &&
+           (command->name[length] == ' ' || command->name[length] == '\0');
+}
+
+const struct command *command_find(const char *first, const char *second) {
+    COMMAND_FOR_EACH (command) {
+        const char *own = second_word(command);
+        if (begins_with_word(command, first) &&
+            (own == NULL ? second == NULL : second != NULL && strcmp(own, second) == 0))
+            return command;
+    }
+    return NULL;
+}
+
+bool command_is_below(const struct command *command, const char *first) {
+    return second_word(command) != NULL && strchr(first, ' ') == NULL &&
+           begins_with_word(command, first);
+}
+
+const char *command_last_word(const struct command *command) {
+    const char *second = second_word(command);
+    return second != NULL ? second : command->name;
+}
+
+bool command_has_two_words(const struct command *command) {
+    return second_word(command) != NULL;
+}
+
+bool command_has_below(const struct command *command) {
+    return command[1].name != NULL && command_is_below(command + 1, command->name);
+}
