@@ -347,6 +347,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/class_fields.c proxy/match/class_fields.h \
 	proxy/match/class_hours.c proxy/match/class_hours.h \
 	proxy/match/class_lists.c proxy/match/class_lists.h \
+	proxy/match/class_terms.c proxy/match/class_terms.h \
 	proxy/match/list_file.c proxy/match/list_file.h \
 	proxy/match/name_set.c proxy/match/name_set.h \
 	proxy/match/network_set.c proxy/match/network_set.h \

@@ -2,49 +2,11 @@
 
 #include "base/assert.h"
 #include "match/class_lists.h"
-#include "match/literals.h"
+#include "match/class_terms.h"
 #include "match/needles.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
-
-/* The tables in which the terms of classes are filed. */
-enum place {
-    PLACE_HOSTS,    /* names */
-    PLACE_BELOW,    /* names; a term stands for all names below it */
-    PLACE_CLIENTS,  /* networks, see client_key */
-    PLACE_IN_PATHS, /* texts that occur in a path */
-    PLACE_IN_URLS,  /* texts that occur in a URL */
-    PLACE_USERS,
-    PLACE_GROUPS,
-    PLACE_METHODS,   /* in lower case */
-    PLACE_PORTS,     /* two bytes */
-    PLACE_LISTENERS, /* in lower case */
-    /* Pointers to lists, each of which a search asks once. */
-    PLACE_HOST_LISTS,
-    PLACE_CLIENT_LISTS,
-    PLACE_URL_LISTS,
-    PLACES,
-};
-
-/* The conditions that a class may be filed under, the cheapest first. Those from LAST_RESORTS on
- * are for classes without another one, since many requests have the same method and port. */
-enum condition {
-    BY_HOST,
-    BY_DOMAIN,
-    BY_CLIENT,
-    BY_PATH,
-    BY_URL,
-    BY_USER,
-    BY_GROUP,
-    BY_URL_FILE,
-    LAST_RESORTS,
-    BY_METHOD = LAST_RESORTS,
-    BY_PORT,
-    BY_LISTENER,
-    BY_ANY_OF,
-    CONDITIONS
-};
 
 /* A class and the rules that are for it. */
 struct entry {
@@ -54,7 +16,7 @@ struct entry {
     size_t rule_count;
 };
 
-enum { CLIENT_KEY = 18, BLOCKS_MAX = 33 + 129, WORD_MAX = 64 };
+enum { BLOCKS_MAX = 33 + 129 };
 
 /* An entry that every search compares, unless the request lacks what it needs for certain. */
 struct other {
@@ -116,220 +78,11 @@ void rules_add(struct rules *rules, const struct url_class *url_class) {
     entry->rules[entry->rule_count++] = (uint32_t)rules->count++;
 }
 
-/* The terms of a class's conditions. */
-
-typedef void term_fn(void *arg, enum place place, struct slice term);
-
-/* The bytes of the address stand at the end of the key, where the filter of a table looks. */
-static void client_key(const struct network *network, char key[CLIENT_KEY]) {
-    size_t length = network->v6 ? 16 : 4;
-    memset(key, 0, CLIENT_KEY);
-    key[0] = (char)network->v6;
-    key[1] = (char)network->bits;
-    memcpy(key + CLIENT_KEY - length, network->prefix, length);
-}
-
-/* The same for the block of `bits` bits around an address of IPv4. */
-static void client_key_of_v4(uint32_t address, unsigned bits, char key[CLIENT_KEY]) {
-    uint32_t prefix = htonl(bits == 0 ? 0 : address & ~UINT32_C(0) << (32 - bits));
-    memset(key, 0, CLIENT_KEY);
-    key[1] = (char)bits;
-    memcpy(key + CLIENT_KEY - sizeof prefix, &prefix, sizeof prefix);
-}
-
 /* A bit for a word, so that most words that are in no class are seen at a glance. */
 static uint64_t word_bit(struct slice word) {
     unsigned char first = ascii_lower((unsigned char)word.base[0]);
     unsigned char last = ascii_lower((unsigned char)word.base[word.length - 1]);
     return UINT64_C(1) << (first * 5 + last * 3 + word.length) % 64;
-}
-
-static void each_host(char **names, bool domains, term_fn *visit, void *arg) {
-    for (; *names != NULL; names++) {
-        bool star = strncmp(*names, "*.", 2) == 0;
-        struct slice name = slice_from(star ? *names + 2 : *names);
-        if (!star)
-            visit(arg, PLACE_HOSTS, name);
-        if (star || domains)
-            visit(arg, PLACE_BELOW, name);
-    }
-}
-
-/* Networks of mapped addresses are networks of IPv4, as addresses of clients are. */
-static void unmap_network(struct network *network) {
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    if (!network->v6 || network->bits < 96 || memcmp(network->prefix, mapped, sizeof mapped) != 0)
-        return;
-    struct network v4 = {.bits = network->bits - 96};
-    memcpy(v4.prefix, network->prefix + sizeof mapped, 4);
-    *network = v4;
-}
-
-static void each_client(char **texts, term_fn *visit, void *arg) {
-    struct network network;
-    char key[CLIENT_KEY];
-    for (; *texts != NULL; texts++) {
-        ASSERT(network_parse(&network, slice_from(*texts)));
-        unmap_network(&network);
-        network_mask(&network, network.bits);
-        client_key(&network, key);
-        visit(arg, PLACE_CLIENTS, slice_make(key, sizeof key));
-    }
-}
-
-/* False: one of the expressions has no literals, so that any text may match it. */
-static bool each_literal(char **regexes, enum place place, term_fn *visit, void *arg) {
-    struct literals literals;
-    for (char **regex = regexes; *regex != NULL; regex++)
-        if (!literals_of(*regex, &literals))
-            return false;
-    for (char **regex = regexes; *regex != NULL; regex++) {
-        literals_of(*regex, &literals);
-        for (unsigned i = 0; i < literals.count; i++)
-            visit(arg, place, literal_text(&literals.each[i]));
-    }
-    return true;
-}
-
-/* Words in lower case; false: one of them is too long to be worth it. */
-static bool each_word(char **words, enum place place, term_fn *visit, void *arg) {
-    char lower[WORD_MAX];
-    for (char **word = words; *word != NULL; word++)
-        if (strlen(*word) > sizeof lower)
-            return false;
-    for (char **word = words; *word != NULL; word++) {
-        slice_put_lower(lower, slice_from(*word));
-        visit(arg, place, slice_make(lower, strlen(*word)));
-    }
-    return true;
-}
-
-static void each_name(char **names, enum place place, term_fn *visit, void *arg) {
-    for (; *names != NULL; names++)
-        visit(arg, place, slice_from(*names));
-}
-
-/* False: the ports are too many. */
-static bool each_port(char **texts, term_fn *visit, void *arg) {
-    enum { MANY = 64 };
-    unsigned count = 0;
-    uint16_t from, to;
-    for (char **text = texts; *text != NULL; text++) {
-        ASSERT(url_class_parse_ports(*text, &from, &to));
-        count += (unsigned)(to - from) + 1;
-    }
-    for (char **text = texts; count <= MANY && *text != NULL; text++) {
-        ASSERT(url_class_parse_ports(*text, &from, &to));
-        for (unsigned port = from; port <= to; port++) {
-            uint16_t key = (uint16_t)port;
-            visit(arg, PLACE_PORTS, slice_make((const char *)&key, sizeof key));
-        }
-    }
-    return count <= MANY;
-}
-
-static void each_list(const struct class_list_array *lists, enum place place, term_fn *visit,
-                      void *arg) {
-    for (size_t i = 0; i < lists->count; i++)
-        visit(arg, place, slice_make((const char *)&lists->each[i], sizeof lists->each[i]));
-}
-
-static bool each_term_of_any(const struct url_class *url_class, term_fn *visit, void *arg);
-
-/* The values of a condition in the file; NULL: the class does not state it. */
-static char **values_of(const struct url_class *url_class, enum condition condition) {
-    const struct url_class_conditions *stated = url_class_conditions(url_class);
-    switch (condition) {
-    case BY_HOST: return stated->hosts != NULL ? stated->hosts : stated->host_files;
-    case BY_DOMAIN: return stated->domains != NULL ? stated->domains : stated->domain_files;
-    case BY_CLIENT: return stated->clients != NULL ? stated->clients : stated->client_files;
-    case BY_PATH: return stated->path_regexes;
-    case BY_URL: return stated->url_regexes;
-    case BY_USER: return stated->users;
-    case BY_GROUP: return stated->groups;
-    case BY_URL_FILE: return stated->url_files;
-    case BY_METHOD: return stated->methods;
-    case BY_PORT: return stated->ports;
-    case BY_LISTENER: return stated->listeners;
-    case BY_ANY_OF: return stated->any_ofs;
-    default: return NULL;
-    }
-}
-
-static void each_host_term(const struct url_class *url_class, bool domains, term_fn *visit,
-                           void *arg) {
-    const struct url_class_conditions *stated = url_class_conditions(url_class);
-    char **names = domains ? stated->domains : stated->hosts;
-    if (names != NULL)
-        each_host(names, domains, visit, arg);
-    each_list(url_class_lists(url_class, domains ? LISTS_OF_DOMAINS : LISTS_OF_HOSTS),
-              PLACE_HOST_LISTS, visit, arg);
-}
-
-/* "*" stands for any user, which no look-up of a name finds. */
-static bool is_any_user(char **users) {
-    for (; *users != NULL; users++)
-        if (strcmp(*users, "*") == 0)
-            return true;
-    return false;
-}
-
-/* False: the class can not be filed under this condition. */
-static bool each_term(const struct url_class *url_class, enum condition condition, term_fn *visit,
-                      void *arg) {
-    const struct url_class_conditions *stated = url_class_conditions(url_class);
-    char **values = values_of(url_class, condition);
-    if (values == NULL)
-        return false;
-    switch (condition) {
-    case BY_PATH: return each_literal(values, PLACE_IN_PATHS, visit, arg);
-    case BY_URL: return each_literal(values, PLACE_IN_URLS, visit, arg);
-    case BY_METHOD: return each_word(values, PLACE_METHODS, visit, arg);
-    case BY_LISTENER: return each_word(values, PLACE_LISTENERS, visit, arg);
-    case BY_PORT: return each_port(values, visit, arg);
-    case BY_ANY_OF: return each_term_of_any(url_class, visit, arg);
-    case BY_CLIENT:
-        if (stated->clients != NULL)
-            each_client(stated->clients, visit, arg);
-        each_list(url_class_lists(url_class, LISTS_OF_CLIENTS), PLACE_CLIENT_LISTS, visit, arg);
-        return true;
-    case BY_USER:
-        if (is_any_user(values))
-            return false;
-        each_name(values, PLACE_USERS, visit, arg);
-        return true;
-    case BY_GROUP: each_name(values, PLACE_GROUPS, visit, arg); return true;
-    case BY_URL_FILE:
-        each_list(url_class_lists(url_class, LISTS_OF_URLS), PLACE_URL_LISTS, visit, arg);
-        return true;
-    default: each_host_term(url_class, condition == BY_DOMAIN, visit, arg); return true;
-    }
-}
-
-static void ignore_term(void *arg, enum place place, struct slice term) {
-    (void)arg;
-    (void)place;
-    (void)term;
-}
-
-/* The first condition that a class can be filed under; CONDITIONS: there is none. */
-static enum condition first_condition(const struct url_class *url_class) {
-    int condition = 0;
-    while (condition < CONDITIONS &&
-           !each_term(url_class, (enum condition)condition, ignore_term, NULL))
-        condition++;
-    return (enum condition)condition;
-}
-
-/* A class with any_of is filed under the terms of all the classes that it names. */
-static bool each_term_of_any(const struct url_class *url_class, term_fn *visit, void *arg) {
-    const struct class_references *others = url_class_any_of(url_class);
-    for (size_t i = 0; i < others->count; i++)
-        if (first_condition(others->each[i]) == CONDITIONS)
-            return false;
-    for (size_t i = 0; i < others->count; i++)
-        each_term(others->each[i], first_condition(others->each[i]), visit, arg);
-    return others->count > 0;
 }
 
 /* Filing. */
@@ -340,12 +93,12 @@ struct filing {
     size_t shared; /* how many other entries have the same terms */
 };
 
-static void file_term(void *arg, enum place place, struct slice term) {
+static void file_term(void *arg, enum class_place place, struct slice term) {
     struct filing *filing = arg;
     name_table_add(&filing->places[place], term, filing->entry);
 }
 
-static void count_term(void *arg, enum place place, struct slice term) {
+static void count_term(void *arg, enum class_place place, struct slice term) {
     struct filing *filing = arg;
     filing->shared += name_table_find(&filing->places[place], term).count - 1;
 }
@@ -355,29 +108,29 @@ static void file_on_trial(const struct rules *rules, struct name_table trial[PLA
     struct filing filing = {.places = trial};
     for (; filing.entry < rules->entry_count; filing.entry++)
         for (int i = 0; i < CONDITIONS; i++)
-            each_term(rules->entries[filing.entry].url_class, (enum condition)i, file_term,
-                      &filing);
+            class_terms_each(rules->entries[filing.entry].url_class, (enum class_condition)i,
+                             file_term, &filing);
     for (int i = 0; i < PLACES; i++)
         name_table_seal(&trial[i]);
 }
 
 /* The condition to file a class under; CONDITIONS: no condition will do. Hosts are best where few
  * classes share them: then the class costs nothing for requests to other hosts. */
-static enum condition rules_choose(const struct url_class *url_class,
-                                   struct name_table trial[PLACES]) {
+static enum class_condition rules_choose(const struct url_class *url_class,
+                                         struct name_table trial[PLACES]) {
     enum { FEW = 4 };
-    enum condition best = CONDITIONS;
+    enum class_condition best = CONDITIONS;
     size_t least = SIZE_MAX;
     for (int i = 0; i < CONDITIONS && (i < LAST_RESORTS || best >= LAST_RESORTS); i++) {
         struct filing filing = {.places = trial};
-        if (!each_term(url_class, (enum condition)i, count_term, &filing))
+        if (!class_terms_each(url_class, (enum class_condition)i, count_term, &filing))
             continue;
         if (filing.shared <= FEW)
             filing.shared = 0;
         if (filing.shared >= least)
             continue;
         least = filing.shared;
-        best = (enum condition)i;
+        best = (enum class_condition)i;
     }
     return best;
 }
@@ -413,7 +166,7 @@ static void file_entry(struct rules *rules, uint32_t at, struct name_table trial
                                                            [BY_GROUP] = URL_CLASS_KNOWN_GROUP};
     struct entry *entry = &rules->entries[at];
     struct filing filing = {.places = rules->places, .entry = at};
-    enum condition condition = rules_choose(entry->url_class, trial);
+    enum class_condition condition = rules_choose(entry->url_class, trial);
     if (wants_nothing(entry->url_class))
         rules_set_rules(entry, rules->always);
     else if (condition == CONDITIONS)
@@ -421,7 +174,7 @@ static void file_entry(struct rules *rules, uint32_t at, struct name_table trial
             (struct other){.entry = at, .needs = needs_of(entry->url_class)};
     else {
         entry->known = known[condition];
-        each_term(entry->url_class, condition, file_term, &filing);
+        class_terms_each(entry->url_class, condition, file_term, &filing);
     }
 }
 
@@ -450,7 +203,7 @@ static void note_block(struct rules *rules, struct slice key) {
     rules->blocks[rules->block_count++] = block;
 }
 
-static void note_words(struct rules *rules, enum place place) {
+static void note_words(struct rules *rules, enum class_place place) {
     for (size_t i = 0; i < rules->places[place].count; i++)
         rules->words_there[place] |= word_bit(name_table_name(&rules->places[place], i));
 }
@@ -568,15 +321,15 @@ static void try_client(struct search *search) {
     const struct address *client = search->subject->client;
     bool v4 = client->any.sa_family == AF_INET;
     struct network network;
-    char key[CLIENT_KEY];
+    char key[CLASS_TERMS_CLIENT_KEY];
     for (size_t i = 0; i < rules->block_count; i++) {
         const struct block *block = &rules->blocks[i];
         if (v4 && block->v6)
             continue;
         if (v4)
-            client_key_of_v4(ntohl(client->v4.sin_addr.s_addr), block->bits, key);
+            class_terms_client_key_of_v4(ntohl(client->v4.sin_addr.s_addr), block->bits, key);
         else if (network_around(&network, client, block->v6, block->bits))
-            client_key(&network, key);
+            class_terms_client_key(&network, key);
         else
             continue;
         try_entries(search,
@@ -584,14 +337,14 @@ static void try_client(struct search *search) {
     }
 }
 
-static void try_name(struct search *search, enum place place, struct slice name) {
+static void try_name(struct search *search, enum class_place place, struct slice name) {
     const struct name_table *table = &search->rules->places[place];
     if (table->count > 0)
         try_entries(search, name_table_find(table, name));
 }
 
-static void try_word(struct search *search, enum place place, struct slice word) {
-    char lower[WORD_MAX];
+static void try_word(struct search *search, enum class_place place, struct slice word) {
+    char lower[CLASS_TERMS_WORD];
     if (word.length == 0 || (search->rules->words_there[place] & word_bit(word)) == 0 ||
         word.length > sizeof lower)
         return;
@@ -608,7 +361,7 @@ static void try_user(struct search *search) {
         try_name(search, PLACE_GROUPS, user->groups[i]);
 }
 
-static bool is_in_list(const struct class_list *list, enum place place,
+static bool is_in_list(const struct class_list *list, enum class_place place,
                        const struct class_subject *subject) {
     switch (place) {
     case PLACE_HOST_LISTS: return class_list_has_host(list, subject->host);
@@ -617,7 +370,7 @@ static bool is_in_list(const struct class_list *list, enum place place,
     }
 }
 
-static void try_lists(struct search *search, enum place place) {
+static void try_lists(struct search *search, enum class_place place) {
     const struct name_table *table = &search->rules->places[place];
     for (size_t i = 0; i < table->count; i++) {
         const struct class_list *list;
