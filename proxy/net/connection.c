@@ -92,6 +92,13 @@ void connection_set_owner(struct connection *connection, connection_ready_fn *on
     connection->event.owner = owner;
 }
 
+void connection_note_remote(struct connection *connection, const struct address *remote) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    if (connection->remote == NULL)
+        connection->remote = xmalloc(sizeof *connection->remote);
+    *connection->remote = *remote;
+}
+
 void connection_close(struct connection **connectionp) {
     struct connection *connection = *connectionp;
     *connectionp = NULL;
@@ -106,6 +113,7 @@ void connection_close(struct connection **connectionp) {
     if (connection->watched)
         loop_forget(connection->net->loop, &connection->event);
     own_connections_remove(connection->net->own_connections, &connection->own);
+    free(connection->remote);
     close(fd);
     FREE_OBJ(connection);
 }

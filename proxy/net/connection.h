@@ -46,6 +46,7 @@ struct connection {
     uint64_t pooled_at;         /* loop->looks when it came into the pool */
     struct pool_key *pool_key;
     struct own_connection *own; /* owned, net/own_connections.h; NULL: it is not in that set */
+    struct address *remote;     /* owned; see connection_note_remote; NULL: it was not noted */
 };
 
 typedef void connection_ready_fn(struct connection *connection);
@@ -64,6 +65,8 @@ struct connection *connection_adopt(struct net_context *net, int *fdp,
 bool connection_watch(struct connection *connection);
 void connection_set_owner(struct connection *connection, connection_ready_fn *on_ready,
                           void *owner);
+/* Keeps the address that the connection leads to, for those who take it from a pool. */
+void connection_note_remote(struct connection *connection, const struct address *remote);
 void connection_close(struct connection **connectionp);
 /* Like connection_close, in the middle of a message: with TLS, no close_notify says that all has
  * been sent. */

@@ -279,6 +279,7 @@ struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void
     dial->state = DIAL_IDLE;
     connect_race_stop(&dial->race);
     proxy_tunnel_free(&dial->tunnel);
+    connection_note_remote(connection, &dial->address);
     connection_set_owner(connection, ready, owner);
     return connection;
 }

@@ -112,7 +112,7 @@ void dial_start(struct dial *dial, struct net_context *net, const struct dial_ta
 /* Limits the time for the TCP connection to `patience` milliseconds. Call it directly after the
  * start. */
 void dial_hurry(struct dial *dial, uint64_t patience);
-/* Only in DIAL_DONE; the connection is writable. */
+/* Only in DIAL_DONE; the connection is writable, and its `remote` is the address. */
 struct connection *dial_take(struct dial *dial, connection_ready_fn *on_ready, void *owner);
 void dial_cancel(struct dial *dial);
 

@@ -213,22 +213,21 @@ static void on_body_news(struct task *task) {
 
 /* A pooled connection may lead to an address that the name does not have any more, or that was
  * judged for another client. */
-static bool pooled_is_permitted(struct origin_call *call, const struct connection *connection) {
-    struct address address = {.length = sizeof address.v6};
-    if (call->request.permit == NULL)
-        return true;
-    if (getpeername(connection->event.fd, &address.any, &address.length) != 0 ||
-        !call->request.permit(call->request.permit_arg, &address))
-        return false;
-    call->address = address;
-    return true;
+static bool pooled_is_permitted(const struct origin_call *call,
+                                const struct connection *connection) {
+    return call->request.permit == NULL ||
+           call->request.permit(call->request.permit_arg, connection->remote);
 }
 
 static struct connection *take_pooled(struct origin_call *call) {
     const struct origin_request *request = &call->request;
     struct connection *connection =
         pool_take(call->pool, request->pool_key, origin_call_on_ready, call);
-    if (connection != NULL && !pooled_is_permitted(call, connection))
+    if (connection == NULL)
+        return NULL;
+    if (pooled_is_permitted(call, connection))
+        call->address = *connection->remote;
+    else
         pool_give(call->pool, request->pool_key, &connection, request->idle_timeout,
                   request->max_idle);
     return connection;

@@ -110,7 +110,7 @@ struct origin_call {
     size_t body_at; /* where in `in` it began */
     struct chunked_decoder chunked;
     struct slice trailers;  /* field lines behind the body, those that may pass; at its end */
-    struct address address; /* of the origin; of a pooled connection only where `permit` is asked */
+    struct address address; /* of the origin, or of the parent that leads to it */
     /* dial_start sets the rest: a call over a connection from the pool does not touch it. */
     struct dial dial;
 };

@@ -113,6 +113,16 @@ def test_fields_that_services_asked_for(lab):
         one_of(head.header("X-Server-IP"), ("127.0.0.1", None), "X-Server-IP")
 
 
+def test_server_ip_over_a_connection_used_again(lab):
+    """No access section asks about addresses, so nothing else needs that of an idle connection."""
+    icap = IcapServer(lab, append(b"!"), X_Include="X-Server-IP")
+    origin, _, proxy = start(lab, server=icap)
+    for _ in range(3):
+        fetch(proxy, origin, 100)
+    equal(proxy.counter("origin_connections_reused"), 2, "connections used again")
+    equal([seen.request.header("X-Server-IP") for seen in icap.transactions], ["127.0.0.1"] * 3, "X-Server-IP")
+
+
 def test_allow_says_what_was_agreed_on(lab):
     for listed, expected in (("204", "204"), ("204, 206", "204, 206"), (None, None), ("206", "206"), ("trailers", None)):
         icap = IcapServer(lab, Allow=listed)
