@@ -275,7 +275,8 @@ static bool object_is_source(struct slice line) {
     for (size_t i = 0; i < 4 && line.length >= OBJECT_SOURCE; i++)
         if (!object_is_number(line.base + 2 + i * MAKING_DIGITS))
             return false;
-    return line.length >= OBJECT_SOURCE && line.base[OBJECT_SOURCE - 1] == '\n';
+    return line.length >= OBJECT_SOURCE && line.base[1] == ':' &&
+           line.base[OBJECT_SOURCE - 1] == '\n';
 }
 
 static void write_making(const struct object_making *making, char out[OBJECT_MAKING]) {
@@ -429,9 +430,13 @@ static bool is_stored_vary(struct slice vary) {
         return false;
     size_t making = vary.length > 0 && vary.base[0] == ':' ? OBJECT_MAKING : 0;
     struct slice rest = slice_make(vary.base + making, vary.length - making);
-    if (rest.length > 0 && rest.base[0] == '@' && !object_is_source(rest))
-        return false;
-    return has_lines(vary, 1, false);
+    if (rest.length > 0 && rest.base[0] == '@') {
+        if (!object_is_source(rest))
+            return false;
+        rest = slice_make(rest.base + OBJECT_SOURCE, rest.length - OBJECT_SOURCE);
+    }
+    bool again = rest.length > 0 && (rest.base[0] == ':' || rest.base[0] == '@');
+    return !again && has_lines(rest, 1, false);
 }
 
 struct object *object_import(struct cache_key key, const struct object_image *image,

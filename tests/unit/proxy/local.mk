@@ -45,6 +45,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
 	tests/unit/proxy/test_name.c \
+	tests/unit/proxy/test_object.c \
 	tests/unit/proxy/test_origins.c \
 	tests/unit/proxy/test_policy.c \
 	tests/unit/proxy/test_proxy_header.c \

@@ -62,6 +62,7 @@ Suite *verify_suite(void);
 Suite *wire_suite(void);
 Suite *service_tag_suite(void);
 Suite *disk_record_suite(void);
+Suite *object_suite(void);
 Suite *disk_index_suite(void);
 Suite *disk_volume_suite(void);
 Suite *disk_stream_suite(void);

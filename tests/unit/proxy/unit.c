@@ -136,6 +136,7 @@ int main(void) {
     srunner_add_suite(runner, exchange_suite());
     srunner_add_suite(runner, service_tag_suite());
     srunner_add_suite(runner, disk_record_suite());
+    srunner_add_suite(runner, object_suite());
     srunner_add_suite(runner, disk_index_suite());
     srunner_add_suite(runner, disk_volume_suite());
     srunner_add_suite(runner, disk_stream_suite());
