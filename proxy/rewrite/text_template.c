@@ -321,17 +321,17 @@ static char *put_json_byte(char *at, unsigned char c) {
 }
 
 static char *put_json_text(char *at, struct slice value) {
-    const char *from = value.base, *end = value.base + value.length;
-    while (from < end) {
+    while (value.length > 0) {
         uint32_t character;
-        size_t length = text_decode(slice_make(from, (size_t)(end - from)), &character);
+        size_t length = text_decode(value, &character);
         if (length == 1)
-            at = put_json_byte(at, (unsigned char)*from);
+            at = put_json_byte(at, (unsigned char)*value.base);
         else if (length == 0 || text_is_hidden(character))
             at = slice_put(at, SLICE("\\ufffd"));
         else
-            at = slice_put(at, slice_make(from, length));
-        from += length == 0 ? 1 : length;
+            at = slice_put(at, slice_make(value.base, length));
+        length = length == 0 ? 1 : length;
+        value = slice_make(value.base + length, value.length - length);
     }
     return at;
 }
