@@ -167,6 +167,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/limits/pace.c proxy/limits/pace.h \
 	proxy/log/format.c proxy/log/format.h proxy/log/codes.def \
 	proxy/log/line.c proxy/log/line.h \
+	proxy/log/place.c proxy/log/place.h \
+	proxy/log/target.c proxy/log/target.h \
 	proxy/net/address.c proxy/net/address.h \
 	proxy/net/address_order.c proxy/net/address_order.h \
 	proxy/net/connect_race.c proxy/net/connect_race.h \

@@ -31,13 +31,19 @@ void readiness_of_privileges(const struct settings *settings, struct findings *f
                      privileges_advice(error));
 }
 
+/* Other places than files may come later. */
+static void findings_of_logs(struct findings *findings, const char *kind,
+                             const struct log_settings *logs, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (logs[i].place.kind == LOG_PLACE_FILE)
+            findings_of_log(findings, kind, logs[i].path);
+}
+
 void readiness_of_files(const struct settings *settings, struct findings *findings) {
     if (settings->error_log != NULL)
         findings_of_log(findings, "error_log", settings->error_log);
-    for (size_t i = 0; i < settings->access_log_count; i++)
-        findings_of_log(findings, "access_log", settings->access_logs[i].path);
-    for (size_t i = 0; i < settings->icap_log_count; i++)
-        findings_of_log(findings, "icap_log", settings->icap_logs[i].path);
+    findings_of_logs(findings, "access_log", settings->access_logs, settings->access_log_count);
+    findings_of_logs(findings, "icap_log", settings->icap_logs, settings->icap_log_count);
     of_temporary_directory(settings, findings);
 }
 

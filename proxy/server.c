@@ -10,6 +10,7 @@
 #include "identity/authentication.h"
 #include "intercept/interception.h"
 #include "limits/limits.h"
+#include "log/target.h"
 #include "net/memory_share.h"
 #include "net/own_connections.h"
 #include "readiness.h"
@@ -282,6 +283,7 @@ void server_release(struct server *server) {
     authentication_stop(server->authentication);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_join(&server->workers[i]);
+    log_targets_finish();
     free(server->workers);
     purge_orders_free(&server->purge_orders);
     memory_set_giver(NULL, NULL);

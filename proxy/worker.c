@@ -446,6 +446,14 @@ struct reload_message {
     struct claims *claims; /* owned; NULL: another worker has them */
 };
 
+/* The new ones first, so that a target which both use goes on. */
+static void open_logs_again(struct worker *worker) {
+    struct access_logs *old = worker->host.logs;
+    access_logs_flush(old);
+    worker->host.logs = access_logs_open(&worker->net, worker->settings);
+    access_logs_close(&old);
+}
+
 static void on_reload(struct message *message) {
     struct reload_message *reload = CONTAINER_OF(message, struct reload_message, message);
     struct worker *worker = reload->worker;
@@ -474,8 +482,7 @@ static void on_reload(struct message *message) {
     pool_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
     origin_groups_release(&origins);
     shared_services_release(&services);
-    access_logs_close(&worker->host.logs);
-    worker->host.logs = access_logs_open(&worker->net, worker->settings);
+    open_logs_again(worker);
     /* Transactions under way hold the old settings through their adapt set. All others use the new
      * settings. */
     settings_release(&old);
@@ -520,6 +527,7 @@ void worker_record(struct worker *worker, struct recorder *recorder) {
 static void worker_on_question(void *subject, void *answer) {
     struct worker *worker;
     CAST_OBJ(worker, subject, WORKER_MAGIC);
+    access_logs_count_lost(worker->host.logs);
     worker_report_fill(answer, &worker->net, worker->host.adapt);
 }
 
@@ -609,11 +617,6 @@ static void on_drain(struct message *message) {
 
 void worker_drain(struct worker *worker) {
     post_order(worker, on_drain);
-}
-
-static void open_logs_again(struct worker *worker) {
-    access_logs_close(&worker->host.logs);
-    worker->host.logs = access_logs_open(&worker->net, worker->settings);
 }
 
 static void on_reopen(struct message *message) {

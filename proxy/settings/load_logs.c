@@ -117,9 +117,10 @@ static bool check_services(struct load *load, const struct document_section *sec
 static bool load_one_log(struct load *load, const struct document_section *section,
                          struct log_settings *log, bool icap) {
     const char *kind = section->kind->name;
+    char error[LOG_PLACE_ERROR];
     log->path = xstrdup(section->title);
-    if (log->path[0] == '\0')
-        return load_fail(load, section->line, "%s: the path is empty", kind);
+    if (!log_place_parse(&log->place, log->path, error))
+        return load_fail(load, section->line, "%s: %s", kind, error);
     if (!load_values(load, section, kind, log) || !load_format(load, section, log, icap) ||
         !check_services(load, section, log))
         return false;

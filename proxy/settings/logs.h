@@ -9,6 +9,7 @@
 #define RETORT_SETTINGS_LOGS_H
 
 #include "log/format.h"
+#include "log/place.h"
 
 #include <stdbool.h>
 
@@ -30,7 +31,8 @@ struct log_statuses {
 };
 
 struct log_settings {
-    char *path;
+    char *path; /* as configured */
+    struct log_place place;
     char *format_text; /* as configured */
     enum access_log_format format;
     struct log_format *own; /* NULL: the format is one of the others */
@@ -42,6 +44,8 @@ struct log_settings {
     size_t status_count;               /* 0: all */
     char **results;                    /* names of results; ends with NULL; NULL: all */
     char **services;                   /* names of services; ends with NULL; NULL: all */
+    size_t queue;                      /* bytes that may wait for a place that is no file */
+    unsigned facility, severity;       /* of syslog and journald */
     unsigned ipv4_prefix, ipv6_prefix; /* bits of a client's address that are written */
 };
 

@@ -119,9 +119,16 @@ const struct option_section option_sections[] = {
             "Defines a log that gets one line for each request. The section may occur several "
             "times with different paths. A line is written when the request fits all of class, "
             "status, result and service that the section sets. A reload or SIGUSR1 opens the files "
-            "again, so that log rotation works.",
+            "again, so that log rotation works. PATH is a file, or: syslog: or syslog:/PATH for "
+            "the "
+            "machine's own syslog; syslog://HOST:PORT for a syslog server by UDP, port 514 unless "
+            "it is named; syslog+tcp://HOST:PORT by TCP with counted lengths (RFC 6587), port 601 "
+            "unless it is named; journald:; tcp://HOST:PORT for lines over TCP; pipe:/PATH for a "
+            "FIFO; or |PROGRAM ARGUMENTS for the standard input of a program, which is started "
+            "without a shell and again when it ends. Messages for syslog are those of RFC 5424.",
         .example = "access_log \"/var/log/retort/access.log\" { format = combined }\n"
-                   "access_log \"/var/log/retort/failed.log\" { format = json  status = 5xx }",
+                   "access_log \"/var/log/retort/failed.log\" { format = json  status = 5xx }\n"
+                   "access_log \"syslog://192.0.2.9\" { facility = local6 }",
     },
     {
         .name = "icap_log",
@@ -131,7 +138,8 @@ const struct option_section option_sections[] = {
             "icap_log "
             "has it. The lines of a request are written when the request has ended. Results that "
             "were remembered have no line, because no service was asked. The section may occur "
-            "several times with different paths.",
+            "several times with different paths, which may name the same places as those of "
+            "access_log.",
         .example = "icap_log \"/var/log/retort/icap.log\" { service = gray }",
     },
     {

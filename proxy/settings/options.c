@@ -32,6 +32,13 @@ static const char *const untrusted_words[] = {"keep", "drop", NULL};
 static const char *const client_from_words[] = {"x_forwarded_for", "forwarded", NULL};
 static const char *const mismatch_words[] = {"pass", "refuse", NULL};
 static const char *const local_destination_words[] = {"deny", "allow", NULL};
+/* RFC 5424 §6.2.1: the numbers are the places. */
+static const char *const syslog_facility_words[] = {
+    "kern",   "user",     "mail",   "daemon", "auth",   "syslog", "lpr",   "news",   "uucp",
+    "cron",   "authpriv", "ftp",    "ntp",    "audit",  "alert",  "clock", "local0", "local1",
+    "local2", "local3",   "local4", "local5", "local6", "local7", NULL};
+static const char *const syslog_severity_words[] = {"emerg",  "alert", "crit",  "err", "warning",
+                                                    "notice", "info",  "debug", NULL};
 /* enum log_escape. */
 static const char *const log_escape_words[] = {"plain", "quoted", "json", NULL};
 static const char *const disk_io_words[] = {"auto", "threads", NULL};

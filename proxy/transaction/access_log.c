@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "log/target.h"
 #include "match/url_class.h"
 
 #include <errno.h>
@@ -13,13 +14,14 @@
 enum { GATHER = 65536, FLUSH_AFTER = 200 };
 
 struct access_log {
-    int fd;
-    const char *path; /* the settings' */
-    uint64_t *lost;   /* the worker's counter of lines */
-    bool failing;     /* the last write failed or was incomplete */
+    int fd;                    /* of a file; otherwise -1 */
+    struct log_target *target; /* NULL: it is a file */
+    const char *path;          /* the settings' */
+    uint64_t *lost;            /* the worker's counter of lines */
+    bool failing;              /* the last write failed or was incomplete */
     const struct log_settings *settings;
     bool icap;        /* a line for each call of a service */
-    bool filtered;    /* not every entry has a line */
+    bool plain;       /* each entry has a line, with the whole address */
     bool shortened;   /* clients' addresses are */
     unsigned results; /* a bit for each result that has lines */
     struct access_line_time time;
@@ -59,10 +61,21 @@ static void lose(struct access_log *log, size_t at) {
     log->length = torn;
 }
 
+static void access_log_hand_over(struct access_log *log) {
+    if (!log_target_post(log->target, log->bytes, log->length))
+        for (size_t i = 0; i < log->length; i++)
+            *log->lost += log->bytes[i] == '\n';
+    log->length = 0;
+}
+
 static void flush(struct access_log *log) {
     size_t at = 0;
     if (log->length == 0)
         return;
+    if (log->target != NULL) {
+        access_log_hand_over(log);
+        return;
+    }
     while (at < log->length) {
         ssize_t put = write(log->fd, log->bytes + at, log->length - at);
         if (put < 0 && errno == EINTR)
@@ -81,6 +94,12 @@ static void flush(struct access_log *log) {
 void access_logs_flush(struct access_logs *logs) {
     for (size_t i = 0; i < logs->count; i++)
         flush(&logs->logs[i]);
+}
+
+void access_logs_count_lost(struct access_logs *logs) {
+    for (size_t i = 0; logs != NULL && i < logs->count; i++)
+        if (logs->logs[i].target != NULL)
+            *logs->logs[i].lost += log_target_take_lost(logs->logs[i].target);
 }
 
 static void access_log_on_timer(struct timer *timer) {
@@ -105,22 +124,35 @@ static void access_log_set(struct access_log *log, const struct log_settings *se
     log->icap = icap;
     log->results = results_of(settings);
     log->shortened = settings->ipv4_prefix < 32 || settings->ipv6_prefix < 128;
-    log->filtered = log->results != ~0u || settings->status_count > 0 ||
-                    settings->services != NULL || settings->url_class != NULL;
+    log->plain = !icap && !log->shortened && log->results == ~0u && settings->status_count == 0 &&
+                 settings->services == NULL && settings->url_class == NULL;
+}
+
+/* False: the log has said why not. */
+static bool access_log_find_place(struct access_log *log, const struct log_settings *settings,
+                                  bool icap) {
+    if (settings->place.kind != LOG_PLACE_FILE) {
+        const struct log_demand demand = {settings->place, settings->queue, settings->facility,
+                                          settings->severity, icap ? "icap_log" : "access_log"};
+        log->target = log_target_open(&demand);
+        return log->target != NULL;
+    }
+    log->fd = open(settings->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (log->fd < 0)
+        log_error("cannot open the access log %s: %s; its lines are lost until a reload can "
+                  "open it: create its directory, and let retort's user write to it",
+                  settings->path, strerror(errno));
+    return log->fd >= 0;
 }
 
 static void access_log_open(struct access_logs *logs, struct net_context *net,
                             const struct log_settings *settings, bool icap) {
-    int fd = open(settings->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-    if (fd < 0) {
-        log_error("cannot open the access log %s: %s; its lines are lost until a reload can "
-                  "open it: create its directory, and let retort's user write to it",
-                  settings->path, strerror(errno));
+    struct access_log *log = &logs->logs[logs->count];
+    log->fd = -1;
+    if (!access_log_find_place(log, settings, icap))
         return;
-    }
-    struct access_log *log = &logs->logs[logs->count++];
+    logs->count++;
     access_log_set(log, settings, icap);
-    log->fd = fd;
     log->path = settings->path;
     log->lost = &net->counters.access_log_lines_lost;
     logs->asks_class |= settings->url_class != NULL;
@@ -148,13 +180,17 @@ void access_logs_close(struct access_logs **logsp) {
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
     access_logs_flush(logs);
     timer_cancel(&logs->loop->timers, &logs->timer);
-    for (size_t i = 0; i < logs->count; i++)
-        close(logs->logs[i].fd);
+    access_logs_count_lost(logs);
+    for (size_t i = 0; i < logs->count; i++) {
+        if (logs->logs[i].fd >= 0)
+            close(logs->logs[i].fd);
+        log_target_close(&logs->logs[i].target);
+    }
     free(logs->logs);
     FREE_OBJ(logs);
 }
 
-static void access_log_write_line(struct access_log *log, const struct access_entry *entry) {
+static inline void access_log_write_line(struct access_log *log, const struct access_entry *entry) {
     log->length += access_line_write(log->bytes + log->length, log->settings, entry, &log->time);
     if (log->length >= GATHER)
         flush(log);
@@ -246,16 +282,21 @@ bool access_logs_wanted(const struct access_logs *logs) {
     return logs->count > 0;
 }
 
+static void write_special(struct access_log *log, const struct access_entry *entry) {
+    if (log->shortened && entry->client_address != NULL)
+        write_shortened(log, entry);
+    else
+        write_entry_to(log, entry);
+}
+
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry) {
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
     for (size_t i = 0; i < logs->count; i++) {
         struct access_log *log = &logs->logs[i];
-        if (log->filtered && !access_log_wants(log, entry))
-            continue;
-        if (log->shortened && entry->client_address != NULL)
-            write_shortened(log, entry);
-        else
-            write_entry_to(log, entry);
+        if (log->plain)
+            access_log_write_line(log, entry);
+        else if (access_log_wants(log, entry))
+            write_special(log, entry);
     }
     if (logs->armed || logs->count == 0)
         return;

@@ -8,8 +8,9 @@
  *     access_logs_close(&logs);
  *
  * Lines gather in memory and leave with one write(2) when 64 KB have gathered or 200 ms have
- * passed. Each worker appends to the file for itself; a write carries whole lines only. Lines that
- * a file does not take are lost and counted (access_log_lines_lost).
+ * passed. Each worker appends to a file for itself; a write carries whole lines only. Other places
+ * have a thread each, which all workers share (log/target.h). Lines that a place does not take are
+ * lost and counted (access_log_lines_lost).
  *
  * Called by the step LOG, and by the worker at a reload, at SIGUSR1 and at its end.
  *
@@ -34,6 +35,8 @@ bool access_logs_ask_class(const struct access_logs *logs);
 /* Is there any log to write to? */
 bool access_logs_wanted(const struct access_logs *logs);
 void access_logs_flush(struct access_logs *logs);
+/* Adds what other places than files have lost to the counter. */
+void access_logs_count_lost(struct access_logs *logs);
 void access_logs_close(struct access_logs **logsp);
 
 #endif
