@@ -219,5 +219,5 @@ icap_services_text_helper_SOURCES = $(helper_sources) icap-services/helpers/text
 icap_services_text_helper_LDADD = icap-services/libalgorithms.la $(SECCOMP_LIBS)
 icap_services_text_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 
-dist_man_MANS += docs/retort-helperd.8
+dist_man_MANS += docs/retort-helperd.8 docs/gray-helper.8 docs/text-helper.8 docs/retort-adlist.1
 EXTRA_DIST += docs/SERVICES.md examples/helper/reverse.py examples/helper/upper.c

@@ -420,6 +420,9 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
 	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
 	proxy/ctl/preload.c proxy/ctl/preload.h \
+	proxy/ctl/metrics_json.c proxy/ctl/metrics_json.h \
+	proxy/ctl/terminal.c proxy/ctl/terminal.h \
+	proxy/ctl/url_jobs.c proxy/ctl/url_jobs.h \
 	proxy/ctl/header_line.c proxy/ctl/header_line.h \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \
 	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \

@@ -50,7 +50,7 @@ complete -c retortctl -n '__fish_seen_subcommand_from dns; and __fish_seen_subco
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a show -d 'show the variants of a URL and their state'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a get -d 'print the head and body of a variant'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a list -d 'list stored objects, page by page'
-complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a delete -d 'remove all variants of a URL'
+complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a delete -d 'remove all variants of URLs'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a purge -d 'remove all objects that match, at once'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a ban -d 'remove matching objects when they are next looked up'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and not __fish_seen_subcommand_from show get list delete purge ban bans expire pin unpin inject fetch revalidate ' -a bans -d 'list the bans that are still in force'
@@ -68,6 +68,8 @@ complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_sub
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from list' -l limit -x -d 'at most N objects'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from list' -l after -x -d 'the next page: the number that the last one ended with'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from delete' -l soft -d 'make stale instead: the origin is asked before the next use'
+complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from delete' -l jobs -x -d 'N requests at a time (1, at most 256)'
+complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from delete' -F
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from purge' -l prefix -x -d 'objects whose URL begins so'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from purge' -l host -x -d 'objects of this host'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from purge' -l tag -x -d 'objects with this Surrogate-Key or Cache-Tag'
@@ -81,10 +83,12 @@ complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_sub
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from fetch' -l via -x -d 'the listener to ask; required'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from fetch' -l header -x -d 'a further field line of each request; may be repeated'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from fetch' -l rate -x -d 'at most N requests a second (100; 0: no limit)'
+complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from fetch' -l jobs -x -d 'N requests at a time (1, at most 256)'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from fetch' -F
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -l via -x -d 'the listener to ask; required'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -l header -x -d 'a further field line of each request; may be repeated'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -l rate -x -d 'at most N requests a second (100; 0: no limit)'
+complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -l jobs -x -d 'N requests at a time (1, at most 256)'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -F
 complete -c retortctl -n '__fish_seen_subcommand_from icap; and not __fish_seen_subcommand_from record show replay ' -a record -d 'record exchanges of the running proxy to a file'
 complete -c retortctl -n '__fish_seen_subcommand_from icap; and not __fish_seen_subcommand_from record show replay ' -a show -d 'list the exchanges of a recording, or show one of them'

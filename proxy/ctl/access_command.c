@@ -3,6 +3,7 @@
 #include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
+#include "ctl/terminal.h"
 #include "http/url.h"
 
 #include <arpa/inet.h>
@@ -25,6 +26,8 @@ static long long access_number(const json_t *entry, const char *name) {
 static void show_sections(const json_t *answer) {
     size_t i;
     json_t *entry, *sections = json_object_get(answer, "access");
+    if (json_array_size(sections) > 0)
+        terminal_heading(stdout, "%3s  %-24s %-12s %12s", "NO.", "CLASS", "ACTION", "REQUESTS");
     json_array_foreach(sections, i, entry) {
         bool only = json_is_true(json_object_get(entry, "log_only"));
         printf("%3lld  %-24s %-12s %12lld %s\n", access_number(entry, "number"),
@@ -39,6 +42,8 @@ static void show_sections(const json_t *answer) {
 static void show_trial(const json_t *answer) {
     size_t i;
     json_t *entry, *sections = json_object_get(answer, "sections");
+    if (json_array_size(sections) > 0)
+        terminal_heading(stdout, "%3s  %-24s %-12s %s", "NO.", "CLASS", "ACTION", "FINDING");
     json_array_foreach(sections, i, entry) printf(
         "%3lld  %-24s %-12s %s\n", access_number(entry, "number"), access_text(entry, "class"),
         access_text(entry, "action"), access_text(entry, "finding"));

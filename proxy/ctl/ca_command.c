@@ -6,6 +6,7 @@
 #include "tls/certificate_text.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <openssl/pem.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,33 @@ enum { DAY = 24 * 3600, YEARS_DEFAULT = 10, YEARS_MOST = 30, NAME_MOST = 64 };
 struct ca_choices {
     const char *certificate, *key, *name, *owner;
     long years;
-    bool der, hints;
+    bool der, hints, json;
 };
 
 static int ca_command_fail(const char *message) {
     fprintf(stderr, "retortctl: %s\n", message);
     return EXIT_FAILURE;
+}
+
+/* For programs. */
+static void print_certificate_json(const struct ca_choices *choices, const X509 *certificate,
+                                   const char *trouble) {
+    char fingerprint[CERTIFICATE_TEXT_FINGERPRINT];
+    char from[CERTIFICATE_TEXT_DATE], until[CERTIFICATE_TEXT_DATE];
+    char *subject = certificate_text_name(X509_get_subject_name(certificate));
+    certificate_text_fingerprint(certificate, fingerprint);
+    certificate_text_date(certificate_text_beginning(certificate), from);
+    certificate_text_date(certificate_text_expiry(certificate), until);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "certificate", choices->certificate, "key",
+                  choices->key, "subject", subject, "from", from, "until", until, "sha256",
+                  fingerprint, "usable", trouble == NULL);
+    if (trouble != NULL)
+        json_object_set_new(json, "error", json_string(trouble));
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(json);
+    free(subject);
 }
 
 static void print_certificate(const X509 *certificate) {
@@ -63,6 +85,11 @@ static int create_authority(const struct ca_choices *choices) {
         authority_release(&authority);
         return ca_command_fail(error);
     }
+    if (choices->json) {
+        print_certificate_json(choices, authority->certificate, NULL);
+        authority_release(&authority);
+        return EXIT_SUCCESS;
+    }
     printf("certificate  %s\nkey          %s\n", choices->certificate, choices->key);
     print_certificate(authority->certificate);
     printf("\nWrite this into retort.conf, and give the certificate to the clients (\"retortctl ca "
@@ -99,16 +126,31 @@ static int show_authority(const struct ca_choices *choices) {
     X509 *certificate = read_own_certificate(choices);
     if (certificate == NULL)
         return EXIT_FAILURE;
-    printf("certificate  %s\nkey          %s\n", choices->certificate, choices->key);
-    print_certificate(certificate);
+    struct authority *authority = authority_load(choices->certificate, choices->key, error);
+    if (choices->json) {
+        print_certificate_json(choices, certificate, authority == NULL ? error : NULL);
+    } else {
+        printf("certificate  %s\nkey          %s\n", choices->certificate, choices->key);
+        print_certificate(certificate);
+    }
     X509_free(certificate);
     fflush(stdout);
-    struct authority *authority = authority_load(choices->certificate, choices->key, error);
     if (authority == NULL)
         return ca_command_fail(error);
-    puts("The two belong together, and Retort can use them.");
+    if (!choices->json)
+        puts("The two belong together, and Retort can use them.");
     authority_release(&authority);
     return EXIT_SUCCESS;
+}
+
+static void print_hints_json(void) {
+    json_t *list = json_array();
+    for (const struct authority_hint *hint = authority_hints; hint->system != NULL; hint++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s}", "system", hint->system, "steps", hint->steps));
+    json_dumpf(list, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(list);
 }
 
 static void print_hints(const char *file) {
@@ -128,7 +170,9 @@ static int export_certificate(const struct ca_choices *choices, const char *path
     X509_free(certificate);
     if (!good)
         return ca_command_fail(error);
-    if (path != NULL)
+    if (path != NULL && choices->json)
+        print_hints_json();
+    else if (path != NULL)
         print_hints(path);
     return EXIT_SUCCESS;
 }
@@ -183,18 +227,19 @@ static bool read_choices(struct ca_choices *choices, int argc, char **argv) {
     return true;
 }
 
-int ca_command(int argc, char **argv) {
+int ca_command(bool json, int argc, char **argv) {
     struct ca_choices choices;
     const char *verb = argc > 1 ? argv[1] : "";
     if (argc > 1 && !read_choices(&choices, argc - 1, argv + 1))
         return EXIT_WRONG_USAGE;
+    choices.json = json;
     const char *argument = argc > 1 ? argv[1 + optind] : NULL;
     if (strcmp(verb, "create") == 0 && argument == NULL)
         return create_authority(&choices);
     if (strcmp(verb, "show") == 0 && argument == NULL)
         return show_authority(&choices);
     if (strcmp(verb, "export") == 0 && choices.hints && argument == NULL) {
-        print_hints(NULL);
+        choices.json ? print_hints_json() : print_hints(NULL);
         return EXIT_SUCCESS;
     }
     if (strcmp(verb, "export") == 0 && (argument == NULL || argv[2 + optind] == NULL))

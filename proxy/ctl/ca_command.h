@@ -3,14 +3,13 @@
  * connections (`authority { certificate key }` in retort.conf). It works on files and asks no
  * running proxy.
  *
- *     return ca_command(argc, argv);        argv[0] is "ca"; returns the exit status
+ *     return ca_command(json, argc, argv);        argv[0] is "ca"; returns the exit status
  */
 #ifndef RETORT_CTL_CA_COMMAND_H
 #define RETORT_CTL_CA_COMMAND_H
 
-#include <stdio.h>
+#include <stdbool.h>
 
-int ca_command(int argc, char **argv);
-/* Writes the lines about it in the help of retortctl. */
+int ca_command(bool json, int argc, char **argv);
 
 #endif

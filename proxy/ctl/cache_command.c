@@ -6,6 +6,7 @@
 #include "ctl/header_line.h"
 #include "ctl/http_call.h"
 #include "ctl/preload.h"
+#include "ctl/terminal.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { HEADERS_MAX = 64, FILE_MAX = 64 << 20 };
 
 struct options {
     const char *prefix, *host, *tag, *regex, *limit, *after, *variant, *lifetime, *status, *via,
-        *rate;
+        *rate, *jobs;
     const char *headers[HEADERS_MAX];
     unsigned header_count;
     bool soft, all;
@@ -132,7 +133,9 @@ static int show_counts(const struct cache_context *context, const struct http_an
 }
 
 static void show_object_line(const json_t *object) {
-    printf("%-8s %3lld %10lld %8lld %9lld %7lld %s%s\n", cache_command_text(object, "state"),
+    const char *state = cache_command_text(object, "state");
+    printf("%s%-8s%s %3lld %10lld %8lld %9lld %7lld %s%s\n",
+           terminal_begin(stdout, terminal_of_state(state)), state, terminal_end(stdout),
            cache_command_number(object, "status"), cache_command_number(object, "size"),
            cache_command_number(object, "age"), cache_command_number(object, "fresh_for"),
            cache_command_number(object, "hits"),
@@ -141,8 +144,8 @@ static void show_object_line(const json_t *object) {
 }
 
 static void show_titles(void) {
-    printf("%-8s %3s %10s %8s %9s %7s %s\n", "STATE", "", "SIZE", "AGE", "FRESH FOR", "HITS",
-           "URL");
+    terminal_heading(stdout, "%-8s %3s %10s %8s %9s %7s %s", "STATE", "", "SIZE", "AGE",
+                     "FRESH FOR", "HITS", "URL");
 }
 
 static int show_objects(const struct cache_context *context, const struct http_answer *answer) {
@@ -188,6 +191,8 @@ static int show_bans(const struct cache_context *context, const struct http_answ
         return cache_command_show_raw(context, answer);
     json_t *json = answer_load(answer->body, answer->length);
     json_t *bans = json_object_get(json, "bans");
+    if (json_array_size(bans) > 0)
+        terminal_heading(stdout, "%6s %s", "NUMBER", "REGEX");
     for (size_t i = 0; i < json_array_size(bans); i++)
         printf("%6lld %s\n", cache_command_number(json_array_get(bans, i), "number"),
                cache_command_text(json_array_get(bans, i), "regex"));
@@ -262,6 +267,30 @@ static int inject(const struct cache_context *context) {
 
 /* The commands. */
 
+static bool read_count(const char *text, unsigned long least, unsigned long most, unsigned *count) {
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < least || number > most)
+        return false;
+    *count = (unsigned)number;
+    return true;
+}
+
+/* Runs it for each URL of the arguments. */
+static int run_jobs(const struct options *options, struct url_jobs *jobs) {
+    jobs->jobs = 1;
+    if (options->jobs != NULL && !read_count(options->jobs, 1, URL_JOBS_MAX, &jobs->jobs))
+        return cache_command_misused("--jobs needs a number from 1 to 256");
+    if (options->rate != NULL && !read_count(options->rate, 0, URL_JOBS_RATE_MAX, &jobs->rate))
+        return cache_command_misused(
+            "--rate needs a number of requests per second, or 0 for no limit");
+    for (int i = 1; i < options->word_count; i++)
+        url_jobs_add(jobs, options->words[i]);
+    url_jobs_run(jobs);
+    url_jobs_release(jobs);
+    return jobs->failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static int preload(const struct cache_context *context, bool again) {
     const struct options *options = &context->options;
     struct preload preload = {
@@ -269,17 +298,13 @@ static int preload(const struct cache_context *context, bool again) {
         .headers = options->headers,
         .header_count = options->header_count,
         .again = again,
-        .rate = PRELOAD_RATE,
+        .json = context->json,
     };
+    struct url_jobs jobs = {.rate = URL_JOBS_RATE, .run = preload_fetch, .context = &preload};
     if (options->via == NULL)
         return cache_command_misused(
             "--via is missing: write --via ADDRESS:PORT with the address of a listener");
-    if (options->rate != NULL && !preload_read_rate(&preload, options->rate))
-        return cache_command_misused(
-            "--rate needs a number of requests per second, or 0 for no limit");
-    for (int i = 1; i < options->word_count; i++)
-        preload_word(&preload, options->words[i]);
-    return preload.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_jobs(options, &jobs);
 }
 
 static int run_fetch(const struct cache_context *context) {
@@ -303,8 +328,45 @@ static int run_list(const struct cache_context *context) {
     return call(context, "GET", "/cache/objects", NULL, show_objects);
 }
 
+static bool tell_of_delete(struct url_jobs *jobs, const char *url,
+                           const struct http_answer *answer) {
+    const struct cache_context *context = jobs->context;
+    json_t *json = answer_load(answer->body, answer->length);
+    const char *reason = json_string_value(json_object_get(json, "error"));
+    bool good = answer->status == 200;
+    if (context->json)
+        url_jobs_say_json(jobs, url, json_incref(json));
+    else if (good)
+        url_jobs_say(jobs, stdout, "deleted %lld %s\n", cache_command_number(json, "deleted"), url);
+    if (!good)
+        url_jobs_say(jobs, stderr, "retortctl: %s: %s\n", url,
+                     reason != NULL ? reason : "retort refused it without a reason");
+    json_decref(json);
+    return good;
+}
+
+static bool delete_one(struct url_jobs *jobs, const char *url) {
+    const struct cache_context *context = jobs->context;
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR], *whole = target(&context->options, "/cache/object", url);
+    struct http_request request = {.method = "DELETE", .target = whole};
+    bool good = http_call_send(&answer, context->admin, &request, error);
+    free(whole);
+    if (!good) {
+        url_jobs_say(jobs, stderr, "retortctl: %s: %s\n", url, error);
+        return false;
+    }
+    good = tell_of_delete(jobs, url, &answer);
+    http_answer_release(&answer);
+    return good;
+}
+
 static int run_delete(const struct cache_context *context) {
-    return call(context, "DELETE", "/cache/object", context->options.words[1], show_counts);
+    const struct options *options = &context->options;
+    struct url_jobs jobs = {.run = delete_one, .context = (void *)context};
+    if (options->word_count == 2 && options->words[1][0] != '@')
+        return call(context, "DELETE", "/cache/object", options->words[1], show_counts);
+    return run_jobs(options, &jobs);
 }
 
 static int run_purge(const struct cache_context *context) {
@@ -373,7 +435,7 @@ static const char **cache_command_value_of(struct options *options, const char *
         {"--limit", &options->limit},       {"--after", &options->after},
         {"--variant", &options->variant},   {"--status", &options->status},
         {"--lifetime", &options->lifetime}, {"--via", &options->via},
-        {"--rate", &options->rate},
+        {"--rate", &options->rate},         {"--jobs", &options->jobs},
     };
     if (strcmp(name, "--header") == 0 && options->header_count < HEADERS_MAX)
         return &options->headers[options->header_count++];

@@ -3,6 +3,7 @@
 #include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
+#include "ctl/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,8 @@ static void dns_show(const json_t *answer) {
     json_t *entry, *names = json_object_get(answer, "names");
     long long left_off = json_integer_value(json_object_get(answer, "left_off")),
               silent = json_integer_value(json_object_get(answer, "workers_silent"));
+    if (json_array_size(names) > 0)
+        terminal_heading(stdout, "%-40s %-8s %9s  %s", "NAME", "WORKER", "EXPIRES", "ADDRESSES");
     json_array_foreach(names, i, entry) dns_show_name(entry);
     if (json_array_size(names) == 0)
         puts("nothing is remembered");

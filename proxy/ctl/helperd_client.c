@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "ctl/answer.h"
+#include "ctl/terminal.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -159,11 +160,17 @@ static void print_pool(const json_t *pool) {
 
 static void print_table(const json_t *answer) {
     const json_t *pools = json_object_get(answer, "pools");
-    printf("%-12s %5s %9s %9s %9s %7s %7s %7s %8s %7s\n", "POOL", "NICE", "QUEUE", "SERVED",
-           "UNCHANGED", "FAILED", "TIMEOUT", "REFUSED", "RESTARTS", "MEAN ms");
-    printf("%-12s %5s %9s\n", "  PID", "", "STATE");
+    terminal_heading(stdout, "%-12s %5s %9s %9s %9s %7s %7s %7s %8s %7s", "POOL", "NICE", "QUEUE",
+                     "SERVED", "UNCHANGED", "FAILED", "TIMEOUT", "REFUSED", "RESTARTS", "MEAN ms");
+    terminal_heading(stdout, "%-12s %5s %9s", "  PID", "", "STATE");
     for (size_t i = 0; i < json_array_size(pools); i++)
         print_pool(json_array_get(pools, i));
+}
+
+static void helperd_client_print_json(const json_t *answer, size_t form) {
+    json_dumpf(answer, stdout, form | JSON_ENSURE_ASCII);
+    putchar('\n');
+    fflush(stdout);
 }
 
 static int helperd_client_show(const char *path, bool as_json) {
@@ -172,10 +179,9 @@ static int helperd_client_show(const char *path, bool as_json) {
     json_decref(command);
     if (answer == NULL)
         return 1;
-    if (as_json) {
-        json_dumpf(answer, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-        putchar('\n');
-    } else
+    if (as_json)
+        helperd_client_print_json(answer, JSON_INDENT(2));
+    else
         print_table(answer);
     json_decref(answer);
     return 0;
@@ -213,8 +219,8 @@ static long long helperd_client_answered(const json_t *pool) {
 /* Prints the changes between two answers. CPU is in percent of one core. */
 static void print_top(const json_t *before, const json_t *after, double seconds) {
     const json_t *pools = json_object_get(after, "pools");
-    printf("%-12s %5s %9s %6s %9s %7s %9s %9s\n", "POOL", "NICE", "PROCESSES", "BUSY", "QUEUE",
-           "CPU %", "JOBS/s", "BREAKER");
+    terminal_heading(stdout, "%-12s %5s %9s %6s %9s %7s %9s %9s", "POOL", "NICE", "PROCESSES",
+                     "BUSY", "QUEUE", "CPU %", "JOBS/s", "BREAKER");
     for (size_t i = 0; i < json_array_size(pools); i++) {
         const json_t *now = json_array_get(pools, i),
                      *then = pool_named(before, helperd_client_text(now, "name"));
@@ -241,7 +247,7 @@ static double monotonic_seconds(void) {
 }
 
 /* `times` 0 means: until it is interrupted. */
-static int helperd_client_top(const char *path, double interval, long times) {
+static int helperd_client_top(const char *path, bool as_json, double interval, long times) {
     json_t *before = ask_pools(path);
     double then = monotonic_seconds();
     for (long turn = 0; before != NULL && (times == 0 || turn < times); turn++) {
@@ -250,7 +256,9 @@ static int helperd_client_top(const char *path, double interval, long times) {
         nanosleep(&pause, NULL);
         json_t *after = ask_pools(path);
         double now = monotonic_seconds();
-        if (after != NULL)
+        if (after != NULL && as_json)
+            helperd_client_print_json(after, JSON_COMPACT);
+        else if (after != NULL)
             print_top(before, after, now - then);
         json_decref(before);
         before = after;
@@ -261,7 +269,7 @@ static int helperd_client_top(const char *path, double interval, long times) {
     return good ? 0 : 1;
 }
 
-static int top_command(const char *path, int argc, char **argv) {
+static int top_command(const char *path, bool as_json, int argc, char **argv) {
     char *end = "";
     double interval = argc > 2 ? strtod(argv[2], &end) : 2;
     long times = argc > 3 && *end == 0 ? strtol(argv[3], &end, 10) : 0;
@@ -271,10 +279,10 @@ static int top_command(const char *path, int argc, char **argv) {
             "top needs the seconds between two updates (0.01 to 3600) and the number of updates\n");
         return 2;
     }
-    return helperd_client_top(path, interval, times);
+    return helperd_client_top(path, as_json, interval, times);
 }
 
-static int simple_call(const char *path, json_t *command) {
+static int simple_call(const char *path, bool as_json, json_t *command) {
     json_t *answer = helperd_client_call(path, command);
     json_decref(command);
     if (answer == NULL)
@@ -283,19 +291,21 @@ static int simple_call(const char *path, json_t *command) {
     for (i = 0; i < left; i++)
         fprintf(stderr, "not applied: %s\n",
                 json_string_value(json_array_get(json_object_get(answer, "not_applied"), i)));
-    json_decref(answer);
-    if (left == 0)
+    if (as_json)
+        helperd_client_print_json(answer, JSON_INDENT(2));
+    else if (left == 0)
         puts("done");
+    json_decref(answer);
     return left == 0 ? 0 : 1;
 }
 
-int helperd_client_command(const char *socket_path, int argc, char **argv) {
-    if (argc == 1 || (argc == 2 && strcmp(argv[1], "--json") == 0))
-        return helperd_client_show(socket_path, argc == 2);
+int helperd_client_command(const char *socket_path, bool as_json, int argc, char **argv) {
+    if (argc == 1)
+        return helperd_client_show(socket_path, as_json);
     if (argc == 2 && strcmp(argv[1], "reload") == 0)
-        return simple_call(socket_path, json_pack("{s:s}", "call", "reload"));
+        return simple_call(socket_path, as_json, json_pack("{s:s}", "call", "reload"));
     if (argc >= 2 && argc <= 4 && strcmp(argv[1], "top") == 0)
-        return top_command(socket_path, argc, argv);
+        return top_command(socket_path, as_json, argc, argv);
     bool renice = argc == 4 && strcmp(argv[1], "renice") == 0;
     if (!renice && !(argc == 4 && strcmp(argv[1], "resize") == 0))
         return helperd_client_usage();
@@ -305,6 +315,7 @@ int helperd_client_command(const char *socket_path, int argc, char **argv) {
         fprintf(stderr, "%s is not a number\n", argv[3]);
         return 2;
     }
-    return simple_call(socket_path, json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],
-                                              renice ? "nice" : "processes", (int)value));
+    return simple_call(socket_path, as_json,
+                       json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],
+                                 renice ? "nice" : "processes", (int)value));
 }

@@ -2,13 +2,12 @@
  * The commands of retortctl that go to retort-helperd, over its Unix socket:
  *
  *     helpers                    a table of pools and their processes
- *     helpers --json             the same as retort-helperd tells it
  *     helpers top [S [N]]        CPU and jobs of each pool, every S seconds, N times
  *     helpers renice POOL N
  *     helpers resize POOL N
  *     helpers reload
  *
- *     return helperd_client_command("/run/retort/helperd.sock", argc, argv);   argv[0] is "helpers"
+ *     return helperd_client_command("/run/retort/helperd.sock", json, argc, argv);   argv[0] is "helpers"
  *
  * Returns the exit status: 0, 1 when retort-helperd refused or can't be reached (stderr says why
  * and what to do), 2 on wrong usage. Blocks, at most HELPERD_CLIENT_TIMEOUT seconds for an answer.
@@ -16,8 +15,10 @@
 #ifndef RETORT_CTL_HELPERD_CLIENT_H
 #define RETORT_CTL_HELPERD_CLIENT_H
 
+#include <stdbool.h>
+
 enum { HELPERD_CLIENT_TIMEOUT = 5 };
 
-int helperd_client_command(const char *socket_path, int argc, char **argv);
+int helperd_client_command(const char *socket_path, bool as_json, int argc, char **argv);
 
 #endif

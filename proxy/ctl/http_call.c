@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static bool call_fail(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -36,12 +37,31 @@ static const char *advice(int reason, bool local) {
     }
 }
 
+/* Is it a path, relative or not? It has a slash before any colon. */
+static bool is_path(const char *where) {
+    return where[strcspn(where, ":/")] == '/';
+}
+
+/* Relative paths stay relative: the whole path could be too long for a socket. */
+static bool parse_where(struct address *address, const char *where) {
+    if (!is_path(where) || where[0] == '/')
+        return address_parse(address, slice_from(where), 0);
+    struct sockaddr_un *local = (struct sockaddr_un *)&address->any;
+    if (strlen(where) >= sizeof local->sun_path)
+        return false;
+    memset(address, 0, sizeof *address);
+    local->sun_family = AF_UNIX;
+    strcpy(local->sun_path, where);
+    address->length = sizeof *local;
+    return true;
+}
+
 static int http_call_connect_to(const char *where, char *error) {
     struct address address;
     const struct timeval patience = {.tv_sec = HTTP_CALL_SECONDS};
-    if (!address_parse(&address, slice_from(where), 0)) {
-        call_fail(error, "\"%s\" is neither an absolute path nor ADDRESS:PORT%s", where,
-                  where[0] == '/' ? ": it is too long for a Unix socket" : "");
+    if (!parse_where(&address, where)) {
+        call_fail(error, "\"%s\" is neither a path with a slash nor ADDRESS:PORT%s", where,
+                  is_path(where) ? ": it is too long for a Unix socket" : "");
         return -1;
     }
     int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -114,7 +134,7 @@ static char *http_call_write_head(const char *where, const struct http_request *
     char *head;
     const char *host = request->host;
     if (host == NULL)
-        host = where[0] == '/' ? "localhost" : where;
+        host = is_path(where) ? "localhost" : where;
     /* A GET with a length would be a request with a body, which the cache of a listener does not
      * serve. */
     char length[48] = "";

@@ -3,6 +3,7 @@
 #include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
+#include "ctl/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ static void show_list(const json_t *answer) {
     size_t i;
     json_t *entry, *refusals = json_object_get(answer, "refusals");
     json_t *asking = json_object_get(answer, "asking");
+    if (json_array_size(refusals) + json_array_size(asking) > 0)
+        terminal_heading(stdout, "%-40s %-40s %s", "CLIENT", "HOST", "STATE");
     json_array_foreach(refusals, i, entry)
         printf("%-40s %-40s refused %d times, %s\n", text_in(entry, "client"),
                text_in(entry, "host"), number_in(entry, "count"),

@@ -16,6 +16,7 @@
 #include "ctl/icap_command.h"
 #include "ctl/intercept_command.h"
 #include "ctl/limits_command.h"
+#include "ctl/metrics_json.h"
 #include "ctl/show.h"
 
 #include <errno.h>
@@ -77,6 +78,16 @@ static int services_answer(const struct choices *choices, const struct http_answ
     return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_services);
 }
 
+static int metrics_answer(const struct choices *choices, const struct http_answer *answer) {
+    if (!choices->json)
+        return retortctl_show_raw(choices, answer);
+    json_t *json = metrics_json(answer->body);
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(json);
+    return EXIT_SUCCESS;
+}
+
 /* Prints a line for each change that the proxy could not apply. Returns their number. */
 static size_t tell_of_left(const struct http_answer *answer) {
     size_t i;
@@ -108,7 +119,7 @@ static int drain_answer(const struct choices *choices, const struct http_answer 
 
 static const struct simple simples[] = {
     {"status", "GET", "/status", status_answer},
-    {"metrics", "GET", "/metrics", retortctl_show_raw},
+    {"metrics", "GET", "/metrics", metrics_answer},
     {"origins", "GET", "/origins", origins_answer},
     {"services", "GET", "/services", services_answer},
     {"settings", "GET", "/settings", settings_answer},
@@ -160,14 +171,6 @@ static int run_bump(const struct choices *choices, char **argv) {
     return run_simple(choices, &simple);
 }
 
-static int run_helpers(const struct choices *choices, int argc, char **argv) {
-    static char json[] = "--json";
-    char *with_json[] = {argv[0], json, NULL};
-    if (choices->json && argc == 1)
-        return helperd_client_command(choices->helperd, 2, with_json);
-    return helperd_client_command(choices->helperd, argc, argv);
-}
-
 static int run_completion(const char *shell) {
     if (command_completion(stdout, shell))
         return EXIT_SUCCESS;
@@ -187,11 +190,11 @@ static int retortctl_run(const struct choices *choices, int argc, char **argv) {
     if (strcmp(argv[0], "adlist") == 0)
         return adlist_command(argv);
     if (strcmp(argv[0], "ca") == 0)
-        return ca_command(argc, argv);
+        return ca_command(choices->json, argc, argv);
     if (strcmp(argv[0], "completion") == 0)
         return run_completion(argv[1]);
     if (strcmp(argv[0], "helpers") == 0)
-        return run_helpers(choices, argc, argv);
+        return helperd_client_command(choices->helperd, choices->json, argc, argv);
     if (strcmp(argv[0], "services") == 0 && argc == 3)
         return run_bump(choices, argv);
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)

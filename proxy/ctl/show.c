@@ -1,5 +1,7 @@
 #include "ctl/show.h"
 
+#include "ctl/terminal.h"
+
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -35,6 +37,10 @@ static void format_bytes(json_int_t bytes, char *out, size_t capacity) {
     snprintf(out, capacity, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
 }
 
+static const char *state_begin(FILE *out, const json_t *object) {
+    return terminal_begin(out, terminal_of_state(show_text_of(object, "state")));
+}
+
 static void show_cache(FILE *out, const json_t *status) {
     const json_t *cache = json_object_get(status, "cache");
     const json_t *counters = json_object_get(status, "counters");
@@ -57,10 +63,12 @@ static void show_service_states(FILE *out, const json_t *services) {
     json_t *service;
     if (json_array_size(services) == 0)
         return;
-    fprintf(out, "\n%-24s %-8s %12s %8s\n", "ICAP service", "state", "in use", "waiting");
+    fputc('\n', out);
+    terminal_heading(out, "%-24s %-8s %12s %8s", "ICAP service", "state", "in use", "waiting");
     json_array_foreach(services, i, service)
-        fprintf(out, "%-24s %-8s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
-                show_text_of(service, "name"), show_text_of(service, "state"),
+        fprintf(out, "%-24s %s%-8s%s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
+                show_text_of(service, "name"), state_begin(out, service),
+                show_text_of(service, "state"), terminal_end(out),
                 show_number_of(service, "connections"), show_number_of(service, "pending"));
 }
 
@@ -69,8 +77,9 @@ static void show_certificates(FILE *out, const json_t *certificates) {
     json_t *certificate;
     if (json_array_size(certificates) == 0)
         return;
-    fprintf(out, "\n%-32s %-24s %-10s %6s  %s\n", "certificate", "listener", "expires", "days",
-            "ocsp");
+    fputc('\n', out);
+    terminal_heading(out, "%-32s %-24s %-10s %6s  %s", "certificate", "listener", "expires", "days",
+                     "ocsp");
     json_array_foreach(certificates, i, certificate) fprintf(
         out, "%-32s %-24s %-10s %6" JSON_INTEGER_FORMAT "  %s\n", show_text_of(certificate, "name"),
         show_text_of(certificate, "listen"), show_text_of(certificate, "expires"),
@@ -81,7 +90,8 @@ static void show_counters(FILE *out, json_t *counters) {
     const char *name;
     json_t *value;
     size_t zeros = 0;
-    fprintf(out, "\n%-32s %20s\n", "counter", "value");
+    fputc('\n', out);
+    terminal_heading(out, "%-32s %20s", "counter", "value");
     json_object_foreach(counters, name, value) {
         if (json_integer_value(value) == 0)
             zeros++;
@@ -118,7 +128,8 @@ void show_status(FILE *out, json_t *status) {
 static void show_server_state(FILE *out, const json_t *server) {
     const json_t *retry = json_object_get(server, "retry_in");
     const char *error = json_string_value(json_object_get(server, "last_error"));
-    fputs(show_text_of(server, "state"), out);
+    fprintf(out, "%s%s%s", state_begin(out, server), show_text_of(server, "state"),
+            terminal_end(out));
     if (strcmp(show_text_of(server, "state"), "up") == 0) {
         fputc('\n', out);
         return;
@@ -136,8 +147,8 @@ static void show_group(FILE *out, const json_t *group) {
         fprintf(out, ", at most %" JSON_INTEGER_FORMAT " requests at a server",
                 show_number_of(group, "max_connections"));
     fprintf(out, ", %" JSON_INTEGER_FORMAT " waiting\n", show_number_of(group, "queued"));
-    fprintf(out, "%-40s %6s %6s %10s %8s  %s\n", "server", "weight", "active", "requests", "failed",
-            "state");
+    terminal_heading(out, "%-40s %6s %6s %10s %8s  %s", "server", "weight", "active", "requests",
+                     "failed", "state");
     json_array_foreach(json_object_get(group, "servers"), i, server) {
         bool backup = json_is_true(json_object_get(server, "backup"));
         fprintf(out,
@@ -207,8 +218,10 @@ static void show_unadapted(FILE *out, const json_t *unadapted) {
 }
 
 static void show_endpoint(FILE *out, const json_t *endpoint) {
-    fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " in use\n", show_text_of(endpoint, "uri"),
-            show_text_of(endpoint, "state"), show_number_of(endpoint, "connections"));
+    fprintf(out, "    %-40s %s%-8s%s %" JSON_INTEGER_FORMAT " in use\n",
+            show_text_of(endpoint, "uri"), state_begin(out, endpoint),
+            show_text_of(endpoint, "state"), terminal_end(out),
+            show_number_of(endpoint, "connections"));
     show_trouble(out, endpoint);
     if (json_object_get(endpoint, "notice") != NULL)
         fprintf(out, "        notice: %s\n", show_text_of(endpoint, "notice"));

@@ -53,6 +53,6 @@ def test_all_programs_tell_their_version(lab):
 
 
 def test_the_manuals_tell_of_the_version(lab):
-    for page in ("retort.8", "retort-helperd.8", "retortctl.1"):
+    for page in ("retort.8", "retort-helperd.8", "retortctl.1", "gray-helper.8", "text-helper.8", "retort-adlist.1"):
         with open(os.path.join(os.path.dirname(__file__), "../../docs", page), encoding="utf-8") as manual:
             contains(manual.read().replace("\\-", "-"), "--version", page)

@@ -6,6 +6,7 @@ tests_unit_proxy_unit_proxy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLA
 tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/http_call.c \
 	proxy/ctl/show.c \
+	proxy/ctl/terminal.c \
 	tests/unit/guard.c tests/unit/guard.h \
 	tests/unit/proxy/certificate_lab.c tests/unit/proxy/certificate_lab.h \
 	tests/unit/proxy/authority_lab.c tests/unit/proxy/authority_lab.h \

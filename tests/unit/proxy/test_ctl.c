@@ -89,7 +89,7 @@ START_TEST(failed_calls_say_what_to_look_at) {
         "can't connect to /nonexistent/retort.sock: No such file or directory: is retort "
         "running, and is admin.listen set to this path?");
     check_call_fails("127.0.0.1:1", "Connection refused: is retort running");
-    check_call_fails("localhost", "\"localhost\" is neither an absolute path nor ADDRESS:PORT");
+    check_call_fails("localhost", "\"localhost\" is neither a path with a slash nor ADDRESS:PORT");
 }
 END_TEST
 

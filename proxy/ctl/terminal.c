@@ -1,0 +1,103 @@
+#include "ctl/terminal.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR = 30, NANOSECONDS_BETWEEN = 100000000 };
+
+static bool is_terminal(FILE *out) {
+    const char *kind = getenv("TERM");
+    return fileno(out) >= 0 && isatty(fileno(out)) && kind != NULL && strcmp(kind, "dumb") != 0;
+}
+
+static bool has_colours(FILE *out) {
+    const char *none = getenv("NO_COLOR"); /* https://no-color.org */
+    return (none == NULL || none[0] == '\0') && is_terminal(out);
+}
+
+const char *terminal_begin(FILE *out, enum terminal_style style) {
+    static const char *const codes[] = {
+        [TERMINAL_PLAIN] = "",       [TERMINAL_HEADING] = "\033[1m", [TERMINAL_GOOD] = "\033[32m",
+        [TERMINAL_BAD] = "\033[31m", [TERMINAL_NOTE] = "\033[33m",
+    };
+    return has_colours(out) ? codes[style] : "";
+}
+
+const char *terminal_end(FILE *out) {
+    return has_colours(out) ? "\033[m" : "";
+}
+
+enum terminal_style terminal_of_state(const char *state) {
+    static const struct {
+        const char *word;
+        enum terminal_style style;
+    } states[] = {{"up", TERMINAL_GOOD},    {"running", TERMINAL_GOOD},  {"idle", TERMINAL_GOOD},
+                  {"fresh", TERMINAL_GOOD}, {"closed", TERMINAL_GOOD},   {"busy", TERMINAL_NOTE},
+                  {"stale", TERMINAL_NOTE}, {"draining", TERMINAL_NOTE}, {"down", TERMINAL_BAD},
+                  {"open", TERMINAL_BAD}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strcmp(state, states[i].word) == 0)
+            return states[i].style;
+    return TERMINAL_PLAIN;
+}
+
+void terminal_heading(FILE *out, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs(terminal_begin(out, TERMINAL_HEADING), out);
+    vfprintf(out, format, arguments);
+    fprintf(out, "%s\n", terminal_end(out));
+    va_end(arguments);
+}
+
+/* Progress. */
+
+static uint64_t terminal_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void progress_draw(struct progress *progress) {
+    char bar[BAR + 1];
+    size_t filled = progress->done * BAR / progress->total;
+    uint64_t taken = progress->last - progress->begun;
+    memset(bar, '#', filled);
+    memset(bar + filled, ' ', BAR - filled);
+    bar[BAR] = '\0';
+    fprintf(stderr, "\r[%s] %zu of %zu", bar, progress->done, progress->total);
+    if (progress->done > 0)
+        fprintf(stderr, ", %.0f s left\033[K",
+                (double)taken / 1e9 / (double)progress->done *
+                    (double)(progress->total - progress->done));
+    fflush(stderr);
+    progress->drawn = true;
+}
+
+void progress_begin(struct progress *progress, size_t total) {
+    *progress = (struct progress){
+        .shown = total > 1 && is_terminal(stderr), .total = total, .begun = terminal_now()};
+}
+
+void progress_step(struct progress *progress) {
+    uint64_t now = terminal_now();
+    progress->done++;
+    if (!progress->shown || now - progress->last < NANOSECONDS_BETWEEN)
+        return;
+    progress->last = now;
+    progress_draw(progress);
+}
+
+void progress_hide(struct progress *progress) {
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+void progress_end(struct progress *progress) {
+    progress_hide(progress);
+    fflush(stderr);
+}
