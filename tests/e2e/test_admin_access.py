@@ -93,7 +93,6 @@ def test_wrong_credentials(lab):
     true(ADMIN not in proxy.admin("GET", "/settings").text(), "a token in the settings")
 
 
-@memcheck
 def test_pages_of_others(lab):
     """What a web page can make a browser send: a form, text/plain, an image, under a name of its own. With a token and without."""
     proxy, unix = guarded(lab), Retort(lab)
@@ -133,7 +132,6 @@ def test_audit(lab):
     equal(len(audit(proxy)), 1, "lines of the new file")
 
 
-@memcheck
 def test_audit_that_can_not_be_written(lab):
     """Whoever makes the file unusable does not get changes that nobody sees."""
     origin, proxy = Origin(lab), guarded(lab)
@@ -155,7 +153,6 @@ def test_audit_that_can_not_be_written(lab):
     until(lambda: "it lacks this line: {" in proxy.process.log(), 5 * lab.patience, "the line in the error log")
 
 
-@memcheck
 def test_on_a_unix_socket(lab):
     """The kernel says who calls. A token narrows what its bearer may do there too."""
     proxy = Retort(lab)

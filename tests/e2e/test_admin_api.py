@@ -43,7 +43,6 @@ def test_description_holds(lab):
     equal(proxy.status()["state"], "running", "state")
 
 
-@memcheck
 def test_aliases(lab):
     """The older paths are the same pages; they ignore what they do not know."""
     origin, proxy = Origin(lab), Retort(lab)

@@ -92,7 +92,6 @@ def test_strict_formats(lab):
             true(more.startswith(line + " ") and entry["id"] in more, f"the same with more columns: {more}")
 
 
-@memcheck
 def test_squid(lab):
     origin = Origin(lab)
     proxy = Retort(lab, log_format="squid")
@@ -117,7 +116,6 @@ def test_type_of_what_is_stored(lab):
               [("MISS", "image/png"), ("HIT", "image/png")], name)
 
 
-@memcheck
 def test_combined(lab):
     """Apache: %b is the "size of response in bytes, excluding HTTP headers"."""
     origin = Origin(lab)

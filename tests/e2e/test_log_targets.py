@@ -23,7 +23,6 @@ def datagrams(lab, family, address):
     return server
 
 
-@memcheck
 def test_syslog_by_udp_and_unix(lab):
     origin, path = Origin(lab), lab.path("log")
     remote, local = datagrams(lab, socket.AF_INET, ("127.0.0.1", 0)), datagrams(lab, socket.AF_UNIX, path)
@@ -38,7 +37,6 @@ def test_syslog_by_udp_and_unix(lab):
         server.close()
 
 
-@memcheck
 def test_syslog_by_tcp(lab):
     """RFC 6587, 3.4.1: MSG-LEN SP SYSLOG-MSG. A server that comes late gets what has waited, and after a break all goes on."""
     origin, port = Origin(lab), ports.take()
@@ -69,7 +67,6 @@ def test_syslog_by_tcp(lab):
     equal(found, urls, "messages")
 
 
-@memcheck
 def test_journald(lab):
     """Its native protocol: a field a line."""
     origin, path = Origin(lab), lab.path("journal")
