@@ -1,26 +1,42 @@
 #include "access/rules.h"
 
+#include "base/assert.h"
 #include "identity/authenticator.h"
 #include "match/regex.h"
 #include "match/rules.h"
 
+/* The first section at `from` or behind it that a request with these bits may be for. */
+static size_t access_next_rule(const struct settings *settings, const uint64_t *bits, size_t from) {
+    size_t certain = settings_next_rule(settings, RULE_ACCESS, bits, from);
+    size_t first = settings->access_perhaps_first;
+    return settings->access_asks_later ? rules_next(bits, first + from, first + certain) - first
+                                       : certain;
+}
+
+static bool has_bit(const uint64_t *bits, size_t at) {
+    return (bits[at / 64] >> at % 64 & 1) != 0;
+}
+
+/* The bits were found for the same user, if anybody is proved. If nobody is, they say what would be
+ * if there never was a user: then a class that may match, and does not so, depends on the user. */
 static enum class_answer access_matches(const struct access_question *question, size_t at) {
     const struct settings *settings = question->settings;
     const struct access_settings *section = &settings->accesses[at];
-    size_t rule = settings->rule_first[RULE_ACCESS] + at;
-    if ((section->asks & CLASS_ASKS_LATER) != 0)
-        return url_class_judge(section->url_class, question->subject);
-    return (question->bits[rule / 64] >> rule % 64 & 1) != 0 ? CLASS_YES : CLASS_NO;
+    const struct class_subject *subject = question->subject;
+    bool fits = has_bit(question->bits, settings->rule_first[RULE_ACCESS] + at);
+    if ((section->asks & CLASS_ASKS_LATER) == 0)
+        return fits ? CLASS_YES : CLASS_NO;
+    if (!has_bit(question->bits, settings->access_perhaps_first + at))
+        return CLASS_NO;
+    if ((section->asks & CLASS_ASKS_DESTINATION) == 0 && !fits)
+        return subject->user == NULL && subject->user_pending ? CLASS_UNKNOWN : CLASS_NO;
+    return url_class_judge(section->url_class, subject);
 }
 
 /* The first section at `from` or behind it that is worth a look. */
 static size_t access_next(const struct access_question *question, size_t from) {
-    const struct settings *settings = question->settings;
-    if (question->see != NULL)
-        return from;
-    size_t certain = settings_next_rule(settings, RULE_ACCESS, question->bits, from);
-    return settings->access_asks_later ? rules_next(settings->access_later, from, certain)
-                                       : certain;
+    return question->see != NULL ? from
+                                 : access_next_rule(question->settings, question->bits, from);
 }
 
 /* What the answer depends on, when it is not known: the address is sought before the user is asked,
@@ -30,6 +46,22 @@ static enum access_finding what_is_wanted(const struct access_question *question
     return question->subject->destination_pending && (section->asks & CLASS_ASKS_DESTINATION) != 0
                ? ACCESS_WANTS_ADDRESS
                : ACCESS_WANTS_USER;
+}
+
+const struct access_settings *access_allowing_nobody(const struct settings *settings,
+                                                     const uint64_t *bits) {
+    ASSERT(settings->access_is_plain && settings->access_asks_later);
+    size_t certain = settings_next_rule(settings, RULE_ACCESS, bits, 0);
+    size_t first = settings->access_perhaps_first, end = first + certain;
+    for (size_t rule = rules_next(bits, first, end); rule < end;
+         rule = rules_next(bits, rule + 1, end))
+        if (settings->accesses[rule - first].action != ACCESS_ACTION_ALLOW)
+            return NULL;
+    const struct access_settings *section = &settings->accesses[certain];
+    return certain < settings->access_count && (section->asks & CLASS_ASKS_LATER) == 0 &&
+                   section->action == ACCESS_ACTION_ALLOW
+               ? section
+               : NULL;
 }
 
 bool access_accepts(const struct access_settings *section, struct slice authenticator) {

@@ -45,7 +45,7 @@ struct access_question {
     /* user_pending: nobody is proved. destination_pending: the host has not been resolved. Both
      * are the caller's business: request_subject leaves them false. */
     const struct class_subject *subject;
-    const uint64_t *bits;       /* of rules_find; whatever was known of the user and the address */
+    const uint64_t *bits;       /* of rules_find, for the subject; whatever address was known */
     struct slice authenticator; /* the section that has proved the subject's user; empty: nobody */
     bool unsure;                /* an expression gave up while `bits` were found (match/regex.h) */
     bool may_ask;               /* the client can be asked for credentials */
@@ -63,12 +63,26 @@ struct access_decision {
 };
 
 void access_decide(const struct access_question *question, struct access_decision *decision);
+/* As access_allowing, where sections ask for the user. */
+const struct access_settings *access_allowing_nobody(const struct settings *settings,
+                                                     const uint64_t *bits);
 /* The first section that would ask this client for credentials; NULL: none. `from`: where to begin
  * in the file's order. */
 const struct access_settings *access_find_asking(const struct access_question *question,
                                                  size_t from);
 /* Does a section accept users that this authenticator has proved? */
 bool access_accepts(const struct access_settings *section, struct slice authenticator);
+
+/* The section that certainly allows a request of nobody known; NULL: ask. Only for settings with
+ * access_is_plain. `bits` as in the question, and no expression may have given up. */
+static inline const struct access_settings *access_allowing(const struct settings *settings,
+                                                            const uint64_t *bits) {
+    if (settings->access_asks_later)
+        return access_allowing_nobody(settings, bits);
+    size_t at = settings_next_rule(settings, RULE_ACCESS, bits, 0);
+    const struct access_settings *section = &settings->accesses[at];
+    return at < settings->access_count && section->action == ACCESS_ACTION_ALLOW ? section : NULL;
+}
 
 /* Words for people: "allow", and "matches and decides". */
 const char *access_action_name(enum access_action action);

@@ -12,6 +12,7 @@
 struct entry {
     const struct url_class *url_class;
     enum url_class_known known; /* what holds when the class is found by its term */
+    bool perhaps;               /* see rules_add_perhaps */
     uint32_t *rules;
     size_t rule_count;
 };
@@ -59,23 +60,35 @@ struct rules *rules_new(void) {
     return rules;
 }
 
-static struct entry *entry_of(struct rules *rules, const struct url_class *url_class) {
+static struct entry *entry_of(struct rules *rules, const struct url_class *url_class,
+                              bool perhaps) {
     for (size_t i = 0; i < rules->entry_count; i++)
-        if (rules->entries[i].url_class == url_class)
+        if (rules->entries[i].url_class == url_class && rules->entries[i].perhaps == perhaps)
             return &rules->entries[i];
     rules->entries = xrealloc(rules->entries, (rules->entry_count + 1) * sizeof *rules->entries);
     struct entry *entry = &rules->entries[rules->entry_count++];
-    *entry = (struct entry){.url_class = url_class};
+    *entry = (struct entry){.url_class = url_class, .perhaps = perhaps};
     rules->asks |= url_class_asks(url_class);
     return entry;
 }
 
-void rules_add(struct rules *rules, const struct url_class *url_class) {
+static void rules_add_one(struct rules *rules, const struct url_class *url_class, bool perhaps) {
     CHECK_OBJ(rules, RULES_MAGIC);
     ASSERT(!rules->sealed);
-    struct entry *entry = entry_of(rules, url_class);
+    struct entry *entry = entry_of(rules, url_class, perhaps);
     entry->rules = xrealloc(entry->rules, (entry->rule_count + 1) * sizeof *entry->rules);
     entry->rules[entry->rule_count++] = (uint32_t)rules->count++;
+}
+
+void rules_add(struct rules *rules, const struct url_class *url_class) {
+    rules_add_one(rules, url_class, false);
+}
+
+void rules_add_perhaps(struct rules *rules, const struct url_class *url_class) {
+    if (url_class != NULL)
+        rules_add_one(rules, url_class, true);
+    else
+        rules->count++;
 }
 
 /* A bit for a word, so that most words that are in no class are seen at a glance. */
@@ -114,16 +127,24 @@ static void file_on_trial(const struct rules *rules, struct name_table trial[PLA
         name_table_seal(&trial[i]);
 }
 
+/* What perhaps holds must be found without the user. */
+static bool may_file_under(const struct entry *entry, enum class_condition condition) {
+    return !entry->perhaps ||
+           (condition != BY_USER && condition != BY_GROUP &&
+            (condition != BY_ANY_OF || (url_class_asks(entry->url_class) & CLASS_ASKS_LATER) == 0));
+}
+
 /* The condition to file a class under; CONDITIONS: no condition will do. Hosts are best where few
  * classes share them: then the class costs nothing for requests to other hosts. */
-static enum class_condition rules_choose(const struct url_class *url_class,
+static enum class_condition rules_choose(const struct entry *entry,
                                          struct name_table trial[PLACES]) {
     enum { FEW = 4 };
     enum class_condition best = CONDITIONS;
     size_t least = SIZE_MAX;
     for (int i = 0; i < CONDITIONS && (i < LAST_RESORTS || best >= LAST_RESORTS); i++) {
         struct filing filing = {.places = trial};
-        if (!class_terms_each(url_class, (enum class_condition)i, count_term, &filing))
+        if (!may_file_under(entry, (enum class_condition)i) ||
+            !class_terms_each(entry->url_class, (enum class_condition)i, count_term, &filing))
             continue;
         if (filing.shared <= FEW)
             filing.shared = 0;
@@ -140,18 +161,23 @@ static void rules_set_rules(const struct entry *entry, uint64_t *bits) {
         bits[entry->rules[i] / 64] |= UINT64_C(1) << entry->rules[i] % 64;
 }
 
-static bool wants_nothing(const struct url_class *url_class) {
+static bool wants_nothing(const struct entry *entry) {
     static const struct url_class_conditions none = {0};
-    struct url_class_conditions stated = *url_class_conditions(url_class);
+    struct url_class_conditions stated = *url_class_conditions(entry->url_class);
     stated.content_types = NULL;
+    if (entry->perhaps) {
+        stated.users = stated.groups = NULL;
+        stated.destinations = stated.destination_files = NULL;
+    }
     return memcmp(&stated, &none, sizeof none) == 0;
 }
 
 /* What a request must have, or the class can't match it. */
-static unsigned needs_of(const struct url_class *url_class) {
-    const struct url_class_conditions *stated = url_class_conditions(url_class);
-    bool user = stated->users != NULL || stated->groups != NULL;
-    bool destination = stated->destinations != NULL || stated->destination_files != NULL;
+static unsigned needs_of(const struct entry *entry) {
+    const struct url_class_conditions *stated = url_class_conditions(entry->url_class);
+    bool user = !entry->perhaps && (stated->users != NULL || stated->groups != NULL);
+    bool destination =
+        !entry->perhaps && (stated->destinations != NULL || stated->destination_files != NULL);
     return (user ? CLASS_ASKS_USER : 0u) | (destination ? CLASS_ASKS_DESTINATION : 0u) |
            (stated->snis != NULL ? CLASS_ASKS_SNI : 0u) |
            (stated->certificates != NULL ? CLASS_ASKS_CERTIFICATE : 0u) |
@@ -166,12 +192,11 @@ static void file_entry(struct rules *rules, uint32_t at, struct name_table trial
                                                            [BY_GROUP] = URL_CLASS_KNOWN_GROUP};
     struct entry *entry = &rules->entries[at];
     struct filing filing = {.places = rules->places, .entry = at};
-    enum class_condition condition = rules_choose(entry->url_class, trial);
-    if (wants_nothing(entry->url_class))
+    enum class_condition condition = rules_choose(entry, trial);
+    if (wants_nothing(entry))
         rules_set_rules(entry, rules->always);
     else if (condition == CONDITIONS)
-        rules->others[rules->other_count++] =
-            (struct other){.entry = at, .needs = needs_of(entry->url_class)};
+        rules->others[rules->other_count++] = (struct other){.entry = at, .needs = needs_of(entry)};
     else {
         entry->known = known[condition];
         class_terms_each(entry->url_class, condition, file_term, &filing);
@@ -288,10 +313,21 @@ static uint64_t *copy_bits(const struct rules *rules, const uint64_t *bits, stru
     return memcpy(arena_alloc(arena, size), bits, size);
 }
 
+/* Can the class match, whoever the user is and wherever the host leads? */
+static bool fits_perhaps(const struct entry *entry, const struct class_subject *subject) {
+    struct class_subject open = *subject;
+    open.user = NULL;
+    open.destination_count = 0;
+    open.user_pending = open.destination_pending = true;
+    return url_class_judge_request(entry->url_class, &open, entry->known) != CLASS_NO;
+}
+
 static void try_entry(struct search *search, uint32_t at) {
     const struct rules *rules = search->rules;
     const struct entry *entry = &rules->entries[at];
-    if (url_class_judge_request(entry->url_class, search->subject, entry->known) != CLASS_YES)
+    if (entry->perhaps
+            ? !fits_perhaps(entry, search->subject)
+            : url_class_judge_request(entry->url_class, search->subject, entry->known) != CLASS_YES)
         return;
     if (search->bits == NULL)
         search->bits = copy_bits(rules, rules->always, search->arena);
@@ -436,14 +472,30 @@ size_t rules_words(const struct rules *rules) {
     return rules->words;
 }
 
+/* Is the host, or a name above it, one that classes are filed under? */
+static __attribute__((noinline)) bool host_is_filed(const struct rules *rules, struct slice host) {
+    const struct name_table *hosts = &rules->places[PLACE_HOSTS];
+    const struct name_table *below = &rules->places[PLACE_BELOW];
+    if (name_table_find(hosts, host).count > 0)
+        return true;
+    if (!name_table_may_have_end(below, host))
+        return false;
+    for (size_t i = 1; i + 1 + below->shortest <= host.length; i++)
+        if (host.base[i] == '.' &&
+            name_table_find(below, slice_make(host.base + i + 1, host.length - i - 1)).count > 0)
+            return true;
+    return false;
+}
+
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text) {
     CHECK_OBJ(rules, RULES_MAGIC);
     if (rules->by_nothing)
         return rules->always;
     struct slice host = url_class_host(url->host);
-    if (!rules->by_url || name_table_may_have(&rules->places[PLACE_HOSTS], host) ||
-        name_table_may_have_end(&rules->places[PLACE_BELOW], host) ||
+    bool may_be_filed = name_table_may_have(&rules->places[PLACE_HOSTS], host) ||
+                        name_table_may_have_end(&rules->places[PLACE_BELOW], host);
+    if (!rules->by_url || (may_be_filed && host_is_filed(rules, host)) ||
         (rules->in_paths != NULL && needles_are_in(rules->in_paths, url->path_query, '?')) ||
         (rules->in_urls != NULL && needles_are_in(rules->in_urls, url_text, -1)))
         return NULL;

@@ -37,6 +37,9 @@ struct rules *rules_new(void);
 void rules_free(struct rules **rulesp);
 /* Classes must live as long as the rules. */
 void rules_add(struct rules *rules, const struct url_class *url_class);
+/* A rule that a request fits unless the class can't match it, whoever the user proves to be and
+ * wherever the host leads: those are not looked at. NULL: a rule that no request fits. */
+void rules_add_perhaps(struct rules *rules, const struct url_class *url_class);
 void rules_seal(struct rules *rules);
 
 /* What the classes of all rules together depend on: CLASS_ASKS_USER and others. */

@@ -142,15 +142,11 @@ static void make_counts(struct settings *settings) {
 /* So that only sections are looked at that may matter, however many there are. */
 static void make_access_bits(struct settings *settings) {
     size_t words = settings->access_count / 64 + 1;
-    settings->access_later = xcalloc(words, sizeof *settings->access_later);
     settings->access_asking = xcalloc(words, sizeof *settings->access_asking);
     for (size_t i = 0; i < settings->access_count; i++) {
         const struct access_settings *access = &settings->accesses[i];
-        uint64_t bit = UINT64_C(1) << i % 64;
-        if ((access->asks & CLASS_ASKS_LATER) != 0)
-            settings->access_later[i / 64] |= bit;
         if (access->action == ACCESS_ACTION_AUTHENTICATE && !access->log_only)
-            settings->access_asking[i / 64] |= bit;
+            settings->access_asking[i / 64] |= UINT64_C(1) << i % 64;
     }
 }
 
@@ -190,7 +186,8 @@ void finish_accesses(const struct load *load) {
                 (url_class_asks(rule_kind_class(settings, (enum rule_kind)i, at)) &
                  CLASS_ASKS_DESTINATION) != 0;
     settings->any_access = settings->access_count > 0 || (asks & CLASS_ASKS_LATER) != 0;
-    settings->access_is_plain = settings->access_count > 0 && (asks & CLASS_ASKS_LATER) == 0 &&
+    settings->access_is_plain = settings->access_count > 0 &&
+                                (asks & CLASS_ASKS_DESTINATION) == 0 &&
                                 settings->authenticator_count == 0 && !settings->access_logs_only &&
                                 !settings->access_purges;
 }
@@ -203,6 +200,5 @@ void release_accesses(struct settings *settings) {
     }
     free(settings->accesses);
     free(settings->access_counts);
-    free(settings->access_later);
     free(settings->access_asking);
 }

@@ -61,5 +61,11 @@ void rule_kinds_make_rules(struct settings *settings) {
             rules_add(settings->rules, rule_kind_class(settings, kind, at));
         first += settings->rule_count[kind];
     }
+    settings->access_perhaps_first = first;
+    for (size_t i = 0; settings->access_asks_later && i < settings->access_count; i++) {
+        const struct access_settings *access = &settings->accesses[i];
+        bool later = (access->asks & CLASS_ASKS_LATER) != 0;
+        rules_add_perhaps(settings->rules, later ? access->url_class : NULL);
+    }
     rules_seal(settings->rules);
 }

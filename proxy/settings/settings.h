@@ -269,12 +269,15 @@ struct settings {
     bool access_names_servers;    /* some class of them says which servers, so that the name which
                                      TLS asks for counts */
     bool access_purges;           /* some let clients use PURGE or BAN */
-    uint64_t *access_later;       /* a bit each: it depends on the user or the address */
-    uint64_t *access_asking;      /* likewise: it asks for credentials, not only in the log */
-    bool access_is_plain; /* there are some, and all each of them needs is the request: none of
-                                     the above is true but access_names_servers, and nobody is asked
-                                     for credentials */
-    bool others_ask_destination;        /* some class of another section depends on the address */
+    uint64_t *access_asking;      /* a bit each: it asks for credentials, not only in the log */
+    size_t access_perhaps_first;  /* if access_asks_later: behind the rules of all kinds stands one
+                                     more for each of them. A request fits it unless the section
+                                     can't be for it, whoever the user is and wherever the host
+                                     leads; if the section asks for neither, no request fits it */
+    bool access_is_plain;        /* there are some, none is only logged, and no section asks for the
+                                     address or for credentials, or lets clients purge; nobody can
+                                     prove who he is */
+    bool others_ask_destination; /* some class of another section depends on the address */
     struct access_count *access_counts; /* ACCESS_COUNTERS times access_count_stride */
     size_t access_count_stride;
     struct policy_settings *policies; /* likewise */

@@ -181,26 +181,22 @@ static enum step access_begin(struct transaction *transaction) {
     return STEP_ACCESS;
 }
 
-/* The usual case, at the cost of little more than a look: what the request says is enough, and the
- * first section that matches allows it. False: all else. */
-static bool access_allows_at_once(struct transaction *transaction) {
+bool access_passes(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
-    const uint64_t *bits = request_rules(transaction);
-    size_t at = settings_next_rule(settings, RULE_ACCESS, bits, 0);
-    if (at == settings->access_count || settings->accesses[at].action != ACCESS_ACTION_ALLOW ||
-        transaction->request.rules_unsure || known_identity(transaction) != NULL)
+    if (!settings->access_is_plain || transaction->exchange->is_connection ||
+        known_identity(transaction) != NULL)
+        return false;
+    const struct access_settings *section = access_allowing(settings, request_rules(transaction));
+    if (section == NULL || transaction->request.rules_unsure)
         return false;
     struct access *access = arena_alloc(&transaction->arena, sizeof *access);
-    *access = (struct access){.section = &settings->accesses[at]};
+    *access = (struct access){.section = section};
     transaction->access = access;
     access_note_allowed(transaction);
     return true;
 }
 
 enum step step_access(struct transaction *transaction) {
-    if (transaction->settings->access_is_plain && transaction->access == NULL &&
-        !transaction->exchange->is_connection && access_allows_at_once(transaction))
-        return admit_next(transaction, STEP_ACCESS);
     if (transaction->access == NULL && access_begin(transaction) != STEP_ACCESS)
         return STEP_DELIVER;
     struct access *access = transaction->access;

@@ -3,6 +3,7 @@
 #include "transaction/fail.h"
 #include "transaction/hops.h"
 #include "transaction/https.h"
+#include "transaction/steps/access.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/steps/purge.h"
@@ -45,7 +46,7 @@ static bool is_for_caches(const struct http_head *request) {
 static inline __attribute__((always_inline)) enum step next_behind(struct transaction *transaction,
                                                                    enum step done) {
     const struct settings *settings = transaction->settings;
-    if (settings->any_access && done < STEP_ACCESS)
+    if (settings->any_access && done < STEP_ACCESS && !access_passes(transaction))
         return STEP_ACCESS;
     if (settings->any_limit && done < STEP_LIMIT)
         return STEP_LIMIT;
