@@ -24,6 +24,8 @@ BY_SERVICES = 1.025
 
 # The same of access sections, against none: one for all, and a hundred about other hosts before it.
 BY_ACCESS = {1: 1.05, 100: 1.065}
+# A hundred of many kinds, where one of six asks for the user or the group.
+BY_ACCESS_OF_USERS = 1.3
 
 # Instructions a request, system calls as one.
 HIT = 5700
@@ -292,6 +294,19 @@ def test_access_sections(lab):
     for count, most in BY_ACCESS.items():
         each = cost(lab, STORED, counts=(100, 500), **of(count))
         true(each <= most * none, f"with {count} sections {each} instructions, without any {none}")
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_access_sections_that_ask_for_users(lab):
+    """Sections that can't be for the request, whoever the user is, are not looked at."""
+    kinds = [condition(i) for i, condition in enumerate(condition for number, condition in KINDS for _ in range(number))]
+    actions = ["allow" if "user" in kind or "group" in kind else "deny" for kind in kinds]
+    each = cost(lab, STORED, url_classes={f"c{i}": kind for i, kind in enumerate(kinds)},
+                extra="".join(f"access c{i} {{ action = {action} }}\n" for i, action in enumerate(actions[:-1]))
+                + "access all { action = allow }")
+    none = without_options(lab, STORED)
+    true(each <= BY_ACCESS_OF_USERS * none, f"with 100 sections {each} instructions, without any {none}")
 
 
 @heavy("callgrind runs the program itself")
