@@ -3,13 +3,25 @@
 #include "base/assert.h"
 #include "net/listener.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+enum { SOCKETS_MOST = 1024 }; /* of one address */
+
+/* The sockets of one address. */
+struct claim {
+    int *fds; /* -1: taken */
+    unsigned count;
+    bool inherited; /* the one at place i is for worker i % workers */
+};
 
 struct claims {
     unsigned magic;
 #define CLAIMS_MAGIC 0xc1a1350fu
+    unsigned workers;
     size_t count;
-    int fds[]; /* in the order of settings->listens; -1: no claim, or taken */
+    struct claim all[]; /* in the order of settings->listens */
 };
 
 static bool claims_is_wildcard(const struct address *address) {
@@ -33,53 +45,84 @@ static bool listens_at(const struct settings *settings, const struct address *ad
 /* Is there a socket of our own that overlaps with this address? Then the kernel would refuse a
  * socket without SO_REUSEPORT. A wildcard socket of ours keeps other processes away already. */
 static bool is_ours(const struct claims *claims, const struct settings *settings,
-                    const struct settings *old, const struct address *address) {
+                    const struct settings *old, const struct inherited *inherited,
+                    const struct address *address) {
     for (size_t i = 0; old != NULL && i < old->listen_count; i++)
         if (overlap(&old->listens[i].address, address))
             return true;
     for (size_t i = 0; i < claims->count; i++)
-        if (claims->fds[i] >= 0 && overlap(&settings->listens[i].address, address))
+        if (claims->all[i].count > 0 && overlap(&settings->listens[i].address, address))
             return true;
-    return false;
+    return inherited_has_port(inherited, address_port(address));
+}
+
+/* True: another process opened sockets at the address. */
+static bool claim_inherited(struct claims *claims, struct claim *claim, struct inherited *inherited,
+                            const struct address *address) {
+    int fds[SOCKETS_MOST];
+    unsigned count = inherited_take(inherited, address, fds, SOCKETS_MOST);
+    if (count == 0)
+        return false;
+    unsigned all = count > claims->workers ? count : claims->workers;
+    claim->fds = xcalloc(all, sizeof *claim->fds);
+    for (unsigned i = 0; i < all; i++)
+        claim->fds[i] = i < count ? fds[i] : fcntl(fds[i % count], F_DUPFD_CLOEXEC, 0);
+    for (unsigned i = 0; i < count; i++)
+        listener_adopt(fds[i]);
+    claim->count = all;
+    claim->inherited = true;
+    return true;
 }
 
 static void claims_claim(struct claims *claims, size_t i, const struct settings *settings,
-                         const struct settings *old, struct findings *findings) {
+                         const struct settings *old, struct inherited *inherited,
+                         struct findings *findings) {
     const struct address *address = &settings->listens[i].address;
+    struct claim *claim = &claims->all[i];
     char error[LISTENER_ERROR];
-    if (listens_at(old, address))
+    if (listens_at(old, address) || claim_inherited(claims, claim, inherited, address))
         return;
-    bool alone = !settings->share_listeners && !is_ours(claims, settings, old, address);
-    claims->fds[i] = listener_claim(address, alone, error);
-    if (claims->fds[i] < 0)
+    bool alone = !settings->share_listeners && !is_ours(claims, settings, old, inherited, address);
+    int fd = listener_claim(address, alone, error);
+    if (fd < 0) {
         findings_add(findings, "%s", error);
+        return;
+    }
+    claim->fds = xcalloc(1, sizeof *claim->fds);
+    claim->fds[0] = fd;
+    claim->count = 1;
 }
 
 struct claims *claims_make(const struct settings *settings, const struct settings *old,
-                           struct findings *findings) {
+                           struct inherited *inherited, struct findings *findings) {
     size_t count = settings->listen_count;
-    struct claims *claims = xcalloc(1, sizeof *claims + count * sizeof claims->fds[0]);
+    struct claims *claims = xcalloc(1, sizeof *claims + count * sizeof claims->all[0]);
     claims->magic = CLAIMS_MAGIC;
+    claims->workers = settings->workers;
     claims->count = count;
-    for (size_t i = 0; i < count; i++)
-        claims->fds[i] = -1;
     for (int wildcards = 1; wildcards >= 0; wildcards--)
         for (size_t i = 0; i < count; i++)
             if (claims_is_wildcard(&settings->listens[i].address) == (wildcards == 1))
-                claims_claim(claims, i, settings, old, findings);
+                claims_claim(claims, i, settings, old, inherited, findings);
     if (findings->count > 0)
         claims_free(&claims);
     return claims;
 }
 
-int claims_take(struct claims *claims, size_t i) {
+int claims_take(struct claims *claims, size_t i, unsigned worker) {
     if (claims == NULL)
         return -1;
     CHECK_OBJ(claims, CLAIMS_MAGIC);
     ASSERT(i < claims->count);
-    int fd = claims->fds[i];
-    claims->fds[i] = -1;
-    return fd;
+    struct claim *claim = &claims->all[i];
+    for (unsigned j = 0; j < claim->count; j++) {
+        int fd = claim->fds[j];
+        if (fd < 0 || (claim->inherited && j % claims->workers != worker))
+            continue;
+        claim->fds[j] = -1;
+        return fd;
+    }
+    return -1;
 }
 
 void claims_free(struct claims **claimsp) {
@@ -88,8 +131,11 @@ void claims_free(struct claims **claimsp) {
     if (claims == NULL)
         return;
     CHECK_OBJ(claims, CLAIMS_MAGIC);
-    for (size_t i = 0; i < claims->count; i++)
-        if (claims->fds[i] >= 0)
-            close(claims->fds[i]);
+    for (size_t i = 0; i < claims->count; i++) {
+        for (unsigned j = 0; j < claims->all[i].count; j++)
+            if (claims->all[i].fds[j] >= 0)
+                close(claims->all[i].fds[j]);
+        free(claims->all[i].fds);
+    }
     FREE_OBJ(claims);
 }

@@ -2,7 +2,7 @@
  * Control: the questions and orders of the admin plane to the server.
  *
  *     struct admin_calls calls = control_calls(&server);
- *     struct admin *admin = admin_start(server.settings, &calls, error);
+ *     struct admin *admin = admin_start(server.settings, &calls, -1, error);
  *
  * Threads: the calls come from the threads of the admin plane. They reach workers by messages.
  */

@@ -130,6 +130,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/purge_log.c proxy/disk/purge_log.h \
 	proxy/disk/purge_slot.c proxy/disk/purge_slot.h \
 	proxy/disk/purge_writer.c proxy/disk/purge_writer.h \
+	proxy/disk/lending.c proxy/disk/lending.h \
 	proxy/disk/load.c \
 	proxy/disk/queue.c proxy/disk/queue.h \
 	proxy/disk/reading.c proxy/disk/reading.h \
@@ -183,6 +184,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/feed.c proxy/net/feed.h \
 	proxy/net/gather.h \
 	proxy/net/memory_share.c proxy/net/memory_share.h \
+	proxy/net/local_socket.c proxy/net/local_socket.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/sender.c proxy/net/sender.h \
 	proxy/net/own_connections.c proxy/net/own_connections.h \
@@ -303,6 +305,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapters.c proxy/adapters.h \
 	proxy/claims.c proxy/claims.h \
 	proxy/control.c proxy/control.h \
+	proxy/handover.c proxy/handover.h \
+	proxy/takeover.c proxy/takeover.h \
+	proxy/takeover_wire.c proxy/takeover_wire.h \
+	proxy/successor.c proxy/successor.h \
+	proxy/inherited.c proxy/inherited.h \
 	proxy/notify.c proxy/notify.h \
 	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \

@@ -3,9 +3,12 @@
 #include "base/reserve.h"
 #include "base/signals.h"
 #include "control.h"
+#include "handover.h"
 #include "libraries.h"
 #include "notify.h"
 #include "readiness.h"
+#include "successor.h"
+#include "takeover.h"
 
 #include <getopt.h>
 #include <jansson.h>
@@ -18,19 +21,21 @@
 enum { RESERVE = 16 << 20 };
 
 static void main_usage(FILE *out) {
-    fputs("usage: retort [-t|-T] [-f FILE]\n"
+    fputs("usage: retort [-t|-T|--take-over] [-f FILE]\n"
           "       retort --print-options markdown|man\n"
           "\n"
           "  -f FILE        the configuration, instead of " CONFIGURATION ";\n"
           "                 see retort.conf(5)\n"
           "  -t             check the configuration and the files and addresses in it, and exit\n"
           "  -T             check the configuration only, for another machine, and exit\n"
+          "  --take-over    take the place of the retort that runs with this configuration; no\n"
+          "                 connection is refused or reset\n"
           "  -V, --version  print the version, and those of the libraries\n"
           "  -h, --help     print this help\n"
           "\n"
           "Runs in the foreground. SIGHUP reads the configuration again, SIGUSR1 opens the logs "
           "again,\n"
-          "SIGTERM drains and exits.\n",
+          "SIGUSR2 starts the program again to take over, SIGTERM drains and exits.\n",
           out);
 }
 
@@ -80,7 +85,17 @@ static int main_wait(struct server *server, const sigset_t *signals) {
     return number;
 }
 
-static void main_serve(struct server *server, const sigset_t *signals) {
+/* A retort that serves. */
+struct running {
+    struct server *server;
+    struct admin *admin;
+    struct handover *handover; /* NULL: nobody can take over */
+    struct successor successor;
+    bool takes_over;
+};
+
+static void main_serve(struct running *running, const sigset_t *signals) {
+    struct server *server = running->server;
     char error[SETTINGS_ERROR];
     for (;;) {
         struct findings left = {0};
@@ -89,49 +104,98 @@ static void main_serve(struct server *server, const sigset_t *signals) {
             server_reload(server, error, &left);
         else if (number == SIGUSR1)
             server_reopen_logs(server);
+        else if (number == SIGUSR2 && running->handover != NULL)
+            successor_start(&running->successor);
+        else if (number == SIGUSR2)
+            log_warn("SIGUSR2 has no effect without take_over_socket");
+        else if (number == SIGCHLD)
+            successor_reap(&running->successor);
         else
             return;
     }
 }
 
-static void main_finish(struct server *server, struct admin **adminp) {
+/* After a handover the connections have been told already, and the other process speaks to the
+ * service manager. */
+static void main_finish(struct running *running) {
+    struct server *server = running->server;
     pthread_t hurry;
-    notify_send("STOPPING=1\nSTATUS=finishes what is under way");
     bool hurrying = pthread_create(&hurry, NULL, hurry_on_signal, server) == 0;
-    server_drain(server);
+    if (!handover_is_done(running->handover)) {
+        notify_send("STOPPING=1\nSTATUS=finishes what is under way");
+        server_drain(server);
+    }
     server_wait(server);
     if (hurrying) {
         pthread_cancel(hurry);
         pthread_join(hurry, NULL);
     }
-    admin_stop(adminp);
+    handover_stop(&running->handover);
+    admin_stop(&running->admin);
 }
 
-/* Starts the server and the admin plane. Returns NULL and a message when that fails. */
-static struct admin *main_start(struct server *server, char error[SETTINGS_ERROR]) {
-    if (!server_start(server, error))
-        return NULL;
+/* Starts the server, the admin plane and the socket for a takeover. */
+static bool main_start_with(struct running *running, struct inherited *inherited,
+                            char error[SETTINGS_ERROR]) {
+    struct server *server = running->server;
+    int fd = -1;
+    if (!server_start(server, inherited, error))
+        return false;
     const struct admin_calls calls = control_calls(server);
-    return admin_start(server->settings, &calls, error);
+    if (server->settings->admin.listen != NULL)
+        inherited_take(inherited, &server->settings->admin.address, &fd, 1);
+    running->admin = admin_start(server->settings, &calls, fd, error);
+    if (running->admin == NULL)
+        return false;
+    if (fd >= 0 && !running->takes_over)
+        admin_keep_file(running->admin);
+    running->handover = handover_start(server, running->admin, inherited, error);
+    if (running->handover == NULL && error[0] != '\0')
+        log_warn("nobody can take over from this process: %s", error);
+    return true;
 }
 
-static int main_run(struct server *server) {
+/* Returns false with a message when something fails; then another process is not disturbed. */
+static bool main_start(struct running *running, char error[SETTINGS_ERROR]) {
+    struct server *server = running->server;
+    struct inherited *inherited = inherited_new();
+    inherited_read_environment(inherited);
+    if (running->takes_over)
+        server->takeover = takeover_begin(server->settings, inherited, error);
+    bool started = (!running->takes_over || server->takeover != NULL) &&
+                   main_start_with(running, inherited, error);
+    if (started)
+        inherited_warn(inherited);
+    if (started && server->takeover != NULL) {
+        takeover_finish(server->takeover, server->disk);
+        inherited_drop(inherited);
+    }
+    inherited_free(&inherited);
+    return started;
+}
+
+static int main_run(struct server *server, char **arguments, bool takes_over) {
+    static const int numbers[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTERM, SIGINT};
+    struct running running = {
+        .server = server,
+        .successor = {.arguments = arguments},
+        .takes_over = takes_over,
+    };
     char error[SETTINGS_ERROR];
     sigset_t signals;
     raise_file_limit();
     reserve_open(RESERVE);
     json_set_alloc_funcs(xmalloc, free);
-    signals_take(&signals, (const int[]){SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 4);
-    struct admin *admin = main_start(server, error);
-    if (admin == NULL) {
+    signals_take(&signals, numbers, sizeof numbers / sizeof numbers[0]);
+    if (!main_start(&running, error)) {
         main_tell(error);
         server_stop(server);
         return 1;
     }
     log_info("serving with %u workers, pid %d", server->worker_count, (int)getpid());
     notify_send("READY=1\nSTATUS=serves with %u workers", server->worker_count);
-    main_serve(server, &signals);
-    main_finish(server, &admin);
+    main_serve(&running, &signals);
+    main_finish(&running);
     log_info("done");
     return 0;
 }
@@ -166,19 +230,21 @@ static int print_options(const char *format) {
 int main(int argc, char **argv) {
     static const struct option options[] = {
         {"print-options", required_argument, NULL, 'p'},
+        {"take-over", no_argument, NULL, 'o'},
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     struct server server = {.path = CONFIGURATION, .lock = PTHREAD_MUTEX_INITIALIZER};
     char error[SETTINGS_ERROR];
-    bool check = false, alone = false;
+    bool check = false, alone = false, takes_over = false;
     int option;
     while ((option = getopt_long(argc, argv, "f:tThV", options, NULL)) != -1) {
         switch (option) {
         case 'f': server.path = optarg; break;
         case 't': check = true; break;
         case 'T': check = alone = true; break;
+        case 'o': takes_over = true; break;
         case 'p': return print_options(optarg);
         case 'V': version_print("retort", libraries_list()); return 0;
         case 'h': main_usage(stdout); return 0;
@@ -201,7 +267,7 @@ int main(int argc, char **argv) {
     if (check)
         status = main_tell_of_check(&server, alone);
     else
-        status = main_run(&server);
+        status = main_run(&server, argv, takes_over);
     server_release(&server);
     return status;
 }

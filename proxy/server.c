@@ -16,6 +16,7 @@
 #include "readiness.h"
 #include "record/recorder.h"
 #include "settings/start_only.h"
+#include "takeover.h"
 #include "tls/intermediates.h"
 #include "tls/ticket_keys.h"
 #include "transaction/purge_orders.h"
@@ -88,10 +89,10 @@ static void join_findings(const struct findings *findings, char error[SETTINGS_E
 
 /* NULL and a message: the start or the reload is refused. */
 static struct claims *server_claim(const struct settings *settings, const struct settings *old,
-                                   char error[SETTINGS_ERROR]) {
+                                   struct inherited *inherited, char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
     readiness_of_privileges(settings, &findings);
-    struct claims *claims = claims_make(settings, old, &findings);
+    struct claims *claims = claims_make(settings, old, inherited, &findings);
     if (claims == NULL)
         join_findings(&findings, error);
     return claims;
@@ -168,10 +169,14 @@ static void apply_settings(struct server *server, struct settings *settings,
 /* Called under the lock. */
 static bool server_read_again(struct server *server, char error[SETTINGS_ERROR],
                               struct findings *left) {
+    if (server->handing_over) {
+        snprintf(error, SETTINGS_ERROR, "another process is taking over: reload that one later");
+        return false;
+    }
     struct settings *settings = settings_load(server->path, error);
     if (settings == NULL)
         return false;
-    struct claims *claims = server_claim(settings, server->settings, error);
+    struct claims *claims = server_claim(settings, server->settings, NULL, error);
     if (claims == NULL) {
         settings_release(&settings);
         return false;
@@ -212,6 +217,17 @@ void server_reopen_logs(struct server *server) {
     log_info("logs opened again");
 }
 
+void server_forbid_reload(struct server *server, bool forbidden) {
+    pthread_mutex_lock(&server->lock);
+    server->handing_over = forbidden;
+    pthread_mutex_unlock(&server->lock);
+}
+
+void server_retire(struct server *server) {
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_retire(server->workers[i]);
+}
+
 void server_drain(struct server *server) {
     log_info(
         "draining: retort accepts no new connections and exits when the open ones have finished");
@@ -232,7 +248,12 @@ void server_wait(struct server *server) {
 }
 
 static bool open_disk(struct server *server, char error[SETTINGS_ERROR]) {
-    server->disk = disk_open(server->settings, server->cache, error);
+    error[0] = '\0';
+    if (server->takeover != NULL && !takeover_get_disks(server->takeover, error))
+        return false;
+    server->disk = server->takeover == NULL ? disk_open(server->settings, server->cache, error)
+                                            : disk_take(server->settings, server->cache,
+                                                        takeover_pins(server->takeover), error);
     return error[0] == '\0';
 }
 
@@ -257,7 +278,7 @@ static void make_shared(struct server *server) {
     server->origins = origin_groups_new(server->settings, NULL);
 }
 
-bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
+bool server_start(struct server *server, struct inherited *inherited, char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
     server->started = clocks_milliseconds(CLOCK_MONOTONIC);
     apply_log(server->settings);
@@ -265,7 +286,7 @@ bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
     warn_of(&findings, "");
     make_shared(server);
     server->first = settings_reference(server->settings);
-    struct claims *claims = server_claim(server->settings, NULL, error);
+    struct claims *claims = server_claim(server->settings, NULL, inherited, error);
     bool opened = claims != NULL && open_disk(server, error);
     server->purge_orders = purge_orders_new(server->cache, server->disk);
     server->services = services_for(server, server->settings);
@@ -279,6 +300,7 @@ bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
 void server_release(struct server *server) {
     if (server->purge_orders != NULL)
         purge_orders_stop(server->purge_orders);
+    takeover_free(&server->takeover);
     disk_stop(server->disk);
     authentication_stop(server->authentication);
     for (unsigned i = 0; i < server->worker_count; i++)

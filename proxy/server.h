@@ -5,7 +5,7 @@
  *
  *     struct server server = {.path = "retort.conf", .lock = PTHREAD_MUTEX_INITIALIZER};
  *     server.settings = settings_load(server.path, error);
- *     if (server_start(&server, error)) {
+ *     if (server_start(&server, NULL, error)) {
  *         ... server_reload, server_reopen_logs ...
  *         server_drain(&server);
  *         server_wait(&server);
@@ -49,15 +49,23 @@ struct server {
     _Atomic bool ended; /* the workers have ended and do not answer any more */
     struct client_total clients;
     struct memory_shares *memory;
+    struct takeover *takeover; /* of the process before; NULL: there was none */
+    bool handing_over;         /* under the lock: to the next process */
 };
 
-/* False and a message: something is missing or in use. The caller then releases the server. */
-bool server_start(struct server *server, char error[SETTINGS_ERROR]);
+/* False and a message: something is missing or in use. The caller then releases the server.
+ * `inherited`: sockets of another process, may be NULL. server->takeover, if any, is asked for its
+ * volumes when all else has been checked. */
+bool server_start(struct server *server, struct inherited *inherited, char error[SETTINGS_ERROR]);
 /* Reads the configuration again. False: it is refused, and nothing has changed. `left` gets a
  * finding for each part that is not applied. */
 bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct findings *left);
 /* Opens the logs by their names again, after somebody has renamed the files. */
 void server_reopen_logs(struct server *server);
+/* From now on, or no longer: reloads are refused, because another process takes over. */
+void server_forbid_reload(struct server *server, bool forbidden);
+/* As server_drain, while another process goes on to accept from the same sockets (worker.h). */
+void server_retire(struct server *server);
 /* Stops accepting connections; each worker ends when its open connections have finished. */
 void server_drain(struct server *server);
 /* Makes the workers end at once. */

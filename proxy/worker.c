@@ -51,6 +51,7 @@ struct worker {
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
+    struct timer retire_timer;      /* closes idle connections */
     struct timer certificate_timer; /* of the first worker: warns once a day */
     bool draining, stopped;
     uint64_t complains_again; /* before this time, exhausted memory is not logged again */
@@ -145,6 +146,12 @@ static void on_drain_timeout(struct timer *timer) {
     worker->stopped = true;
 }
 
+static void on_retired(struct timer *timer) {
+    struct worker *worker = CONTAINER_OF(timer, struct worker, retire_timer);
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    clients_drain(&worker->clients);
+}
+
 /* Certificates that expire soon are warned of when they are loaded, and each day after that. */
 static void on_day_over(struct timer *timer) {
     struct worker *worker = CONTAINER_OF(timer, struct worker, certificate_timer);
@@ -156,12 +163,16 @@ static void on_day_over(struct timer *timer) {
     loop_timer_after(&worker->loop, &worker->certificate_timer, A_DAY);
 }
 
-static struct listener *find_listener(struct worker *worker, const struct address *address) {
-    for (size_t i = 0; i < worker->listener_count; i++)
-        if (worker->listeners[i] != NULL &&
-            address_equal(listener_address(worker->listeners[i]), address))
-            return worker->listeners[i];
-    return NULL;
+/* The listeners of a worker: usually one for each address, more after a takeover from a process that
+ * had more workers. */
+struct listener_list {
+    struct listener **all;
+    size_t count;
+};
+
+static void listener_list_add(struct listener_list *list, struct listener *listener) {
+    list->all = xrealloc(list->all, (list->count + 1) * sizeof *list->all);
+    list->all[list->count++] = listener;
 }
 
 static void close_listeners(struct worker *worker) {
@@ -172,30 +183,56 @@ static void close_listeners(struct worker *worker) {
     worker->listener_count = 0;
 }
 
+/* Moves the worker's listeners at the address into the list. */
+static void keep_listeners(struct worker *worker, const struct address *address,
+                           struct listener_list *list) {
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        if (worker->listeners[i] == NULL ||
+            !address_equal(listener_address(worker->listeners[i]), address))
+            continue;
+        listener_list_add(list, worker->listeners[i]);
+        worker->listeners[i] = NULL;
+    }
+}
+
+/* Opens listeners with the sockets that are claimed for this worker, or one with a new socket. */
+static bool add_listeners(struct worker *worker, const struct address *address,
+                          struct claims *claims, size_t at, struct listener_list *list,
+                          char reason[LISTENER_ERROR]) {
+    int claimed = claims_take(claims, at, worker->index);
+    do {
+        struct listener *listener =
+            listener_open(&worker->net, address, claimed, on_accept, worker, reason);
+        if (listener == NULL)
+            return false;
+        listener_list_add(list, listener);
+        claimed = claimed < 0 ? -1 : claims_take(claims, at, worker->index);
+    } while (claimed >= 0);
+    return true;
+}
+
 /* Keeps the listeners that the new settings still contain, opens new ones and closes the others. */
 static bool open_listeners(struct worker *worker, const struct settings *settings,
                            struct claims *claims, char error[SETTINGS_ERROR]) {
-    struct listener **listeners = xcalloc(settings->listen_count + 1, sizeof *listeners);
+    struct listener_list list = {0};
     char reason[LISTENER_ERROR];
     bool good = true;
     for (size_t i = 0; i < settings->listen_count; i++) {
         const struct address *address = &settings->listens[i].address;
-        struct listener *kept = find_listener(worker, address);
-        for (size_t j = 0; kept != NULL && j < worker->listener_count; j++)
-            if (worker->listeners[j] == kept)
-                worker->listeners[j] = NULL;
-        listeners[i] = kept != NULL ? kept
-                                    : listener_open(&worker->net, address, claims_take(claims, i),
-                                                    on_accept, worker, reason);
-        if (listeners[i] != NULL &&
-            listener_take_foreign(listeners[i], settings_take_foreign(settings, i), reason))
+        size_t first = list.count;
+        keep_listeners(worker, address, &list);
+        bool opened =
+            list.count > first || add_listeners(worker, address, claims, i, &list, reason);
+        for (size_t j = first; opened && j < list.count; j++)
+            opened = listener_take_foreign(list.all[j], settings_take_foreign(settings, i), reason);
+        if (opened)
             continue;
         snprintf(error, SETTINGS_ERROR, "%s", reason);
         good = false;
     }
     close_listeners(worker);
-    worker->listeners = listeners;
-    worker->listener_count = settings->listen_count;
+    worker->listeners = list.all;
+    worker->listener_count = list.count;
     return good;
 }
 
@@ -324,6 +361,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->clients.accept = worker_accept;
     http1_host_init(&worker->http1, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
+    timer_init(&worker->retire_timer, on_retired);
     timer_init(&worker->certificate_timer, on_day_over);
     if (worker->index == 0)
         loop_timer_after(&worker->loop, &worker->certificate_timer, A_DAY);
@@ -426,6 +464,7 @@ void worker_join(struct worker **workerp) {
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
+    timer_cancel(&worker->loop.timers, &worker->retire_timer);
     timer_cancel(&worker->loop.timers, &worker->certificate_timer);
     recorder_release(&worker->adapters.recorder);
     adapter_accounts_free(&worker->adapters.accounts);
@@ -583,6 +622,36 @@ bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
     return true;
 }
 
+static void worker_on_sockets(void *subject, void *answer) {
+    struct worker *worker;
+    struct worker_sockets *sockets = answer;
+    CAST_OBJ(worker, subject, WORKER_MAGIC);
+    sockets->fds = xcalloc(worker->listener_count + 1, sizeof *sockets->fds);
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        int fd = listener_copy(worker->listeners[i]);
+        if (fd >= 0)
+            sockets->fds[sockets->count++] = fd;
+    }
+}
+
+void worker_sockets_release(struct worker_sockets *sockets) {
+    for (size_t i = 0; i < sockets->count; i++)
+        close(sockets->fds[i]);
+    free(sockets->fds);
+    *sockets = (struct worker_sockets){0};
+}
+
+static void release_sockets(void *answer) {
+    worker_sockets_release(answer);
+}
+
+bool worker_ask_sockets(struct worker *worker, struct worker_sockets *sockets, unsigned patience) {
+    static const struct question_class question = {sizeof *sockets, worker_on_sockets,
+                                                   release_sockets};
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    return question_ask(&worker->mailbox, &question, worker, sockets, patience);
+}
+
 struct order_message {
     struct message message;
     struct worker *worker;
@@ -603,16 +672,35 @@ static struct worker *take_order(struct message *message) {
     return worker;
 }
 
-static void on_drain(struct message *message) {
-    struct worker *worker = take_order(message);
-    if (worker->draining)
-        return;
+static void worker_begin_drain(struct worker *worker) {
     worker->draining = true;
     close_listeners(worker);
     origin_checks_free(&worker->checks);
-    clients_drain(&worker->clients);
     pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
+}
+
+static void on_drain(struct message *message) {
+    struct worker *worker = take_order(message);
+    timer_cancel(&worker->loop.timers, &worker->retire_timer);
+    if (!worker->draining)
+        worker_begin_drain(worker);
+    clients_drain(&worker->clients);
+}
+
+/* A client may be sending a request on an idle connection at this moment, which a close would
+ * reset. So the connection is closed by the response to its next request. */
+static void on_retire(struct message *message) {
+    struct worker *worker = take_order(message);
+    if (worker->draining)
+        return;
+    worker_begin_drain(worker);
+    clients_close_with_next(&worker->clients);
+    loop_timer_after(&worker->loop, &worker->retire_timer, worker->settings->drain_timeout / 2);
+}
+
+void worker_retire(struct worker *worker) {
+    post_order(worker, on_retire);
 }
 
 void worker_drain(struct worker *worker) {

@@ -66,6 +66,18 @@ bool worker_ask(struct worker *worker, struct worker_report *report, unsigned pa
 /* Likewise: what the worker's resolver remembers; or it forgets that. */
 bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
                       struct resolver_report *report, unsigned patience);
+/* Further descriptors of the worker's listening sockets. */
+struct worker_sockets {
+    int *fds;
+    size_t count;
+};
+
+/* As worker_ask. */
+bool worker_ask_sockets(struct worker *worker, struct worker_sockets *sockets, unsigned patience);
+void worker_sockets_release(struct worker_sockets *sockets);
+/* Another process goes on to accept from the worker's sockets. Drains likewise, but an idle
+ * connection may have one more request within half of settings->drain_timeout. */
+void worker_retire(struct worker *worker);
 /* Stops accepting. The worker ends when no connection and no transaction is left, or after
  * settings->drain_timeout. */
 void worker_drain(struct worker *worker);

@@ -442,7 +442,7 @@ static void admin_release(struct admin *admin) {
 }
 
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
-                          char error[SETTINGS_ERROR]) {
+                          int inherited, char error[SETTINGS_ERROR]) {
     struct admin *admin;
     const struct address *address = &settings->admin.address;
     ALLOC_OBJ(admin, ADMIN_MAGIC);
@@ -453,8 +453,9 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     if (settings->admin.listen == NULL)
         return admin;
     admin->guard.local = address->any.sa_family == AF_UNIX;
-    int fd =
-        admin->guard.local && !admin_make_room(address, error) ? -1 : listen_at(address, error);
+    int fd = inherited;
+    if (fd < 0 && (!admin->guard.local || admin_make_room(address, error)))
+        fd = listen_at(address, error);
     if (fd < 0) {
         admin_release(admin);
         return NULL;
@@ -473,6 +474,31 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     return admin;
 }
 
+int admin_socket(const struct admin *admin) {
+    CHECK_OBJ(admin, ADMIN_MAGIC);
+    if (admin->daemon == NULL)
+        return -1;
+    return MHD_get_daemon_info(admin->daemon, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
+}
+
+void admin_keep_file(struct admin *admin) {
+    CHECK_OBJ(admin, ADMIN_MAGIC);
+    free(admin->path);
+    admin->path = NULL;
+}
+
+/* MHD_stop_daemon would shut the socket down, also for other processes that have it. */
+static void stop_accepting(struct admin *admin) {
+    MHD_socket fd = admin->daemon == NULL ? MHD_INVALID_SOCKET : MHD_quiesce_daemon(admin->daemon);
+    if (fd != MHD_INVALID_SOCKET)
+        close(fd);
+}
+
+void admin_give_away(struct admin *admin) {
+    admin_keep_file(admin);
+    stop_accepting(admin);
+}
+
 void admin_stop(struct admin **adminp) {
     struct admin *admin = *adminp;
     *adminp = NULL;
@@ -481,7 +507,8 @@ void admin_stop(struct admin **adminp) {
     CHECK_OBJ(admin, ADMIN_MAGIC);
     /* The path is removed first, because a successor may use it from now on. */
     remove_path(admin);
+    stop_accepting(admin);
     if (admin->daemon != NULL)
-        MHD_stop_daemon(admin->daemon); /* closes the socket as well */
+        MHD_stop_daemon(admin->daemon);
     admin_release(admin);
 }

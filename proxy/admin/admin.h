@@ -11,7 +11,7 @@
  * pages; they ignore arguments that they do not know. admin/api.c has the table of all pages,
  * admin/guard.h who may call them, admin/audit.h what is noted of changes.
  *
- *     struct admin *admin = admin_start(settings, &calls, error);
+ *     struct admin *admin = admin_start(settings, &calls, -1, error);
  *     ...
  *     admin_stop(&admin);
  *
@@ -62,9 +62,16 @@ struct admin_calls {
 };
 
 /* Returns NULL with a message in error after a failure. Returns an admin without a socket when
- * settings->admin.listen is NULL. */
+ * settings->admin.listen is NULL. `inherited`: a socket that listens at the settings' address already and is owned from here on;
+ * -1: none. */
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
-                          char error[SETTINGS_ERROR]);
+                          int inherited, char error[SETTINGS_ERROR]);
+/* The listening socket, which still belongs to the admin plane; -1: there is none. */
+int admin_socket(const struct admin *admin);
+/* Accepts no more connections. The socket's file stays: another process has the socket. */
+void admin_give_away(struct admin *admin);
+/* The socket's file is not removed at the end: the service manager has made it. */
+void admin_keep_file(struct admin *admin);
 /* Checks whether this user could open the address if no other process used it. Returns false
  * with a message. */
 bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]);

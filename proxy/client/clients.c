@@ -180,6 +180,10 @@ void clients_settings_changed(struct clients *clients) {
     }
 }
 
+void clients_close_with_next(struct clients *clients) {
+    clients->draining = true;
+}
+
 void clients_drain(struct clients *clients) {
     clients->draining = true;
     LIST_FOR_EACH_SAFE (link, next, &clients->connections) {

@@ -113,6 +113,8 @@ void clients_release(struct clients *clients);
 /* net->settings has become another snapshot: later requests go by that. */
 void clients_settings_changed(struct clients *clients);
 void clients_drain(struct clients *clients);
+/* Each connection ends with its next response; idle ones stay open until then. */
+void clients_close_with_next(struct clients *clients);
 void clients_abort(struct clients *clients);
 /* Serves HTTP requests on a connection that is there already: the inside of an intercepted
  * connection, or one whose first bytes were read to tell HTTP from TLS. The connection is counted

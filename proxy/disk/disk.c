@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "disk/admission_filter.h"
+#include "disk/lending.h"
 #include "disk/reading.h"
 #include "disk/writer.h"
 
@@ -52,6 +53,7 @@ enum {
     ADMISSION_KEYS = 838860, /* keys that a filter remembers */
     RECENT_LEAST = 1024,     /* smallest size of an object */
     RECENT_KEYS = 1024,
+    LOCK_PATIENCE = 5000, /* milliseconds, for the volumes of another process */
 };
 
 /* An object that is requested again within as many bytes as memory holds would still be in
@@ -72,7 +74,8 @@ static void take_secret(const struct settings *settings) {
         }
 }
 
-static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
+static bool open_volumes(struct disk *disk, const struct disk_pins *pins,
+                         char error[SETTINGS_ERROR]) {
     unsigned variants = disk->settings->cache.max_variants;
     const struct volume_hooks hooks = {
         .arg = disk,
@@ -80,6 +83,7 @@ static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
         .leave = disk_leave,
         .outdated = outdated,
         .used = used,
+        .patience = pins == NULL ? 0 : LOCK_PATIENCE,
     };
     for (size_t i = 0; i < disk->settings->cache.disk_count; i++) {
         const struct disk_settings *settings = &disk->settings->cache.disks[i];
@@ -91,6 +95,8 @@ static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
         if (settings->admission == DISK_ADMIT_SECOND && disk->admission == NULL)
             disk->admission = admission_filter_new(ADMISSION_KEYS, ADMISSION_KEYS);
     }
+    if (pins != NULL)
+        lending_pin(disk, pins);
     for (size_t i = 0; i < disk->count; i++)
         if (!volume_start(disk->volumes[i])) {
             snprintf(error, SETTINGS_ERROR, "cannot start a thread");
@@ -107,6 +113,11 @@ static unsigned reader_count(const struct settings *settings) {
 }
 
 struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]) {
+    return disk_take(settings, cache, NULL, error);
+}
+
+struct disk *disk_take(struct settings *settings, struct cache *cache, const struct disk_pins *pins,
+                       char error[SETTINGS_ERROR]) {
     size_t count = settings->cache.disk_count;
     error[0] = '\0';
     if (count == 0)
@@ -122,7 +133,7 @@ struct disk *disk_open(struct settings *settings, struct cache *cache, char erro
     disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
     if (disk->reads == NULL)
         snprintf(error, SETTINGS_ERROR, "cannot start a thread");
-    if (disk->reads != NULL && open_volumes(disk, error))
+    if (disk->reads != NULL && open_volumes(disk, pins, error))
         log_info("disks are read by %s", reads_kind(disk->reads));
     else
         disk_close(&disk);

@@ -43,6 +43,10 @@ static bool purge_writer_write_all(struct disk *disk, const struct purge_slots *
     bool kept = true;
     for (size_t i = 0; i < disk->count; i++) {
         struct volume *volume = disk->volumes[i];
+        if (volume_is_lent(volume)) {
+            kept = false;
+            continue;
+        }
         uint64_t floor = purge_log_floor(&disk->purges), newest = purge_log_newest(&disk->purges);
         bool appended = volume_append_purges(volume, slots, floor, newest);
         kept = (appended ? volume_sync_purges(volume) : purge_writer_rewrite(disk, volume)) && kept;

@@ -189,7 +189,7 @@ void volume_supersede(struct volume *volume, const struct object *object, uint32
     bool known = cancel_older_jobs(volume, object);
     known = segment_forget_rescued(volume, key.low, variant) || known;
     unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
-    if (known || found > 0) {
+    if (known || found > 0 || volume_is_lent(volume)) {
         struct volume_job *job = queue_removal(volume, places, found, variant);
         job->key = key;
         job->variant = variant;
@@ -212,8 +212,11 @@ static unsigned remove_all_of(struct volume *volume, struct cache_key key, uint3
     unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
     struct volume_job *job = queue_removal(volume, places, found, variant);
     /* Earlier removals may not be written yet, although the objects are already hidden. */
+    bool lent = volume_is_lent(volume);
+    if (lent)
+        volume_note_lapse(volume); /* another process has the volume */
     known =
-        known || surely ||
+        known || surely || lent ||
         (variant == DISK_ANY_VARIANT &&
          (volume_lapses(volume) > 0 || atomic_load_explicit(&volume->lost, memory_order_relaxed)));
     if (known || job->length > 0) {
@@ -240,9 +243,9 @@ unsigned volume_remove_surely(struct volume *volume, struct cache_key key) {
     return remove_all_of(volume, key, DISK_ANY_VARIANT, true);
 }
 
-static void wait_for_writer(struct volume *volume, bool *synced) {
+void queue_order(struct volume *volume, enum job_kind kind, bool *synced) {
     sem_t done;
-    struct volume_job *job = volume->started ? queue_job(JOB_FLUSH, 0) : NULL;
+    struct volume_job *job = volume->started ? queue_job(kind, 0) : NULL;
     if (job == NULL)
         return;
     sem_init(&done, 0, 0);
@@ -257,12 +260,12 @@ static void wait_for_writer(struct volume *volume, bool *synced) {
 }
 
 void volume_flush(struct volume *volume) {
-    wait_for_writer(volume, NULL);
+    queue_order(volume, JOB_FLUSH, NULL);
 }
 
 bool volume_commit(struct volume *volume) {
     bool synced = false;
-    wait_for_writer(volume, &synced);
+    queue_order(volume, JOB_FLUSH, &synced);
     return synced;
 }
 

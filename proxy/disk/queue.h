@@ -21,7 +21,16 @@
 
 enum { PLACES = 64 /* limit for variants of a key that are examined */ };
 
-enum job_kind { JOB_STORE, JOB_REMOVE, JOB_FLUSH, JOB_STREAM_OPEN, JOB_STREAM_PUT, JOB_STREAM_END };
+enum job_kind {
+    JOB_STORE,
+    JOB_REMOVE,
+    JOB_FLUSH,
+    JOB_STREAM_OPEN,
+    JOB_STREAM_PUT,
+    JOB_STREAM_END,
+    JOB_LEND,
+    JOB_RETURN
+};
 
 struct volume_job {
     struct list_link link;
@@ -30,7 +39,7 @@ struct volume_job {
     uint32_t variant;
     uint64_t events;
     struct object *object; /* owned; JOB_REMOVE: objects that it replaces are removed; NULL: none */
-    sem_t *done;           /* JOB_FLUSH */
+    sem_t *done;           /* JOB_FLUSH, JOB_LEND, JOB_RETURN */
     bool *synced;          /* JOB_FLUSH: set once the data is on the device; NULL: not needed */
     struct volume_stream *stream;
     _Atomic bool cancelled; /* set under the volume's lock */
@@ -61,6 +70,9 @@ struct volume_job *queue_removal(struct volume *volume, const struct disk_place 
 void queue_sync_due(struct volume *volume);
 /* Returns false when the sync failed (counted and logged). */
 bool queue_sync(struct volume *volume);
+/* Waits until the writer has done a job of this kind, after all earlier jobs. `synced`: see struct
+ * volume_job. */
+void queue_order(struct volume *volume, enum job_kind kind, bool *synced);
 /* Returns the next job, which becomes `current`. Returns NULL when all jobs are done and the
  * volume is to be closed. */
 struct volume_job *queue_take(struct volume *volume);

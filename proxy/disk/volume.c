@@ -88,13 +88,24 @@ bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_E
     return reason == 0;
 }
 
+/* A process that was killed keeps its locks a moment longer than its connections. */
+static bool volume_lock(const struct volume *volume, unsigned patience) {
+    enum { PAUSE = 10 };
+    for (unsigned waited = 0; flock(volume->fd, LOCK_EX | LOCK_NB) != 0; waited += PAUSE) {
+        if (errno != EWOULDBLOCK || waited >= patience)
+            return false;
+        usleep(PAUSE * 1000);
+    }
+    return true;
+}
+
 static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     const char *path = volume->path;
     volume->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (volume->fd < 0)
         return volume_refuse(error, path, "cannot open it", strerror(errno),
                              "choose a directory, a file or a device that retort may write");
-    if (flock(volume->fd, LOCK_EX | LOCK_NB) != 0)
+    if (!volume_lock(volume, volume->hooks.patience))
         return volume_refuse(error, path, "it is in use", strerror(errno),
                              "stop the other retort, or give each a disk of its own");
     warn_of_readers(volume);
@@ -265,6 +276,7 @@ static void volume_release(struct volume *volume) {
         munmap(volume->map, volume->header.size);
     if (volume->fd >= 0)
         close(volume->fd);
+    free(volume->absent);
     free(volume->contents);
     free(volume->segments);
     free(volume->path);
@@ -299,6 +311,15 @@ struct volume *volume_open(const struct disk_settings *settings, const struct vo
     volume_release(volume);
     FREE_OBJ(volume);
     return NULL;
+}
+
+bool volume_reclaim(struct volume *volume, char error[SETTINGS_ERROR]) {
+    if (flock(volume->fd, LOCK_EX | LOCK_NB) != 0) {
+        volume_refuse(error, volume->path, "it can't be taken back yet", strerror(errno),
+                      "another process uses it");
+        return false;
+    }
+    return volume_reserve(volume, error) == 0 && begin_header(volume, error) == 0;
 }
 
 void volume_close(struct volume **volumep) {

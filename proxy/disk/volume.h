@@ -42,6 +42,7 @@
 
 #define VOLUME_NONE UINT32_MAX
 
+struct absent_keys;
 struct volume;
 
 /* Functions that a volume calls from its thread. */
@@ -54,6 +55,7 @@ struct volume_hooks {
     bool (*outdated)(void *arg, const struct record *record);
     /* Returns true when memory has an object with this key that has been requested. */
     bool (*used)(void *arg, uint64_t key);
+    unsigned patience; /* milliseconds to wait for a volume that another process uses */
 };
 
 struct volume_statistics {
@@ -115,13 +117,15 @@ struct volume {
     struct record_entry *contents; /* of the open segment */
     uint32_t contents_count, contents_capacity;
     size_t rescued_bytes;
-    uint64_t gathered;       /* bytes of the queue that streams may take up: stream.h */
-    unsigned failures;       /* in a row */
-    uint64_t paused_until;   /* milliseconds of the monotonic clock */
-    bool unsynced;           /* data was written since the last sync */
-    uint64_t sync_due;       /* when the next sync is due, by volume_clock; 0: never */
-    _Atomic uint64_t lapses; /* see volume_lapses */
-    _Atomic bool lost;       /* see volume_note_lost */
+    uint64_t gathered;          /* bytes of the queue that streams may take up: stream.h */
+    unsigned failures;          /* in a row */
+    uint64_t paused_until;      /* milliseconds of the monotonic clock */
+    bool unsynced;              /* data was written since the last sync */
+    uint64_t sync_due;          /* when the next sync is due, by volume_clock; 0: never */
+    _Atomic uint64_t lapses;    /* see volume_lapses */
+    _Atomic bool lost;          /* see volume_note_lost */
+    _Atomic bool lent;          /* to another process: lending.h */
+    struct absent_keys *absent; /* the writer's; NULL: the volume is not lent */
     struct {
         _Atomic uint64_t writes, bytes_written, dropped, errors, corrupt, reclaimed, rewritten;
     } count;
@@ -240,6 +244,13 @@ uint64_t volume_clock(void);
 /* Notes that a record that may be good is hidden until a restart. */
 static inline void volume_note_lost(struct volume *volume) {
     atomic_store_explicit(&volume->lost, true, memory_order_relaxed);
+}
+
+/* Locks a lent volume again and reads its header. Returns false with a message when another process
+ * has it. */
+bool volume_reclaim(struct volume *volume, char error[SETTINGS_ERROR]);
+static inline bool volume_is_lent(const struct volume *volume) {
+    return atomic_load_explicit(&volume->lent, memory_order_relaxed);
 }
 
 static inline void volume_note_lapse(struct volume *volume) {

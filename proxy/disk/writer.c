@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "cache/body_reader.h"
 #include "disk/disk_body.h"
+#include "disk/lending.h"
 #include "disk/reading.h"
 #include "disk/stream.h"
 #include "disk/summing.h"
@@ -148,6 +149,10 @@ static bool remove_variant(struct volume *volume, struct cache_key key, uint32_t
     return there;
 }
 
+void writer_remove_all(struct volume *volume, struct cache_key key) {
+    remove_variant(volume, key, DISK_ANY_VARIANT);
+}
+
 /* The objects that it would have replaced must not be found instead. */
 static void leave_out(struct volume *volume, const struct volume_job *job) {
     queue_count_dropped(volume);
@@ -282,6 +287,10 @@ static void do_store(struct volume *volume, struct volume_job *job) {
 /* False: the job is kept. */
 static bool writer_do_job(struct volume *volume, struct volume_job *job) {
     bool done = true;
+    if (volume->absent != NULL && job->kind != JOB_RETURN) {
+        lending_skip(volume, job);
+        return true;
+    }
     switch (job->kind) {
     case JOB_STORE:
         supersede(volume, job);
@@ -299,6 +308,14 @@ static bool writer_do_job(struct volume *volume, struct volume_job *job) {
     case JOB_STREAM_OPEN: stream_begin(volume, job); break;
     case JOB_STREAM_PUT: done = stream_take(volume, job); break;
     case JOB_STREAM_END: stream_finish(volume, job); break;
+    case JOB_LEND:
+        lending_lend(volume);
+        sem_post(job->done);
+        return true;
+    case JOB_RETURN:
+        lending_return(volume);
+        sem_post(job->done);
+        break;
     }
     segment_write_rescued(volume);
     return done;

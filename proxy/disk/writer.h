@@ -32,4 +32,7 @@ struct record_texts writer_texts(const struct object *object);
 void writer_publish(struct volume *volume, struct volume_job *job, uint32_t at,
                     const struct record_front *front);
 
+/* Removes all variants, if there are any. */
+void writer_remove_all(struct volume *volume, struct cache_key key);
+
 #endif

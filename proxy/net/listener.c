@@ -5,6 +5,7 @@
 #include "net/privileges.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -85,21 +86,12 @@ static void listener_on_event(struct event *event, uint32_t events) {
 
 static void on_pause_over(struct timer *timer) {
     struct listener *listener = CONTAINER_OF(timer, struct listener, pause);
-    loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN, listener_on_event);
+    loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN | EPOLLEXCLUSIVE,
+             listener_on_event);
 }
 
-/* The kernel lets several sockets listen at one address only if all of them are shared
- * (SO_REUSEPORT), also when they belong to different processes. With `alone`, the socket becomes
- * shared only after it listens. So no other process has the address, and other sockets of this
- * process can join. */
-static int listener_open_socket(const struct address *address, bool alone) {
-    int on = 1, off = 0, unsent = UNSENT_MOST;
-    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (address->any.sa_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+void listener_adopt(int fd) {
+    int on = 1, unsent = UNSENT_MOST;
     /* Accepted sockets inherit this: answers are sent at once. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     /* Clients send first: a connection is accepted when its request is there, so the proxy need not
@@ -108,6 +100,21 @@ static int listener_open_socket(const struct address *address, bool alone) {
     /* Accepted sockets inherit this too: bytes that the network does not take yet wait in the
      * proxy, where they are counted. */
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+}
+
+/* The kernel lets several sockets listen at one address only if all of them are shared
+ * (SO_REUSEPORT), also when they belong to different processes. With `alone`, the socket becomes
+ * shared only after it listens. So no other process has the address, and other sockets of this
+ * process can join. */
+static int listener_open_socket(const struct address *address, bool alone) {
+    int on = 1, off = 0;
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address->any.sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    listener_adopt(fd);
     if ((alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
         bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0 &&
         (!alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0))
@@ -176,7 +183,7 @@ struct listener *listener_open(struct net_context *net, const struct address *ad
     listener->arg = arg;
     listener->batch = 1;
     timer_init(&listener->pause, on_pause_over);
-    if (loop_add(net->loop, &listener->event, fd, EPOLLIN, listener_on_event))
+    if (loop_add(net->loop, &listener->event, fd, EPOLLIN | EPOLLEXCLUSIVE, listener_on_event))
         return listener;
     snprintf(error, LISTENER_ERROR, "cannot watch a listening socket: %s", strerror(errno));
     close(fd);
@@ -209,6 +216,11 @@ bool listener_take_foreign(struct listener *listener, bool on, char error[LISTEN
     snprintf(error, LISTENER_ERROR, "the listener %.100s can not take connections by TPROXY: %s%s",
              text, strerror(errno), privileges_advice(errno));
     return false;
+}
+
+int listener_copy(const struct listener *listener) {
+    CHECK_OBJ(listener, LISTENER_MAGIC);
+    return fcntl(listener->event.fd, F_DUPFD_CLOEXEC, 0);
 }
 
 const struct address *listener_address(const struct listener *listener) {

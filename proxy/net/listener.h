@@ -1,6 +1,8 @@
 /*
  * A listener: a socket at a listen address. Each worker has its own socket (SO_REUSEPORT), so that
- * the kernel spreads connections over the workers and no two workers share an accept queue.
+ * the kernel spreads connections over the workers and no two workers share an accept queue. Only
+ * where another process opened fewer sockets than there are workers, some workers share one; a
+ * connection then wakes one of them (EPOLLEXCLUSIVE).
  *
  *     struct listener *listener = listener_open(net, &address, -1, on_accept, worker, error);
  *     ...
@@ -35,6 +37,11 @@ void listener_close(struct listener **listenerp);
  * even if it shares the address. Afterwards another process of this user can listen there too, but
  * only without `alone`. */
 int listener_claim(const struct address *address, bool alone, char error[LISTENER_ERROR]);
+/* Prepares a listening socket that another process opened, as listener_claim prepares its own. */
+void listener_adopt(int fd);
+/* A further descriptor of the listener's socket, which belongs to the caller. -1: there are no
+ * descriptors left. */
+int listener_copy(const struct listener *listener);
 /* May this user listen at the address, if nobody else does? Opens a socket and closes it again. */
 bool listener_possible(const struct address *address, char error[LISTENER_ERROR]);
 /* Makes the listener take connections to addresses of other machines too, which the firewall hands

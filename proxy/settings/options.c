@@ -140,6 +140,13 @@ const struct option options[] = {
          "connections between both. Without this option, a start is refused when another process "
          "listens at an address, and so is a reload that adds such an address.",
      .example = "true"},
+    {TOP(take_over_socket), .name = "take_over_socket", STRING,
+     .fallback_note = "the path of admin.listen with .take-over behind it",
+     DOC "Sets the path of the Unix socket at which a new process asks to take over (retort "
+         "--take-over, or SIGUSR2). Only processes of the same user are listened to. Where "
+         "admin.listen is no path and this option is missing, nobody can take over. A reload does "
+         "not change this setting.",
+     .example = "\"/run/retort/take-over.sock\""},
     {TOP(name), .name = "name", STRING, DEFAULT("retort"), .check = option_check_pseudonym,
      DOC "Sets the name of the proxy in Via fields and on error pages. Give each proxy of a "
          "chain a different name: a request that arrives with this name in Via has gone round in "

@@ -216,6 +216,7 @@ struct settings {
     bool any_access;        /* there are access sections, or sections of other kinds whose classes
                                ask for the user or the address of the host */
     bool any_limit;         /* there are limit sections */
+    char *take_over_socket; /* path; NULL: beside the admin socket */
     bool share_listeners;   /* other processes of this user may listen as well */
 
     struct listen_settings *listens;

@@ -36,6 +36,10 @@ static void compare_authentication(const struct authentication_settings *first,
                          options[i].name, options[i].before, options[i].after);
 }
 
+static bool same_path(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 void start_only_compare(const struct settings *first, const struct settings *new,
                         struct findings *left) {
     if (first->workers != new->workers)
@@ -46,6 +50,10 @@ void start_only_compare(const struct settings *first, const struct settings *new
     if (strcmp(before, after) != 0)
         findings_add(left, "admin.listen is still %s, not %s: restart retort to apply the change",
                      before, after);
+    if (!same_path(first->take_over_socket, new->take_over_socket))
+        findings_add(left,
+                     "take_over_socket is still as it was at the start: restart retort to apply "
+                     "the change");
     if (!same_disks(first, new))
         findings_add(left, "cache.disk and cache.disk_io are still as they were at the start: "
                            "restart retort to apply the change");

@@ -65,7 +65,7 @@ static struct admin *start(char error[SETTINGS_ERROR]) {
         .drain = on_drain,
         .settings = on_settings,
     };
-    return admin_start(the_proxy.settings, &calls, error);
+    return admin_start(the_proxy.settings, &calls, -1, error);
 }
 
 #define TOKEN "0123456789abcdef0123456789abcdef"

@@ -1,0 +1,57 @@
+/*
+ * The messages between a process that takes over (takeover.h) and the one that hands over
+ * (handover.h), on a Unix socket that keeps their bounds (SOCK_SEQPACKET).
+ *
+ *     new                          old
+ *     take-over 1            ->                        1 is the version of these messages
+ *                           <-     sockets             any number, each with descriptors
+ *                           <-     ready               or: refused REASON
+ *     (checks everything)
+ *     give                  ->                         the volumes
+ *                           <-     pins                any number, with struct disk_pin behind
+ *                           <-     given
+ *     (opens the volumes, serves)
+ *     serving               ->
+ *                           <-     taken               the old process accepts nothing any more
+ *
+ * Each side sees the end of the other one as the end of the connection. Before "serving", the old
+ * process then goes on as before. The new one goes on alone once it has the sockets.
+ *
+ * Threads: one at a time for each connection. All calls may block.
+ */
+#ifndef RETORT_TAKEOVER_WIRE_H
+#define RETORT_TAKEOVER_WIRE_H
+
+#include "net/address.h"
+#include "settings/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TAKEOVER_HELLO "take-over 1"
+
+enum {
+    TAKEOVER_MESSAGE = 16 * 1024, /* bytes of a message at most */
+    TAKEOVER_FDS = 64,            /* descriptors of a message at most */
+    TAKEOVER_WORD = 16,           /* bytes before the data in a message with data */
+};
+
+struct takeover_message {
+    size_t length;                    /* 0: the other process has closed the connection */
+    char bytes[TAKEOVER_MESSAGE + 1]; /* ends with a zero byte */
+    int fds[TAKEOVER_FDS];            /* owned by the caller */
+    unsigned fd_count;
+};
+
+/* Stores the address of the socket of these settings. False: there is none. */
+bool takeover_address(const struct settings *settings, struct address *address);
+/* Is the other process one of this user? *pid is set to its number. */
+bool takeover_is_same_user(int fd, int *pid);
+bool takeover_send(int fd, const char *text);
+bool takeover_send_fds(int fd, const char *text, const int *fds, unsigned count);
+bool takeover_send_data(int fd, const char *word, const void *data, size_t length);
+/* Waits for a message for at most `patience` milliseconds. False: none came, or it is unusable. */
+bool takeover_receive(int fd, struct takeover_message *message, unsigned patience);
+bool takeover_is(const struct takeover_message *message, const char *text);
+
+#endif

@@ -1,0 +1,489 @@
+"""A new process takes the place of one that runs: no connection is refused or reset, and the volumes move with it.
+
+RETORT_UPGRADES and RETORT_UPGRADE_REQUESTS make the first test larger: docs/OPERATIONS.md has the figures of the whole.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from urllib.parse import quote
+
+from harness.checks import contains, equal, same_bytes, true, until
+from harness.origin import Origin
+from harness.process import Process, gone
+from harness.raw_origin import RawOrigin
+from harness.retort import Retort
+from harness.suite import seconds
+from harness.wire import Wire, request
+
+UPGRADES = int(os.environ.get("RETORT_UPGRADES", "4"))
+REQUESTS = int(os.environ.get("RETORT_UPGRADE_REQUESTS", "1500"))
+GONE = 20  # seconds for the old process
+
+
+class Successor:
+    """retort --take-over beside a proxy of the harness, in whose place it stands once it serves."""
+
+    def __init__(self, lab, proxy, *, expected=0, serves=True, environment=None):
+        self.lab = lab
+        self.proxy = proxy
+        self.earlier = proxy.process
+        self.process = Process(lab, lab.unique(proxy.name), [proxy.program, "--take-over", "-f", proxy.config_path],
+                               environment={**proxy.environment, **(environment or {})}, expected_status=expected, stop_seconds=20)
+        lab.opens(self)
+        if serves:
+            self.process.wait_ready(lambda: "serving with" in self.process.log(), 20)
+            proxy.pid = self.process.pid
+
+    def wait_for_the_end_of_the_old_one(self):
+        equal(self.earlier.wait(GONE), 0, "exit status of the old process")
+
+    def stop(self):
+        self.process.stop()
+
+    def findings(self):
+        return self.process.findings()
+
+
+def upgrade(lab, proxy):
+    """Replaces the process; a proxy of the harness goes on to work."""
+    successor = Successor(lab, proxy)
+    successor.wait_for_the_end_of_the_old_one()
+    proxy.process = successor.process
+    return successor
+
+
+class Load:
+    """Clients without pause: half with connections of many requests, half with new ones."""
+
+    def __init__(self, proxy, urls, clients=6):
+        self.proxy, self.urls = proxy, urls
+        self.count, self.errors, self.stopping = 0, [], False
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self._run, args=(number % 2 == 0,)) for number in range(clients)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self, keeps):
+        wire = None
+        number = 0
+        while not self.stopping:
+            url, body = self.urls[number % len(self.urls)]
+            number += 1
+            try:
+                wire = wire or self.proxy.wire()
+                wire.send(request("GET", url))
+                answer = wire.response()
+                if answer.status != 200 or answer.body != body:
+                    raise AssertionError(f"{answer.status}, {len(answer.body)} bytes")
+                if not keeps or (answer.header("Connection") or "").lower() == "close":
+                    wire.close()
+                    wire = None
+            except (OSError, AssertionError) as error:
+                self.errors.append(f"{type(error).__name__}: {error}"[:200])
+                wire = None
+            with self.lock:
+                self.count += 1
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join()
+
+
+def volume(lab, size="64MB"):
+    return {"memory": "16MB", "disk": {lab.path("volume"): {"size": size}}}
+
+
+@seconds(1200)
+def test_upgrades_under_load(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, cache=volume(lab), drain_timeout="4s")
+    small, large = origin.url("/bytes", n=2000, cc="max-age=600"), origin.url("/bytes", n=200000, cc="no-store")
+    load = Load(proxy, [(small, origin.body(2000))] * 19 + [(large, origin.body(200000))])
+    try:
+        for number in range(UPGRADES):
+            until(lambda n=number: load.count >= REQUESTS * n // UPGRADES, 1000 * lab.patience, "requests")
+            upgrade(lab, proxy)
+            equal(proxy.status()["pid"], proxy.pid, "who answers at the admin socket")
+        until(lambda: load.count >= REQUESTS, 1000 * lab.patience, "requests")
+    finally:
+        load.stop()
+    equal(load.errors[:5], [], f"errors of {load.count} requests")
+    print(f"{load.count} requests over {UPGRADES} upgrades, {len(load.errors)} errors", flush=True)
+
+
+def test_idle_connections(lab):
+    """A close at the moment of the takeover would meet a request that is on its way."""
+    origin = Origin(lab)
+    proxy = Retort(lab, drain_timeout="30s")
+    idle = proxy.wire()
+    idle.send(request("GET", origin.url("/text", say="one")))
+    equal(idle.response().text(), "one", "before")
+    successor = Successor(lab, proxy)
+    idle.send(request("GET", origin.url("/text", say="two")))
+    answer = idle.response()
+    equal((answer.text(), answer.header("Connection")), ("two", "close"), "after")
+    true(idle.at_end(), "the old process closes it then")
+    successor.wait_for_the_end_of_the_old_one()
+    contains(successor.earlier.log(), f"process {successor.process.pid} has taken over", "log of the old one")
+
+
+def test_the_volume_moves(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    first, second = (origin.url("/bytes", n=n, cc="max-age=600") for n in (5000, 6000))
+    proxy.get(first)
+    upgrade(lab, proxy)
+    same_bytes(proxy.get(first).body, origin.body(5000), "what the old one had written")
+    equal(proxy.results("n=5000", 2)[-1], "HIT", "result")
+    proxy.get(second)
+    upgrade(lab, proxy)
+    same_bytes(proxy.get(second).body, origin.body(6000), "what the second one had written")
+    equal(proxy.results("n=6000", 2)[-1], "HIT", "result")
+
+
+def test_sending_is_undisturbed(lab):
+    """The old process sends from the volume while the new one fills it more than once."""
+    origin = Origin(lab)
+    size = 9 << 20
+    proxy = Retort(lab, cache={"memory": "4MB", "max_object": "1MB", "disk": {lab.path("volume"): {"size": "48MB"}}}, drain_timeout="60s")
+    url = origin.url("/bytes", n=size, cc="max-age=600")
+    equal(len(proxy.get(url).body), size, "the first time")
+    until(lambda: proxy.status()["disk"]["disk_objects"] > 0, 10 * lab.patience, "the object to be on disk")
+    slow = proxy.wire()
+    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    slow.send(request("GET", url))
+    slow.head()
+    begun = slow.read_bytes(100000)
+    Successor(lab, proxy)
+    for number in range(14):
+        proxy.get(origin.url("/bytes", n=(5 << 20) + number, cc="max-age=600"))
+    same_bytes(begun + slow.read_bytes(size - 100000), origin.body(size), "what the old one sent")
+    slow.close()
+
+
+# One that plays the other side.
+
+class Pretender:
+    """What asks to take over, step by step."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(10)
+        until(lambda: os.path.exists(path), 10, "the socket")
+        self.socket.connect(path)
+        self.sockets = []
+
+    def send(self, text):
+        self.socket.send(text.encode())
+
+    def receive(self):
+        data, fds, _, _ = socket.recv_fds(self.socket, 65536, 64)
+        self.sockets += fds
+        return data.split(b"\0")[0].decode()
+
+    def receive_until(self, last):
+        while True:
+            message = self.receive()
+            if message == last or not message or message.startswith("refused"):
+                return message
+
+    def die(self):
+        self.socket.close()
+        for fd in self.sockets:
+            os.close(fd)
+
+
+STEPS = (("silence", []), ("nonsense", [("give", None)]), ("hello", [("take-over 1", None)]), ("sockets", [("take-over 1", "ready")]),
+         ("order", [("take-over 1", "ready"), ("serving", None)]), ("give", [("take-over 1", "ready"), ("give", None)]),
+         ("given", [("take-over 1", "ready"), ("give", "given")]))
+
+
+def test_new_one_dies(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, cache=volume(lab))
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    proxy.get(url)
+    for name, steps in STEPS:
+        pretender = Pretender(proxy.admin_path + ".take-over")
+        for said, awaited in steps:
+            pretender.send(said)
+            if awaited:
+                equal(pretender.receive_until(awaited), awaited, f"{name}: answer to {said}")
+        same_bytes(proxy.get(url).body, origin.body(3000), f"{name}: meanwhile")
+        pretender.die()
+        if name == "given":
+            contains(proxy.admin("POST", "/reload").text() + "taking over", "taking over", "a reload meanwhile")
+    # What is on disk is there again, and what is new is written.
+    until(lambda: proxy.process.log().count("objects recovered") >= 2, 10 * lab.patience, "the volume to be read again")
+    until(lambda: proxy.admin("POST", "/reload").status == 200, 10 * lab.patience, "reloads to be taken again")
+    other = origin.url("/bytes", n=4000, cc="max-age=600")
+    proxy.get(other)
+    proxy.restart()
+    for n, target in ((3000, url), (4000, other)):
+        seen = len(proxy.entries(f"n={n}"))
+        same_bytes(proxy.get(target).body, origin.body(n), f"{n} bytes after a restart")
+        equal(proxy.results(f"n={n}", seen + 1)[-1], "HIT", "result after a restart")
+
+
+def test_removal_while_lent(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    url, other = (origin.url("/bytes", n=n, cc="max-age=600") for n in (3000, 4000))
+    proxy.get(url)
+    proxy.get(other)
+    pretender = Pretender(proxy.admin_path + ".take-over")
+    for said, awaited in STEPS[-1][1]:
+        pretender.send(said)
+        equal(pretender.receive_until(awaited), awaited, said)
+    answer = proxy.admin("DELETE", "/cache/object?url=" + quote(url, safe=""))
+    equal(proxy.admin("GET", "/cache/object?url=" + quote(url, safe="")).status, 404, "what the order was about")
+    equal(proxy.fetch("POST", other, body=b"x").status // 100, 2, "an unsafe request, which removes the other one")
+    true(answer.status != 200, f"an order that the other process does not get was answered with {answer.status} {answer.text()}")
+    pretender.die()
+    until(lambda: proxy.process.log().count("objects recovered") >= 2, 10 * lab.patience, "the volume to be read again")
+    proxy.restart()
+    proxy.get(url)
+    equal(proxy.results("n=3000", 2), ["MISS", "MISS"], "results, the second after a restart")
+    proxy.get(other)
+    equal(proxy.results("n=4000", 3)[-1], "MISS", "after a restart")
+
+
+def test_new_one_fails(lab):
+    """Its configuration is wrong, an address is taken, or there is no such disk: nothing happens to the old one."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    good = proxy.text()
+    taken = socket.create_server(("127.0.0.1", 0))
+    for bad in (good + "nonsense = 1\n", good + f'listen "127.0.0.1:{taken.getsockname()[1]}" {{ mode = forward }}\n',
+                good.replace(lab.path("volume"), lab.path("nowhere/volume"))):
+        proxy.write_config(bad)
+        successor = Successor(lab, proxy, expected=1, serves=False)
+        equal(successor.process.wait(GONE), 1, "exit status")
+        equal(proxy.get(origin.url("/text", say="on")).text(), "on", "the old one serves")
+        proxy.process.send_signal(signal.SIGUSR2)
+        refused = proxy.process.log().count("instead of taking over")
+        until(lambda r=refused: proxy.process.log().count("instead of taking over") > r or r > 0, 20 * lab.patience, "its end to be noticed")
+    taken.close()
+    proxy.write_config(good)
+    upgrade(lab, proxy)
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "the new one serves")
+
+
+def test_without_an_old_one(lab):
+    proxy = Retort(lab)
+    proxy.stop()
+    successor = Successor(lab, proxy, expected=1, serves=False)
+    equal(successor.process.wait(GONE), 1, "exit status")
+    contains(successor.process.log(), "start without --take-over", "advice")
+
+
+def test_a_stranger_gets_nothing(lab):
+    """Another user may connect only where somebody has opened the directory and the socket for all, and is refused then."""
+    if os.geteuid() != 0:
+        return
+    proxy = Retort(lab)
+    path = proxy.admin_path + ".take-over"
+    until(lambda: os.path.exists(path), 10 * lab.patience, "the socket")
+    equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
+        ours.connect(path)  # a connection that says nothing blocks nobody for long
+    directory = os.path.dirname(path)
+    os.chmod(path, 0o777)
+    modes = {}
+    while directory != "/":
+        modes[directory] = os.stat(directory).st_mode & 0o7777
+        os.chmod(directory, modes[directory] | 0o011)
+        directory = os.path.dirname(directory)
+    code = ("import os, socket, sys; os.setgid(65534); os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
+            " s.connect(sys.argv[1]); s.settimeout(10); s.send(b'take-over 1'); d, f, _, _ = socket.recv_fds(s, 4096, 64); print(d, f)")
+    try:
+        done = subprocess.run(["/usr/bin/python3", "-c", code, path], capture_output=True, text=True, check=False)
+    finally:
+        for each, mode in modes.items():
+            os.chmod(each, mode)
+    contains(done.stdout, "refused only a process of the same user", f"answer {done.stderr[-200:]}")
+    contains(done.stdout, "[]", "descriptors")
+    contains(proxy.process.log(), "of another user", "log")
+
+
+# The new one, while the old one dies.
+
+class Old:
+    """What hands over, and dies after so many messages of the new one."""
+
+    def __init__(self, lab, proxy, answers):
+        self.path = proxy.admin_path + ".take-over"
+        self.listener = socket.create_server(proxy.forward, reuse_port=True)
+        self.other = socket.create_server(proxy.reverse, reuse_port=True)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(self.path)
+        self.socket.listen(1)
+        self.answers = answers
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        lab.opens(self)
+
+    def _run(self):
+        connection, _ = self.socket.accept()
+        for answer in self.answers:
+            connection.recv(65536)
+            if answer == "ready":
+                socket.send_fds(connection, [b"sockets"], [self.listener.fileno(), self.other.fileno(), self.socket.fileno()])
+            connection.send(answer.encode())
+        self.listener.close()
+        self.other.close()
+        self.socket.close()
+        connection.close()
+
+    def stop(self):
+        pass
+
+    def findings(self):
+        return []
+
+
+def test_old_one_dies(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=3, cache=volume(lab))
+    for answers in (("ready",), ("ready", "given"), ("ready", "given", "taken")):
+        proxy.stop()
+        Old(lab, proxy, answers)
+        early = Wire(proxy.forward, timeout=20 * lab.patience)
+        early.send(request("GET", origin.url("/text", say="early")))
+        successor = Successor(lab, proxy)
+        equal(early.response().text(), "early", f"who connected before, with {answers}")
+        for _ in range(6):
+            equal(proxy.get(origin.url("/text", say="on")).text(), "on", f"after {answers}")
+        proxy.process = successor.process
+    proxy.stop()
+    true(not os.path.exists(proxy.admin_path + ".take-over"), "the file is removed")
+    Old(lab, proxy, ("refused it is stopping",))
+    successor = Successor(lab, proxy, expected=1, serves=False)
+    equal(successor.process.wait(GONE), 1, "exit status")
+    contains(successor.process.log(), "it is stopping", "message")
+
+
+ENDS = re.compile("has taken over|did not take over")
+
+
+def test_kill_in_the_middle(lab):
+    """kill -9 of either process at any moment: who is left serves, with the volume."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    proxy.get(url)
+    taken = 0
+    for pause in (0.0, 0.01, 0.02, 0.04, 0.08):
+        successor = Successor(lab, proxy, serves=False)
+        time.sleep(pause)
+        successor.process.kill()
+        successor.process.stopped, successor.process.overdue = True, False
+        until(lambda: proxy.process.log().count("about to take over") == len(ENDS.findall(proxy.process.log())), 10 * lab.patience,
+              "the old one to notice")
+        if proxy.process.log().count("has taken over") > taken:
+            taken += 1
+            proxy.process.wait(GONE)
+            proxy.start()
+        same_bytes(proxy.get(url).body, origin.body(3000), f"after kill -9 of the new one after {pause} s")
+    for pause in (0.0, 0.02, 0.05):
+        successor = Successor(lab, proxy, serves=False)
+        successor.process.expected_status = None
+        time.sleep(pause)
+        proxy.kill()
+        until(lambda s=successor: "serving with" in s.process.log() or not s.process.running(), 20 * lab.patience, "the new one")
+        if not successor.process.running():
+            # It had not connected yet.
+            contains(successor.process.log(), "cannot take over", "why")
+            successor.process.expected_status = 1
+            proxy.start()
+        else:
+            successor.process.expected_status = 0
+            proxy.process = successor.process
+        same_bytes(proxy.get(url).body, origin.body(3000), f"after kill -9 of the old one after {pause} s")
+
+
+# SIGUSR2 and the service manager.
+
+def test_signal(lab):
+    origin = Origin(lab)
+    path = lab.path("notify.sock")
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(path)
+    manager.settimeout(20 * lab.patience)
+    proxy = Retort(lab, cache=volume(lab), environment={"NOTIFY_SOCKET": path})
+    equal(manager.recv(1000).decode().splitlines()[0], "READY=1", "the first one")
+    proxy.process.send_signal(signal.SIGUSR2)
+    pid = int(manager.recv(1000).decode().removeprefix("MAINPID="))
+    equal(manager.recv(1000).decode().splitlines()[0], "READY=1", "the second one")
+    equal(proxy.process.wait(GONE), 0, "exit status of the old one")
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+    equal(proxy.status()["pid"], pid, "who answers")
+    with open(f"/proc/{pid}/cmdline", "rb") as command:
+        equal(command.read().split(b"\0")[1:-1], [b"-f", proxy.config_path.encode(), b"--take-over"], "arguments")
+    # And again, from the one that has taken over.
+    os.kill(pid, signal.SIGUSR2)
+    third = int(manager.recv(1000).decode().removeprefix("MAINPID="))
+    equal(manager.recv(1000).decode().splitlines()[0], "READY=1", "the third one")
+    os.kill(third, signal.SIGTERM)
+    contains(manager.recv(1000).decode(), "STOPPING=1", "the end")
+    until(lambda: gone(third) and gone(pid), GONE * lab.patience, "the end of all")
+    true(not os.path.exists(proxy.admin_path) and not os.path.exists(proxy.admin_path + ".take-over"), "the files are removed")
+    manager.close()
+
+
+# Sockets from a service manager.
+
+def start_with(lab, proxy, sockets):
+    """As systemd does: descriptors from 3 on."""
+    def place():
+        for at, each in enumerate(fds):
+            os.dup2(each, 20 + at)
+        for at in range(len(fds)):
+            os.dup2(20 + at, 3 + at)
+    fds = [each.fileno() for each in sockets]
+    command = f"export LISTEN_FDS={len(fds)} LISTEN_FDNAMES=retort LISTEN_PID=$$; exec '{proxy.program}' -f '{proxy.config_path}'"
+    with open(lab.path("activated.out"), "ab") as out:
+        return subprocess.Popen(["/bin/sh", "-c", command], stdout=out, stderr=out, preexec_fn=place,
+                                pass_fds=range(3, 3 + len(fds)), cwd=lab.directory, env={**os.environ, **proxy.environment})
+
+
+def test_sockets_from_systemd(lab):
+    """They outlive the process: who connects while nobody runs waits and is served."""
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=3)
+    proxy.stop()
+    listener = socket.create_server(proxy.forward)
+    admin = socket.socket(socket.AF_UNIX)
+    admin.bind(proxy.admin_path)
+    admin.listen(8)
+    stranger = socket.create_server(("127.0.0.1", 0))
+    for _ in range(2):
+        waiting = Wire(proxy.forward, timeout=20 * lab.patience)
+        waiting.send(request("GET", origin.url("/text", say="waited"), {"Connection": "close"}))
+        run = start_with(lab, proxy, [listener, stranger, admin])
+        try:
+            equal(waiting.response().text(), "waited", "who connected before the start")
+            waiting.close()
+            for _ in range(8):
+                equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+            equal(proxy.status()["pid"], run.pid, "the admin socket")
+        finally:
+            run.terminate()
+            equal(run.wait(20 * lab.patience), 0, "exit status")
+    with open(lab.path("activated.out"), encoding="utf-8") as out:
+        contains(out.read(), "has no listener: it is closed", "what is said about a socket that nobody wants")
+    for each in (listener, admin, stranger):
+        each.close()
+
+
+def test_a_second_one_is_refused(lab):
+    proxy = Retort(lab)
+    done = subprocess.run([proxy.program, "-f", proxy.config_path], capture_output=True, text=True, check=False, timeout=20 * lab.patience)
+    equal(done.returncode, 1, "exit status")
+    contains(done.stderr, "another program listens there", "reason")
