@@ -18,6 +18,7 @@ common_libcommon_la_SOURCES = \
 	common/base/spill_file.c common/base/spill_file.h \
 	common/base/spool.c common/base/spool.h \
 	common/base/text.c common/base/text.h \
+	common/base/times.c common/base/times.h \
 	common/base/version.c common/base/version.h \
 	common/event/bytes_source.c common/event/bytes_source.h \
 	common/event/io.h \

@@ -179,6 +179,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/connection.c proxy/net/connection.h \
 	proxy/net/context.c proxy/net/context.h \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
+	proxy/net/durations.c proxy/net/durations.h proxy/net/durations.def \
 	proxy/net/dial.c proxy/net/dial.h \
 	proxy/net/duplex.c proxy/net/duplex.h \
 	proxy/net/feed.c proxy/net/feed.h \
@@ -262,6 +263,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/refresh.c proxy/transaction/refresh.h \
 	proxy/transaction/relay.c proxy/transaction/relay.h \
 	proxy/transaction/request.c proxy/transaction/request.h \
+	proxy/transaction/request_counts.c proxy/transaction/request_counts.h \
 	proxy/transaction/request_rules.c proxy/transaction/request_rules.h \
 	proxy/transaction/response.c proxy/transaction/response.h \
 	proxy/transaction/reverse_map.c proxy/transaction/reverse_map.h \
@@ -379,6 +381,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
 	proxy/admin/dns_page.c proxy/admin/dns_page.h \
 	proxy/admin/limits_page.c proxy/admin/limits_page.h \
+	proxy/admin/disk_numbers.c proxy/admin/disk_numbers.h \
+	proxy/admin/metric_text.c proxy/admin/metric_text.h \
+	proxy/admin/metrics_page.c proxy/admin/metrics_page.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \

@@ -19,6 +19,7 @@
 #include "origin/staple_fetch.h"
 #include "record/recorder.h"
 #include "tls/server.h"
+#include "transaction/request_counts.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -522,6 +523,7 @@ static void on_reload(struct message *message) {
     origin_groups_release(&origins);
     shared_services_release(&services);
     open_logs_again(worker);
+    request_counts_settings_changed(worker->host.request_counts);
     /* Transactions under way hold the old settings through their adapt set. All others use the new
      * settings. */
     settings_release(&old);
@@ -567,7 +569,7 @@ static void worker_on_question(void *subject, void *answer) {
     struct worker *worker;
     CAST_OBJ(worker, subject, WORKER_MAGIC);
     access_logs_count_lost(worker->host.logs);
-    worker_report_fill(answer, &worker->net, worker->host.adapt);
+    worker_report_fill(answer, &worker->host);
 }
 
 static void release_answer(void *answer) {

@@ -27,6 +27,7 @@
 struct authentication;
 struct interception;
 struct purge_orders;
+struct recorder;
 struct worker;
 
 /* The objects that all workers share. */

@@ -19,7 +19,7 @@ run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
 test="squid-openssl haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time iproute2 nftables util-linux git clang clang-format-14
     libclang-rt-14-dev node-llhttp python3-html5lib python3-cryptography goaccess calamaris? chromium? logrotate? systemd?
-    slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user?"
+    slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client?"
 bench="nginx-light haproxy varnish trafficserver squid-openssl wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
     util-linux"
 

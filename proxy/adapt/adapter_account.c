@@ -1,7 +1,5 @@
 #include "adapt/adapter_account.h"
 
-#include <time.h>
-
 const struct adapter_account_description adapter_account_numbers[] = {
 #define ACCOUNT(name, help) {#name, help, offsetof(struct adapter_account, name)},
 #include "adapt/adapter_account.def"
@@ -18,25 +16,6 @@ const struct adapter_account_description adapter_account_times[] = {
      offsetof(struct adapter_account, to_last_byte)},
     {NULL, NULL, 0},
 };
-
-void adapter_times_add(struct adapter_times *times, uint64_t microseconds) {
-    unsigned at = 0;
-    while (at + 1 < ADAPTER_TIMES && microseconds >= (uint64_t)ADAPTER_TIMES_FIRST << at)
-        at++;
-    times->below[at]++;
-    times->count++;
-    times->sum += microseconds;
-}
-
-uint64_t adapter_times_quantile(const struct adapter_times *times, double share) {
-    uint64_t passed = 0;
-    for (unsigned i = 0; i < ADAPTER_TIMES; i++) {
-        passed += times->below[i];
-        if (passed > 0 && (double)passed >= share * (double)times->count)
-            return (uint64_t)ADAPTER_TIMES_FIRST << i;
-    }
-    return 0;
-}
 
 void adapter_account_add(struct adapter_account *sum, const struct adapter_account *account) {
     uint64_t *to = (uint64_t *)sum;

@@ -38,7 +38,7 @@ static uint64_t adapter_call_age(const struct adapter_call *call) {
 }
 
 static void adapter_call_note_all(struct adapter_call *call, uint64_t microseconds) {
-    adapter_times_add(&call->adapter->account.to_last_byte, microseconds);
+    times_add(&call->adapter->account.to_last_byte, microseconds);
     call->figures.last_byte = microseconds;
 }
 
@@ -57,7 +57,7 @@ static void adapter_call_count(struct adapter_call *call) {
     }
     account->unable += result->unable != NULL;
     uint64_t took = adapter_call_age(call);
-    adapter_times_add(&account->to_verdict, took);
+    times_add(&account->to_verdict, took);
     if (call->verdict == ADAPTER_UNMODIFIED || !result->has_body)
         adapter_call_note_all(call, took);
 }

@@ -6,6 +6,7 @@
 #include "admin/dns_page.h"
 #include "admin/intercept_page.h"
 #include "admin/limits_page.h"
+#include "admin/metrics_page.h"
 #include "admin/openapi.h"
 #include "admin/origins_page.h"
 #include "admin/record_page.h"
@@ -41,7 +42,7 @@ const struct api_route api_routes[] = {
                "counters object, certificates array",
      .summary = "Shows the state, the cache, the services, the certificates and all counters.",
      .parameters = {END}},
-    {READS, .path = "/metrics", .show = page_metrics, .type = "text/plain",
+    {READS, .path = "/metrics", .ask = metrics_page_make, .type = "text/plain",
      .summary = "Shows all metrics in the format of Prometheus.", .parameters = {END}},
     {READS, .path = "/origins", .show = origins_page_make, .answer = "origins array",
      .summary = "Shows the groups of origins and the state of their servers.",

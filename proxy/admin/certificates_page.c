@@ -1,5 +1,6 @@
 #include "admin/certificates_page.h"
 
+#include "admin/metric_text.h"
 #include "tls/certificate_text.h"
 #include "tls/staple.h"
 
@@ -53,26 +54,14 @@ json_t *certificates_page_to_json(const struct admin_report *report) {
     return array;
 }
 
-/* The value of a label in the text format of Prometheus. */
-static void print_label(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        if (*text == '\\' || *text == '"')
-            fputc('\\', out);
-        if (*text == '\n')
-            fputs("\\n", out);
-        else
-            fputc(*text, out);
-    }
-}
-
 static void print_expiry(FILE *out, const struct listen_settings *listen,
                          const struct certificate *certificate) {
     char address[ADDRESS_TEXT];
     address_format(&listen->address, address);
     fprintf(out, "retort_certificate_expiry_seconds{listen=\"%s\",file=\"", address);
-    print_label(out, certificate->file);
+    metric_text_label(out, certificate->file);
     fputs("\",name=\"", out);
-    print_label(out, certificate_name(certificate));
+    metric_text_label(out, certificate_name(certificate));
     fprintf(out, "\"} %" PRId64 "\n", certificate->expires - (int64_t)time(NULL));
 }
 

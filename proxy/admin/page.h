@@ -32,6 +32,7 @@ typedef bool page_see_argument(void *arg, const char *name, const char *value);
 struct page_request {
     const char *method, *path; /* of the route: without /v1, and GET for HEAD */
     struct slice body;
+    const char *accept; /* the field Accept; NULL: there is none */
     /* Returns the decoded value of an argument in the query, or NULL when it is missing. */
     const char *(*argument)(void *arg, const char *name);
     /* Shows all arguments to `see`, until it returns false. */
@@ -41,7 +42,6 @@ struct page_request {
 
 /* The pages; admin/api.c lists them. */
 void page_status(struct page *page, const struct admin_calls *calls);
-void page_metrics(struct page *page, const struct admin_calls *calls);
 void page_services(struct page *page, const struct admin_calls *calls);
 void page_settings(struct page *page, const struct admin_calls *calls);
 void page_reload(struct page *page, const struct admin_calls *calls);

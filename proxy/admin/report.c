@@ -19,6 +19,8 @@ void admin_report_begin(struct admin_report *report, struct settings *settings,
 
 void admin_report_add(struct admin_report *report, const struct worker_report *worker) {
     counters_add(&report->counters, &worker->counters);
+    durations_sum(&report->durations, &worker->durations);
+    request_counts_sum(&report->requests, &worker->requests);
     if (worker->settings != report->settings)
         return;
     for (size_t i = 0; i < worker->service_count && i < report->service_count; i++)
@@ -44,6 +46,7 @@ void admin_report_add_interception(struct admin_report *report, struct intercept
 }
 
 void admin_report_release(struct admin_report *report) {
+    request_counts_release(&report->requests);
     free(report->services);
     report->services = NULL;
     settings_release(&report->settings);

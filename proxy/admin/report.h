@@ -29,6 +29,8 @@ struct admin_service {
 
 struct admin_report {
     struct counters counters;
+    struct durations durations;
+    struct request_counts requests;
     struct settings *settings; /* referenced */
     const char *state;         /* "running", "draining" */
     uint64_t uptime;           /* milliseconds */

@@ -1,5 +1,6 @@
 #include "admin/services_page.h"
 
+#include "admin/metric_text.h"
 #include "base/log.h"
 
 #include <jansson.h>
@@ -13,17 +14,17 @@ static uint64_t services_page_number_of(const struct adapter_account *account,
     return value;
 }
 
-static const struct adapter_times *times_of(const struct adapter_account *account,
-                                            const struct adapter_account_description *description) {
-    return (const struct adapter_times *)((const char *)account + description->at);
+static const struct times *times_of(const struct adapter_account *account,
+                                    const struct adapter_account_description *description) {
+    return (const struct times *)((const char *)account + description->at);
 }
 
-static json_t *times_to_json(const struct adapter_times *times) {
+static json_t *times_to_json(const struct times *times) {
     double mean = times->count > 0 ? (double)times->sum / (double)times->count : 0;
     return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)times->count, "mean",
-                     mean / 1e6, "p50", (double)adapter_times_quantile(times, 0.5) / 1e6, "p90",
-                     (double)adapter_times_quantile(times, 0.9) / 1e6, "p99",
-                     (double)adapter_times_quantile(times, 0.99) / 1e6);
+                     mean / 1e6, "p50", (double)times_quantile(times, 0.5) / 1e6, "p90",
+                     (double)times_quantile(times, 0.9) / 1e6, "p99",
+                     (double)times_quantile(times, 0.99) / 1e6);
 }
 
 /* A service can say anything about itself, and this is shown in terminals. Characters other than
@@ -115,19 +116,11 @@ void services_page_bump(struct page *page, const struct admin_calls *calls,
 }
 
 static void print_times(FILE *out, const char *service, const char *name,
-                        const struct adapter_times *times) {
-    uint64_t passed = 0;
-    for (unsigned i = 0; i + 1 < ADAPTER_TIMES; i++) {
-        passed += times->below[i];
-        fprintf(out, "retort_icap_service_%s_bucket{service=\"%s\",le=\"%g\"} %lu\n", name, service,
-                (double)((uint64_t)ADAPTER_TIMES_FIRST << i) / 1e6, (unsigned long)passed);
-    }
-    fprintf(out,
-            "retort_icap_service_%s_bucket{service=\"%s\",le=\"+Inf\"} %lu\n"
-            "retort_icap_service_%s_sum{service=\"%s\"} %.6f\n"
-            "retort_icap_service_%s_count{service=\"%s\"} %lu\n",
-            name, service, (unsigned long)times->count, name, service, (double)times->sum / 1e6,
-            name, service, (unsigned long)times->count);
+                        const struct times *times) {
+    char metric[100], labels[300];
+    snprintf(metric, sizeof metric, "icap_service_%s", name);
+    snprintf(labels, sizeof labels, "service=\"%s\"", service);
+    metric_text_times(out, metric, labels, times, NULL);
 }
 
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {

@@ -2,7 +2,7 @@
  * What one worker reports to the admin plane: its counters, and each service as it sees it.
  *
  *     struct worker_report report = {0};
- *     worker_report_fill(&report, &worker->net, worker->host.adapt);    in the worker's thread
+ *     worker_report_fill(&report, &worker->host);                       in the worker's thread
  *     admin_report_add(&sum, &report);                                  see admin/report.h
  *     worker_report_release(&report);
  *
@@ -12,18 +12,22 @@
 #define RETORT_ADMIN_WORKER_REPORT_H
 
 #include "adapt/service_report.h"
-#include "adapt/set.h"
-#include "net/context.h"
+#include "net/counters.h"
+#include "net/durations.h"
+#include "transaction/request_counts.h"
+
+struct transaction_host;
 
 struct worker_report {
     struct counters counters;
+    struct durations durations;
+    struct request_counts requests;
     struct settings *settings;       /* the snapshot that `services` belongs to; referenced */
     struct service_report *services; /* in the order of settings->icap_services */
     size_t service_count;
 };
 
-void worker_report_fill(struct worker_report *report, const struct net_context *net,
-                        const struct adapt_set *set);
+void worker_report_fill(struct worker_report *report, const struct transaction_host *host);
 void worker_report_release(struct worker_report *report);
 
 #endif

@@ -29,7 +29,8 @@ struct handshake {
     struct timer timer;
     struct list_link link; /* of clients->handshakes, the oldest first */
     uint64_t started;      /* milliseconds of the loop's clock */
-    size_t lingered;       /* bytes */
+    uint64_t started_nanoseconds;
+    size_t lingered; /* bytes */
 };
 
 /* Others may begin: what is left costs no time. */
@@ -113,8 +114,11 @@ static void handshake_hand_over(struct handshake *handshake) {
 }
 
 static void handshake_complete(struct handshake *handshake) {
-    struct counters *counters = &handshake->client.clients->net->counters;
+    struct net_context *net = handshake->client.clients->net;
+    struct counters *counters = &net->counters;
     counters->tls_handshakes++;
+    times_add(&net->durations.tls_handshake_seconds,
+              (net->loop->now_nanoseconds - handshake->started_nanoseconds) / 1000);
     counters->tls_handshakes_resumed += connection_tls_facts(handshake->socket)->resumed;
     handshake_hand_over(handshake);
 }
@@ -241,6 +245,7 @@ static struct handshake *handshake_new(struct clients *clients,
     clients->net->counters.tls_handshakes_open++;
     handshake->server = tls_server_take(server);
     handshake->started = clients->net->loop->now;
+    handshake->started_nanoseconds = clients->net->loop->now_nanoseconds;
     handshake->socket = connection_adopt(clients->net, &fd, handshake_on_ready, handshake);
     return handshake;
 }

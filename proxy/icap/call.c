@@ -254,7 +254,7 @@ static void seek_service(struct icap_call *call) {
     }
     if (call->queued) {
         call->base.figures.queue = clocks_microseconds(CLOCK_MONOTONIC) - call->base.started;
-        adapter_times_add(&service->base.account.queue, call->base.figures.queue);
+        times_add(&service->base.account.queue, call->base.figures.queue);
     }
     call->turn = call->endpoint->known.turn;
     list_append(&call->endpoint->calls, &call->link);

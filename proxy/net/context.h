@@ -17,6 +17,7 @@
 #include "event/loop.h"
 #include "net/address.h"
 #include "net/counters.h"
+#include "net/durations.h"
 
 struct certificate_fetches;
 struct intermediates;
@@ -102,6 +103,7 @@ struct net_context {
     enum net_pressure pressure;
     uint64_t share_updated; /* milliseconds of the loop's clock at the last update of the share */
     size_t share_bytes;     /* buffer_bytes at that time */
+    struct durations durations;
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);

@@ -6,6 +6,10 @@ const struct counter_description counter_descriptions[] = {
 #undef COUNTER
 };
 
+uint64_t counters_value(const struct counters *counters, size_t which) {
+    return ((const uint64_t *)counters)[which];
+}
+
 void counters_add(struct counters *sum, const struct counters *more) {
 #define COUNTER(name, kind, help) sum->name += more->name;
 #include "net/counters.def"

@@ -11,6 +11,7 @@
 #ifndef RETORT_NET_COUNTERS_H
 #define RETORT_NET_COUNTERS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct counters {
@@ -32,6 +33,8 @@ struct counter_description {
 extern const struct counter_description counter_descriptions[];
 enum { COUNTER_COUNT = sizeof(struct counters) / sizeof(uint64_t) };
 
+/* The counter of that place in the table. */
+uint64_t counters_value(const struct counters *counters, size_t which);
 void counters_add(struct counters *sum, const struct counters *more);
 
 #endif

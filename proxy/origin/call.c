@@ -240,6 +240,7 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     call->magic = ORIGIN_CALL_MAGIC;
     call->dial.magic = 0;
     call->net = net;
+    call->started = net->loop->now_nanoseconds;
     call->pool = pool;
     call->request = *request;
     if (request->security != NULL)

@@ -111,6 +111,7 @@ struct origin_call {
     struct chunked_decoder chunked;
     struct slice trailers;  /* field lines behind the body, those that may pass; at its end */
     struct address address; /* of the origin, or of the parent that leads to it */
+    uint64_t started;       /* nanoseconds of the loop's clock */
     /* dial_start sets the rest: a call over a connection from the pool does not touch it. */
     struct dial dial;
 };

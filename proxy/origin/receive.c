@@ -65,6 +65,12 @@ static bool origin_receive_parse(struct origin_call *call) {
     return true;
 }
 
+static void note_first_byte(struct origin_call *call) {
+    call->heard = true;
+    times_add(&call->net->durations.origin_first_byte_seconds,
+              (call->net->loop->now_nanoseconds - call->started) / 1000);
+}
+
 void origin_call_receive(struct origin_call *call) {
     size_t got;
     if (call->in == NULL) {
@@ -79,7 +85,8 @@ void origin_call_receive(struct origin_call *call) {
         switch (connection_read(call->connection, call->in->data + call->in->end,
                                 call->in->capacity - call->in->end, &got)) {
         case IO_DONE:
-            call->heard = true;
+            if (!call->heard)
+                note_first_byte(call);
             call->in->end += got;
             call->net->counters.origin_bytes_in += got;
             if (origin_receive_parse(call) || !call->connection->readable)

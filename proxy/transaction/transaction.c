@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "transaction/access.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/request_counts.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
@@ -201,6 +202,7 @@ static void waiting_downloads_on_timer(struct timer *timer) {
 
 void transaction_host_init(struct transaction_host *host) {
     timer_init(&host->waiting_downloads_timer, waiting_downloads_on_timer);
+    host->request_counts = xcalloc(1, sizeof *host->request_counts);
 }
 
 void transaction_host_release(struct transaction_host *host) {
@@ -213,6 +215,10 @@ void transaction_host_release(struct transaction_host *host) {
         host->free_list = next;
     }
     host->free_count = 0;
+    if (host->request_counts != NULL)
+        request_counts_release(host->request_counts);
+    free(host->request_counts);
+    host->request_counts = NULL;
 }
 
 void transaction_abort_all(struct transaction_host *host) {

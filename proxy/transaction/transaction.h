@@ -34,6 +34,7 @@
 #include "transaction/steps/store.h"
 #include "transaction/steps/tunnel.h"
 
+struct request_counts;
 struct waiting_downloads;
 
 /* What all transactions of a worker share; the worker's. */
@@ -60,6 +61,7 @@ struct transaction_host {
     struct transaction *free_list;
     unsigned free_count;
     uint64_t id_prefix, id_next;
+    struct request_counts *request_counts;
     void (*on_end)(void *arg); /* a transaction has ended: a draining worker counts */
     void *on_end_arg;
 };

@@ -1,11 +1,13 @@
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "http/credentials.h"
 #include "identity/identity.h"
 #include "tls/facts.h"
 #include "transaction/access.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/inside.h"
+#include "transaction/request_counts.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
@@ -72,13 +74,10 @@ static void put_access(const struct transaction *transaction, struct access_entr
     entry->access_log_only = slice_from(logged != NULL ? url_class_name(logged->url_class) : "");
 }
 
-static void write_entry(struct transaction *transaction) {
+static void write_entry(struct transaction *transaction, uint64_t end) {
     struct exchange *exchange = transaction->exchange;
     char user[HTTP_CREDENTIALS_USER];
-    struct timespec now;
     struct class_subject subject;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     const struct loop *loop = transaction->net->loop;
     struct access_entry entry = {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
@@ -116,6 +115,16 @@ static void write_entry(struct transaction *transaction) {
         entry.subject = &subject;
     }
     access_logs_write(transaction->host->logs, &entry);
+}
+
+/* The access log wants the time as it is now; the counts are content with that of the loop. */
+static void note_request(struct transaction *transaction) {
+    bool logged = access_logs_wanted(transaction->host->logs);
+    uint64_t end =
+        logged ? clocks_nanoseconds(CLOCK_MONOTONIC) : transaction->net->loop->now_nanoseconds;
+    request_counts_add(transaction->host->request_counts, transaction, end);
+    if (logged)
+        write_entry(transaction, end);
 }
 
 /* Everything that reads from the exchange ends before the exchange. */
@@ -165,8 +174,8 @@ enum step step_log(struct transaction *transaction) {
             transaction->net->counters.client_aborts++;
         if (transaction->limiting != NULL)
             limit_note_end(transaction);
-        if (access_logs_wanted(transaction->host->logs) && !transaction->exchange->background)
-            write_entry(transaction);
+        if (!transaction->exchange->background)
+            note_request(transaction);
         if (transaction->exchange->background)
             note_refresh(transaction);
         storing_settle(transaction); /* before the client can ask again */

@@ -125,9 +125,11 @@ static bool is_reading_disk(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
     if (transaction->lookup.disk_asked || host->disk == NULL)
         return false;
-    if (transaction->lookup.load == NULL)
+    if (transaction->lookup.load == NULL) {
+        transaction->lookup.load_started = host->net->loop->now_nanoseconds;
         transaction->lookup.load = disk_load_start(host->disk, &transaction->caching.name,
                                                    host->mailbox, &transaction->task);
+    }
     if (transaction->lookup.load != NULL && !disk_load_is_done(transaction->lookup.load)) {
         request_own(transaction);
         return true;
@@ -148,6 +150,8 @@ static struct object *lookup_look_up(struct transaction *transaction) {
 static void take_from_disk(struct transaction *transaction) {
     if (transaction->lookup.load == NULL)
         return;
+    times_add(&transaction->net->durations.disk_read_seconds,
+              (transaction->net->loop->now_nanoseconds - transaction->lookup.load_started) / 1000);
     if (transaction->lookup.object != NULL) { /* it entered memory before the load reported it */
         transaction->net->counters.cache_disk_hits++;
         transaction->lookup.disk_asked = true;

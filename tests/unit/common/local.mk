@@ -21,6 +21,7 @@ tests_unit_common_unit_common_SOURCES = \
 	tests/unit/common/test_spool.c \
 	tests/unit/common/test_text.c \
 	tests/unit/common/test_structured.c \
+	tests/unit/common/test_times.c \
 	tests/unit/common/test_url.c \
 	tests/unit/common/unit.c
 TESTS += tests/unit/common/unit-common

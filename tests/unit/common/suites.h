@@ -28,6 +28,7 @@ Suite *spool_suite(void);
 Suite *base64_suite(void);
 Suite *text_suite(void);
 Suite *structured_suite(void);
+Suite *times_suite(void);
 Suite *url_suite(void);
 
 /* A suite of one test case. */

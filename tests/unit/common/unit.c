@@ -30,6 +30,7 @@ int main(void) {
     srunner_add_suite(runner, framing_suite());
     srunner_add_suite(runner, date_suite());
     srunner_add_suite(runner, structured_suite());
+    srunner_add_suite(runner, times_suite());
     srunner_add_suite(runner, url_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -1,0 +1,283 @@
+#include "admin/metrics_page.h"
+
+#include "admin/certificates_page.h"
+#include "admin/disk_numbers.h"
+#include "admin/guard.h"
+#include "admin/limits_page.h"
+#include "admin/metric_text.h"
+#include "admin/origins_page.h"
+#include "admin/services_page.h"
+#include "base/slice.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_metric(FILE *out, const char *name, enum counter_kind kind, const char *help,
+                         double value) {
+    bool total = kind == COUNTER_TOTAL;
+    const char *suffix = total ? "_total" : "";
+    fprintf(out, "# HELP retort_%s%s %s\n", name, suffix, help);
+    fprintf(out, "# TYPE retort_%s%s %s\n", name, suffix, total ? "counter" : "gauge");
+    fprintf(out, "retort_%s%s %.15g\n", name, suffix, value);
+}
+
+static void print_interception(FILE *out, const struct admin_report *report) {
+    const struct leaf_cache_statistics *leaves = &report->leaves;
+    print_metric(out, "intercept_leaves", COUNTER_GAUGE,
+                 "Certificates for intercepted connections that are in memory.",
+                 (double)leaves->count);
+    print_metric(out, "intercept_leaves_found", COUNTER_TOTAL,
+                 "Intercepted connections whose certificate was in memory.", (double)leaves->found);
+    print_metric(out, "intercept_leaves_minted", COUNTER_TOTAL,
+                 "Certificates that were made for intercepted connections.",
+                 (double)leaves->minted);
+    print_metric(out, "intercept_leaves_evicted", COUNTER_TOTAL,
+                 "Certificates that were removed because interception.leaf_cache was reached.",
+                 (double)leaves->evicted);
+    print_metric(out, "intercept_leaves_failed", COUNTER_TOTAL,
+                 "Certificates that could not be made, because the name is no host name or the "
+                 "authority has expired.",
+                 (double)leaves->failed);
+    print_metric(out, "intercept_identities", COUNTER_GAUGE,
+                 "Servers of intercepted connections that are remembered as verified or failed.",
+                 (double)report->identities);
+    print_metric(out, "intercept_identities_evicted", COUNTER_TOTAL,
+                 "Servers that were forgotten because interception.identity_entries was reached.",
+                 (double)report->server_identities_evicted);
+}
+
+static void print_gauges(FILE *out, const struct admin_report *report) {
+    print_metric(out, "uptime_seconds", COUNTER_GAUGE, "Seconds since the proxy started.",
+                 (double)report->uptime / 1000);
+    print_metric(out, "workers", COUNTER_GAUGE, "Threads that serve clients.",
+                 report->settings->workers);
+    print_metric(out, "workers_silent", COUNTER_GAUGE,
+                 "Workers that did not answer in time, so the other numbers do not include them.",
+                 report->workers_silent);
+    print_metric(out, "cache_bytes", COUNTER_GAUGE, "Bytes that the cache holds.",
+                 (double)report->cache_bytes);
+    print_metric(out, "cache_limit_bytes", COUNTER_GAUGE,
+                 "Bytes that the cache may hold at most (cache.memory).",
+                 (double)report->cache_limit);
+    print_metric(out, "cache_objects", COUNTER_GAUGE, "Objects in the cache.",
+                 (double)report->cache_objects);
+    print_metric(out, "verdicts", COUNTER_GAUGE, "Stored verdicts of ICAP services on requests.",
+                 (double)report->verdicts.count);
+    print_metric(out, "verdict_bytes", COUNTER_GAUGE, "Bytes of memory that stored verdicts take.",
+                 (double)report->verdicts.bytes);
+    print_metric(out, "verdict_limit_bytes", COUNTER_GAUGE,
+                 "Bytes that stored verdicts may take at most (verdict_space).",
+                 (double)report->verdicts.limit);
+    print_interception(out, report);
+    if (report->has_disk)
+        for (const struct disk_number *number = disk_numbers; number->name != NULL; number++)
+            print_metric(out, number->name, number->kind, number->help,
+                         (double)disk_number_value(&report->disk, number));
+}
+
+/* The time of the last change of any endpoint; 0: no endpoint has been asked. */
+static time_t changed_at(const struct admin_service *service) {
+    time_t latest = 0;
+    for (unsigned i = 0; i < ICAP_ENDPOINTS_MAX; i++) {
+        const struct service_endpoint_report *endpoint = &service->report.endpoints[i];
+        if (endpoint->state != SERVICE_UNKNOWN && endpoint->since > latest)
+            latest = endpoint->since;
+    }
+    return latest;
+}
+
+/* Prints services that have been asked at least once. */
+static void print_health(FILE *out, const struct admin_report *report) {
+    const struct admin_service *services = report->services;
+    fputs("# HELP retort_icap_service_up 1 when the service answers, 0 when it is down. A service "
+          "without any message so far has no sample.\n"
+          "# TYPE retort_icap_service_up gauge\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        if (services[i].report.state != SERVICE_UNKNOWN)
+            fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].settings->name,
+                    services[i].report.state == SERVICE_UP);
+    fputs("# HELP retort_icap_service_since_timestamp_seconds Unix time when an endpoint of the "
+          "service last came up or went down.\n"
+          "# TYPE retort_icap_service_since_timestamp_seconds gauge\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        if (changed_at(&services[i]) > 0)
+            fprintf(out, "retort_icap_service_since_timestamp_seconds{service=\"%s\"} %ld\n",
+                    services[i].settings->name, (long)changed_at(&services[i]));
+}
+
+/* OpenMetrics calls such metrics a state set; the text format of Prometheus knows gauges only. */
+static void print_states(FILE *out, const struct admin_report *report) {
+    fputs("# HELP retort_icap_service_state 1 for the state that the service is in: unknown (no "
+          "endpoint has been asked yet), down, trial or up.\n"
+          "# TYPE retort_icap_service_state gauge\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        for (unsigned state = SERVICE_UNKNOWN; state <= SERVICE_UP; state++)
+            fprintf(out, "retort_icap_service_state{service=\"%s\",state=\"%s\"} %d\n",
+                    report->services[i].settings->name,
+                    service_state_name((enum service_state)state),
+                    report->services[i].report.state == state);
+}
+
+/* Names of services consist of letters, digits and . _ - and need no escaping. */
+static void print_services(FILE *out, const struct admin_report *report) {
+    const struct admin_service *services = report->services;
+    if (report->service_count == 0)
+        return;
+    print_health(out, report);
+    print_states(out, report);
+    fputs("# HELP retort_icap_service_pending Transactions that wait for the service.\n"
+          "# TYPE retort_icap_service_pending gauge\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        fprintf(out, "retort_icap_service_pending{service=\"%s\"} %u\n", services[i].settings->name,
+                services[i].report.pending);
+    fputs("# HELP retort_icap_service_connections Connections to the service now.\n"
+          "# TYPE retort_icap_service_connections gauge\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        fprintf(out, "retort_icap_service_connections{service=\"%s\"} %u\n",
+                services[i].settings->name, services[i].report.connections);
+}
+
+static struct slice method_name(unsigned method) {
+    return method == HTTP_METHOD_OTHER ? SLICE("other")
+                                       : http_method_text((enum http_method)method);
+}
+
+static void print_request_counts(FILE *out, const struct listener_counts *listener) {
+    const uint64_t *at = &listener->requests[0][0][0][0];
+    for (unsigned protocol = 0; protocol < COUNTED_PROTOCOLS; protocol++)
+        for (unsigned method = 0; method < HTTP_METHOD_COUNT; method++)
+            for (unsigned result = 0; result < COUNTED_RESULTS; result++)
+                for (unsigned status = 0; status < COUNTED_STATUSES; status++, at++) {
+                    if (*at == 0)
+                        continue;
+                    fputs("retort_requests_total{listener=\"", out);
+                    metric_text_label(out, listener->name);
+                    fprintf(out,
+                            "\",protocol=\"%s\",method=\"%.*s\",result=\"%.*s\",status=\"%s\"} "
+                            "%" PRIu64 "\n",
+                            counted_protocol_name(protocol), SLICE_PRINT(method_name(method)),
+                            SLICE_PRINT(cache_result_name((enum cache_result)result)),
+                            counted_status_name(status), *at);
+                }
+}
+
+static void print_requests(FILE *out, const struct request_counts *counts, bool exemplars) {
+    fputs("# HELP retort_requests_total Requests that have ended, by listener, protocol, method, "
+          "result of the cache and class of the status. Methods that Retort does not know count as "
+          "other. The status is none when the client left before there was one.\n"
+          "# TYPE retort_requests_total counter\n",
+          out);
+    for (const struct listener_counts *one = counts->listeners; one != NULL; one = one->next)
+        print_request_counts(out, one);
+    fputs("# HELP retort_request_duration_seconds Time from the head of a request until the last "
+          "byte of the response was handed to the kernel, by result of the cache.\n"
+          "# TYPE retort_request_duration_seconds histogram\n",
+          out);
+    for (unsigned result = 0; result < COUNTED_RESULTS; result++) {
+        const struct result_times *times = &counts->results[result];
+        char labels[64];
+        snprintf(labels, sizeof labels, "result=\"%.*s\"",
+                 SLICE_PRINT(cache_result_name((enum cache_result)result)));
+        if (times->times.count > 0)
+            metric_text_times(out, "request_duration_seconds", labels, &times->times,
+                              exemplars ? times->examples : NULL);
+    }
+}
+
+static void print_durations(FILE *out, const struct durations *durations) {
+    const struct times *times = (const struct times *)durations;
+    for (size_t i = 0; i < DURATION_COUNT; i++) {
+        const struct duration_description *d = &duration_descriptions[i];
+        fprintf(out, "# HELP retort_%s %s\n# TYPE retort_%s histogram\n", d->name, d->help,
+                d->name);
+        metric_text_times(out, d->name, "", &times[i], NULL);
+    }
+}
+
+/* The options that bound something, with the counter of what each has refused or broken off. */
+static const struct {
+    const char *option;
+    size_t at; /* in struct counters */
+} bounds[] = {
+#define BOUND(option, counter)                                                                     \
+    { option, offsetof(struct counters, counter) }
+    BOUND("client.max_connections", client_connections_rejected),
+    BOUND("client.max_connections_per_client", client_share_rejected),
+    BOUND("client.max_half_open", client_half_open_rejected),
+    BOUND("client.memory", client_memory_refused),
+    BOUND("client.min_rate", client_too_slow),
+    BOUND("client.max_handshakes", tls_handshakes_refused),
+    BOUND("client.handshake_timeout", tls_handshake_timeouts),
+    BOUND("limit", limit_refused),
+    BOUND("limits.entries", limit_table_full),
+    BOUND("authentication.attempts", identity_slowed),
+    BOUND("authentication.queue_max", identity_overloads),
+    BOUND("cache.max_ranges", cache_ranges_refused),
+    BOUND("origins.queue_max", origin_queue_refused),
+    BOUND("origins.queue_timeout", origin_queue_timeouts),
+    BOUND("origin.dns_client_lookups", dns_refused),
+    BOUND("icap_service.decode_size", adapt_decode_limited),
+    BOUND("the machine's memory", memory_refused),
+#undef BOUND
+};
+
+static void print_bounds(FILE *out, const struct counters *counters) {
+    fputs("# HELP retort_bound_reached_total What each option that bounds something has refused or "
+          "broken off. Each is also a counter of its own.\n"
+          "# TYPE retort_bound_reached_total counter\n",
+          out);
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        fprintf(out, "retort_bound_reached_total{option=\"%s\"} %" PRIu64 "\n", bounds[i].option,
+                counters_value(counters, bounds[i].at / sizeof(uint64_t)));
+}
+
+static void print_metrics(FILE *out, const struct admin_calls *calls,
+                          const struct admin_report *report, bool open_metrics) {
+    for (size_t i = 0; i < COUNTER_COUNT; i++) {
+        const struct counter_description *d = &counter_descriptions[i];
+        print_metric(out, d->name, d->kind, d->help, (double)counters_value(&report->counters, i));
+    }
+    print_bounds(out, &report->counters);
+    print_requests(out, &report->requests, open_metrics);
+    print_durations(out, &report->durations);
+    print_gauges(out, report);
+    print_services(out, report);
+    services_page_print_metrics(out, report);
+    origins_page_print_metrics(out, calls);
+    certificates_page_print_metrics(out, report);
+    limits_page_print_metrics(out, calls);
+    admin_guard_print_metrics(out, calls->guard);
+}
+
+/* In whatever order of preference: who knows OpenMetrics at all asks for it first. */
+static bool takes_open_metrics(const struct page_request *request) {
+    return request->accept != NULL &&
+           strcasestr(request->accept, "application/openmetrics-text") != NULL;
+}
+
+static void make_metrics(struct page *page, const struct admin_calls *calls, bool open_metrics) {
+    struct admin_report report = {0};
+    calls->report(calls->context, &report);
+    FILE *out = open_memstream(&page->text, &page->length);
+    if (out != NULL)
+        print_metrics(out, calls, &report, open_metrics);
+    admin_report_release(&report);
+    if (!page_end_text(page, out))
+        return;
+    if (open_metrics)
+        metric_text_to_open(&page->text, &page->length);
+    page->status = 200;
+    page->content_type = open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                      : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+void metrics_page_make(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request) {
+    make_metrics(page, calls, takes_open_metrics(request));
+}

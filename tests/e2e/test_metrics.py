@@ -1,0 +1,148 @@
+"""What Prometheus is told: every request counted once, by labels that a client can't multiply; durations; both text formats.
+
+Texts are read by the parsers of Debian's python3-prometheus-client and by promtool; a test says so where one is missing."""
+
+import re
+import shutil
+import subprocess
+
+from harness import wire
+from harness.checks import Skip, contains, equal, lacks, true, until
+from harness.origin import Origin
+from harness.retort import Retort, Service
+from harness.suite import memcheck
+
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
+    from prometheus_client.parser import text_string_to_metric_families as parse_plain
+except ImportError:
+    parse_open = parse_plain = None
+
+OPEN = {"Accept": "application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5"}
+
+
+def scrape(proxy, headers=None):
+    """(the text of /metrics, its type)"""
+    answer = wire.fetch(proxy.admin_path, "GET", "/metrics", headers, host="localhost", timeout=20 * proxy.lab.patience)
+    equal(answer.status, 200, "GET /metrics")
+    return answer.body.decode(), answer.header("Content-Type")
+
+
+def samples(text, name):
+    """{labels as a frozenset of pairs: value} of one family's samples of that name."""
+    found = {}
+    for line in re.findall(rf"^{name}(\{{.*?\}})? (\S+)", text, re.M):
+        found[frozenset(re.findall(r'(\w+)="([^"]*)"', line[0]))] = float(line[1])
+    return found
+
+
+def value(text, name, **labels):
+    """The sum of the samples that have these labels."""
+    return sum(found for has, found in samples(text, name).items() if set(labels.items()) <= has)
+
+
+@memcheck
+def test_each_request_is_counted_once_by_what_became_of_it(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/")}, workers=2)
+    listener = "%s:%d" % proxy.reverse
+    for _ in range(3):
+        equal(proxy.get("/text?say=a&cc=max-age%3D60", host="www.example.com").status, 200, "status")
+    equal(proxy.fetch("POST", "/echo", body=b"x", host="www.example.com").status, 200, "status")
+    equal(proxy.fetch("BREW", "/text?say=b", host="www.example.com").status, 200, "status")
+    proxy.get("/text?say=c&status=404", host="www.example.com")
+    until(lambda: value(scrape(proxy)[0], "retort_requests_total") == 6, 5 * lab.patience, "six requests")
+    text = scrape(proxy)[0]
+    one = {"listener": listener, "protocol": "HTTP/1.1"}
+    equal(value(text, "retort_requests_total", **one, method="GET", result="HIT", status="2xx"), 2, "hits")
+    equal(value(text, "retort_requests_total", **one, method="GET", result="MISS", status="2xx"), 1, "misses")
+    equal(value(text, "retort_requests_total", **one, method="POST", status="2xx"), 1, "POST")
+    equal(value(text, "retort_requests_total", **one, method="other"), 1, "a method that Retort does not know")
+    equal(value(text, "retort_requests_total", **one, status="4xx"), 1, "an error")
+    equal(value(text, "retort_requests_total", listener=listener), 6, "of the listener, in both workers")
+    equal(value(text, "retort_request_duration_seconds_count"), 6, "requests that were measured")
+    equal(value(text, "retort_request_duration_seconds_count", result="HIT"), 2, "hits that were measured")
+    equal(value(text, "retort_origin_first_byte_seconds_count"), 4, "answers of the origin")
+
+
+def test_durations_have_examples_of_transactions(lab):
+    """OpenMetrics: a bucket names the latest transaction that it counts, by the id that the access log has."""
+    if parse_open is None:
+        raise Skip("python3-prometheus-client is not installed (tests/install.sh)")
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/")}, services=[Service("s", "icap://127.0.0.1:1/s")], adapt={},
+                   extra='origins web { servers = { "http://127.0.0.1:1" } }\nlimit all { requests = "1000/s" }')
+    equal(proxy.get("/drip?n=20&piece=10&delay=20", host="www.example.com").status, 200, "status")
+    entry = proxy.last(1)
+    text, kind = scrape(proxy, OPEN)
+    contains(kind, "application/openmetrics-text; version=1.0.0", "Content-Type")
+    examples = [sample.exemplar for family in parse_open(text) for sample in family.samples if sample.exemplar]
+    equal([example.labels["transaction_id"] for example in examples], [entry["id"]], "transactions of exemplars")
+    true(0 < examples[0].value <= 20 * lab.patience, f"seconds that it took: {examples[0].value}")
+    true(abs(float(examples[0].timestamp) - entry["time"]) < 60, f"when it ended: {examples[0].timestamp}")
+    lacks(scrape(proxy)[0], "transaction_id", "the text format of Prometheus, which has no exemplars")
+
+
+def test_both_formats_are_read_by_a_parser(lab):
+    """Each family once, with a kind; counters with _total; what a client writes stays within labels."""
+    if parse_open is None:
+        raise Skip("python3-prometheus-client is not installed (tests/install.sh)")
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/")}, services=[Service("s", "icap://127.0.0.1:1/s")], adapt={},
+                   extra='origins web { servers = { "http://127.0.0.1:1" } }\nlimit all { requests = "1000/s" }')
+    with proxy.wire(reverse=True) as client:
+        client.send(b'G"\nET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        client.read_to_end()
+    proxy.fetch("X" * 50, "/text", host="www.example.com")
+    plain, opened = list(parse_plain(scrape(proxy)[0])), list(parse_open(scrape(proxy, OPEN)[0]))
+    for families in (plain, opened):
+        names = [family.name for family in families]
+        equal(sorted(set(names)), sorted(names), "each family once")
+        equal([family.name for family in families if family.type == "unknown" or not family.documentation], [], "families without kind or help")
+    equal({family.name for family in plain}, {family.name for family in opened}, "families in either format")
+    methods = {sample.labels["method"] for family in opened if family.name == "retort_requests" for sample in family.samples}
+    true(methods <= {"GET", "other"}, f"methods {methods}")
+
+
+def test_names_follow_the_conventions(lab):
+    if shutil.which("promtool") is None:
+        raise Skip("promtool is not installed (tests/install.sh)")
+    proxy = Retort(lab, services=[Service("s", "icap://127.0.0.1:1/s")], adapt={})
+    done = subprocess.run(["promtool", "check", "metrics"], input=scrape(proxy)[0], capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stderr + done.stdout), (0, ""), "promtool check metrics")
+
+
+def test_a_listener_keeps_its_numbers_over_a_reload(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/")})
+    name = "%s:%d" % proxy.reverse
+    counted = lambda: value(scrape(proxy)[0], "retort_requests_total", listener=name)  # noqa: E731
+    with proxy.wire(reverse=True) as client:
+        for total in (1, 2, 3):
+            client.send(wire.request("GET", "/text?say=a", host="www.example.com"))
+            equal(client.response().status, 200, "status")
+            until(lambda: counted() == total, 5 * lab.patience, f"{total} requests")
+            equal(proxy.reload().status, 200, "reload")
+
+
+def test_every_bound_that_refuses_says_so(lab):
+    proxy = Retort(lab, client={"max_connections": 1})
+    with proxy.wire() as first:
+        first.send(b"GET")  # the kernel hands it over with its first bytes
+        until(lambda: proxy.counter("client_connections_open") == 1, 5 * lab.patience, "the first connection")
+        with proxy.wire() as second:
+            second.send(b"GET")
+            second.read_to_end()
+        until(lambda: value(scrape(proxy)[0], "retort_bound_reached_total", option="client.max_connections") == 1,
+              5 * lab.patience, "the connection that was refused")
+
+
+def test_a_service_that_was_never_asked_is_not_down(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service("s", "icap://127.0.0.1:1/s")])
+    states = lambda: {dict(labels)["state"] for labels, found in samples(scrape(proxy)[0], "retort_icap_service_state").items() if found}  # noqa: E731
+    equal(states(), {"unknown"}, "before the first message")
+    equal(samples(scrape(proxy)[0], "retort_icap_service_up"), {}, "whether it is up")
+    equal(proxy.get(origin.url("/text", say="a")).status, 200, "status")
+    equal(states(), {"down"}, "behind it")
+    equal(list(samples(scrape(proxy)[0], "retort_icap_service_up").values()), [0], "whether it is up")
