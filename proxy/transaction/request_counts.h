@@ -11,7 +11,7 @@
  *
  * A client can't make more of these numbers than the tables have: methods that Retort does not know
  * count as one. A listener that a reload has removed keeps its numbers. Adding writes to the
- * worker's memory only, reads no clock, and takes some forty instructions.
+ * worker's memory only, reads no clock, and takes some hundred instructions.
  *
  * Threads: the worker's; copies are values.
  */
