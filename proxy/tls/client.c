@@ -75,7 +75,10 @@ static int64_t expiry_of(const X509 *certificate) {
     return certificate != NULL ? certificate_text_expiry(certificate) : 0;
 }
 
-/* A session of TLS 1.2 resumes any number of connections, so one is enough. */
+/* A session of TLS 1.2 resumes any number of connections, so one is enough. A copy is kept: OpenSSL
+ * lets the connection's own resume nothing more when a server closes without a close_notify, which
+ * RFC 5246 §7.2.1 does not ask for: "failure to properly close a connection no longer requires that
+ * a session not be resumed". */
 static int on_session(SSL *ssl, SSL_SESSION *session) {
     struct tls_client *client;
     CAST_OBJ(client, SSL_get_ex_data(ssl, client_index), TLS_CLIENT_MAGIC);
@@ -83,12 +86,26 @@ static int on_session(SSL *ssl, SSL_SESSION *session) {
         client->verified_at = clocks_milliseconds(CLOCK_MONOTONIC);
         client->expires = expiry_of(SSL_get0_peer_certificate(ssl));
     }
-    if (!is_for_one_use(session))
+    SSL_SESSION *copy = SSL_SESSION_dup(session);
+    if (copy == NULL)
+        return 0;
+    if (!is_for_one_use(copy))
         forget_sessions(client);
     if (client->session_count == SESSIONS)
         drop_session(client, 0);
-    client->sessions[client->session_count++] = session;
-    return 1;
+    client->sessions[client->session_count++] = copy;
+    return 0;
+}
+
+/* RFC 5246 §7.2.2: "clients MUST forget any session-identifiers, keys, and secrets associated with
+ * a failed connection". To the end of a connection without a close_notify OpenSSL says decode_error
+ * as well, which is no failure here. */
+static void on_alert(const SSL *ssl, int where, int what) {
+    bool fatal = (where & SSL_CB_ALERT) != 0 && what >> 8 == SSL3_AL_FATAL;
+    bool of_end = (where & SSL_CB_WRITE) != 0 && (what & 0xff) == SSL_AD_DECODE_ERROR;
+    struct tls_client *client = SSL_get_ex_data(ssl, client_index);
+    if (fatal && !of_end && client != NULL && SSL_version(ssl) < TLS1_3_VERSION)
+        forget_sessions(client);
 }
 
 /* A ticket of TLS 1.3 is used once, so that nobody on the way can see that two connections come
@@ -100,15 +117,21 @@ static void tls_client_resume(struct tls_client *client, SSL *ssl) {
     if (client->session_count == 0)
         return;
     SSL_SESSION *newest = client->sessions[client->session_count - 1];
-    SSL_set_session(ssl, newest);
-    if (is_for_one_use(newest))
+    if (is_for_one_use(newest)) {
+        SSL_set_session(ssl, newest);
         drop_session(client, client->session_count - 1);
+    } else {
+        SSL_SESSION *copy = SSL_SESSION_dup(newest);
+        SSL_set_session(ssl, copy);
+        SSL_SESSION_free(copy);
+    }
 }
 
 void tls_client_prepare(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
     SSL_CTX_sess_set_new_cb(context, on_session);
+    SSL_CTX_set_info_callback(context, on_alert);
 }
 
 /* Without the dots at its end, which only mark it as complete. */

@@ -23,7 +23,7 @@ SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_s
 A_CONFIGURATION = re.compile(rf"(?:{WORDS}|{SECTIONS})")
 
 # For an option alone, in CONFIGURATION.md: its section's title, and what must or may stand beside it.
-TITLES = {"listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"',
+TITLES = {"listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"', "icap_log": '"/tmp/x"',
           "icap_service": "service", "url_class": "class", "adapt": "all", "policy": "all",
           "intercept": "all", "error_page": "all", "access": "all", "limit": "all", "authenticator": "staff",
           "request_headers": "all", "response_headers": "all", "rewrite": "all"}
@@ -143,13 +143,14 @@ def completed(text, files):
     defined = {kind: set(re.findall(rf"\b{kind} (\w+) *\{{", said)) for kind in ("icap_service", "url_class", "origins")}
     used = set(re.findall(r"\b(?:adapt|policy|parent|intercept|access|limit|request_headers|response_headers|rewrite) (\w+)(?= +\{)", said))
     used |= set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:not|any_of) = \{?([^}\n]*)", said)))) - {"domain"}
+    used |= set(re.findall(r"\bclass = (\w+)", said))
     used -= {"all"}
     more += [f"url_class {name} {{ domain = example.com }}" for name in sorted(used - defined["url_class"])]
     used = set(re.findall(r"\w+", " ".join(re.findall(r"\bwith = \{?([^}\n]*)", said))))
     used |= {"staff"} if re.search(r"action = authenticate", said) and not re.search(r"\bauthenticator \w", said) and not used else set()
     more += [f'authenticator {name} {{ type = basic  file = "/etc/retort/users" }}'
              for name in sorted(used - set(re.findall(r"\bauthenticator (\w+)", said)))]
-    used = set(re.findall(r"\w+", " ".join(re.findall(r"\bservices = \{?([^}]*)", said))))
+    used = set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:services|service) = \{?([^}\n]*)", said))))
     more += [f'icap_service {name} {{ uri = "icap://127.0.0.1/{name}" point = respmod_precache }}'
              for name in sorted(used - defined["icap_service"])]
     used = set(re.findall(r"\b(?:origins|origin|parent) = \"?(\w+)\b(?!:)", said))
@@ -259,7 +260,7 @@ def test_of_systemd(lab):
     for name, program in built.items():
         with open(lab.built(f"conf/{name}.service"), encoding="utf-8") as file:
             text = re.sub(r"^Documentation=.*\n", "", file.read(), flags=re.M)
-        true(not re.search("@[a-z]", text), f"{name}: all is put in")
+        true(not re.search("@[a-z]+@", text), f"{name}: all is put in")
         text, count = re.subn(rf"^ExecStart=\S+/{name} -f \S+\.conf$", f"ExecStart={lab.built(program)}", text, flags=re.M)
         equal(count, 1, f"{name}: ExecStart")
         units.append(lab.write(f"{name}.service", text))

@@ -422,7 +422,7 @@ def test_space(lab):
         proxy.get(origin.url(f"/{number}"))
     kept, evicted = counters(proxy, "kept", "evicted")
     true(kept == 400 and evicted > 100, f"kept {kept}, evicted {evicted}")
-    metrics = dict(line.split(" ") for line in proxy.admin("GET", "/metrics").body.decode().splitlines() if line[0] != "#")
+    metrics = dict(line.rsplit(" ", 1) for line in proxy.admin("GET", "/metrics").body.decode().splitlines() if line[0] != "#")
     equal(float(metrics["retort_verdict_limit_bytes"]), 262144.0, "limit")
     equal(float(metrics["retort_verdicts"]), float(kept - evicted), "entries")
     true(0 < float(metrics["retort_verdict_bytes"]) <= 262144, "bytes")
