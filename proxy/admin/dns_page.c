@@ -59,7 +59,7 @@ static bool dns_take_name(const struct page_request *request, struct resolver_wi
         name.length--;
     if (name.length >= sizeof wish->name)
         return false;
-    memcpy(wish->name, name.base, name.length);
+    slice_put_lower(wish->name, name);
     return true;
 }
 

@@ -12,6 +12,7 @@ from harness.checks import Skip, contains, equal, true, until, within
 from harness.origin import Origin
 from harness.process import gone
 from harness.retort import Retort
+from harness.suite import heavy
 from harness.wire import Wire
 
 
@@ -190,6 +191,7 @@ def confined(calls):
     return lambda: library.seccomp_load(context)
 
 
+@heavy("sanitizers and valgrind need other system calls")
 def test_retort_needs_no_other_system_calls(lab):
     """The unit answers other calls with EPERM; here they would kill."""
     if lab.valgrind or "sanitize" in lab.built("proxy/retort"):
