@@ -183,7 +183,8 @@ struct handover *handover_start(struct server *server, struct admin *admin,
                                 struct inherited *inherited, char error[SETTINGS_ERROR]) {
     struct address address;
     error[0] = '\0';
-    if (!takeover_address(server->settings, &address))
+    /* The admin plane is there already, and may read the configuration again meanwhile. */
+    if (!takeover_address(server->first, &address))
         return NULL;
     struct handover *handover = handover_new(server, admin);
     int fd = -1;

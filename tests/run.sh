@@ -26,6 +26,7 @@ failed=0
 failed_steps=
 jobs=$(nproc)
 tsan_unit="tests/unit/common/unit-common tests/unit/proxy/unit-proxy" # those with threads
+unit_programs="$tsan_unit tests/unit/services/unit-services"
 
 heading() { printf '\n==== %s (%s s)\n' "$1" "$SECONDS"; }
 
@@ -172,14 +173,29 @@ autogen() {
     ./autogen.sh >autogen.log 2>&1 || { tail -20 autogen.log; return 1; }
 }
 
-# make_check DIR ARGUMENTS...: the unit tests of a tree; check_goal=check-TESTS builds nothing more.
+# make_check DIR ARGUMENTS...: the unit tests of a tree.
 make_check() {
-    local status=0 where=$1
+    begin_check "$@"
+    end_check "$1"
+}
+
+# The same beside other tests, in two parts.
+begin_check() {
+    local where=$1
     shift
-    make -C "$where" -j"$jobs" "${check_goal:-check}" "$@" >"$where/check.log" 2>&1 || status=$?
-    grep -E '^(PASS|FAIL|ERROR|XPASS|SKIP):' "$where/check.log"
-    grep -E 'error:|\*\*\*' "$where/check.log" | head -20
-    counted_check "$where" $status
+    (
+        status=0
+        make -C "$where" -j"$jobs" "$@" >"$where/check.log" 2>&1 || status=$?
+        echo $status >"$where/check.status"
+    ) &
+    checking=$!
+}
+
+end_check() {
+    wait $checking
+    grep -E '^(PASS|FAIL|ERROR|XPASS|SKIP):' "$1/check.log"
+    grep -E 'error:|\*\*\*' "$1/check.log" | head -20
+    counted_check "$1" "$(cat "$1/check.status")"
 }
 
 e2e() {
@@ -243,22 +259,23 @@ for step in $steps; do
     heading "$step"
     case $step in
     build) ;;
-    unit) make_check "$build" ;;
+    unit) make_check "$build" check ;;
     services) services ;;
     e2e) e2e e2e "$build" ;;
     conformance) conformance ;;
     memcheck) e2e memcheck "$build" --valgrind ;;
     asan)
         if tree_of asan; then
-            make_check "$build/asan"
+            begin_check "$build/asan" check TESTS="$unit_programs"
             e2e e2e-asan "$build/asan"
+            end_check "$build/asan"
         else
             fail asan-build
         fi
         ;;
     tsan)
         if tree_of tsan; then
-            check_goal=check-TESTS make_check "$build/tsan" TESTS="$tsan_unit" check_PROGRAMS= check_LTLIBRARIES=
+            begin_check "$build/tsan" check-TESTS TESTS="$tsan_unit" check_PROGRAMS= check_LTLIBRARIES=
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
                 --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
                 --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \
@@ -267,6 +284,7 @@ for step in $steps; do
                 --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood \
                 --filter test_limits.test_concurrent --filter test_limits.test_users --filter test_limits.test_bandwidth \
                 --filter test_limits.test_one_client --filter test_identity.test_guessing --filter test_identity.test_a_reload
+            end_check "$build/tsan"
         else
             fail tsan-build
         fi
