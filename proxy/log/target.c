@@ -51,10 +51,9 @@ struct log_target {
     int fd;              /* -1: the place is away */
     unsigned connection; /* counts them */
     pid_t program;
-    bool failing;        /* the log has said so */
-    time_t warned;       /* when it last said so; 0: never */
-    uint64_t lost_since; /* lines, since it said that it works */
-    char host[256];      /* of this machine */
+    bool failing;   /* the log has said so */
+    time_t warned;  /* when it last said so; 0: never */
+    char host[256]; /* of this machine */
 };
 
 /* All targets of the process. */
@@ -77,7 +76,6 @@ static size_t count_lines(const char *bytes, size_t length) {
 
 static void target_lose(struct log_target *target, size_t lines) {
     atomic_fetch_add(&target->lost, lines);
-    target->lost_since += lines;
 }
 
 static void target_fails(struct log_target *target, const char *reason) {
@@ -97,10 +95,8 @@ static void target_fails(struct log_target *target, const char *reason) {
 static void target_works(struct log_target *target) {
     if (!target->failing)
         return;
-    log_info("writing the %s to %s works again; %llu lines were lost", target->demand.kind,
-             target->demand.place.host, (unsigned long long)target->lost_since);
+    log_info("writing the %s to %s works again", target->demand.kind, target->demand.place.host);
     target->failing = false;
-    target->lost_since = 0;
 }
 
 /* Waiting. */
@@ -329,6 +325,8 @@ static size_t target_stream(struct log_target *target, const char *bytes, size_t
 
 /* One message; a place that is away loses it. */
 static bool target_datagram(struct log_target *target, const char *bytes, size_t length) {
+    if (target_gives_up(target))
+        return false;
     while (target->fd >= 0 || (target->fd = target_connect(target)) >= 0) {
         struct pollfd ready = {.fd = target->fd, .events = POLLOUT};
         ssize_t put = send(target->fd, bytes, length, MSG_NOSIGNAL);

@@ -158,7 +158,9 @@ void hosts_file_refresh(struct hosts_file *hosts, uint64_t now) {
     if (!first && is_unchanged(&status, &hosts->seen))
         return;
     hosts->seen = status;
-    if (status.st_size > HOSTS_FILE_MAX)
+    if (!S_ISREG(status.st_mode))
+        hosts_file_complain(hosts, "is no regular file");
+    else if (status.st_size > HOSTS_FILE_MAX)
         hosts_file_complain(hosts, "is larger than 64 MB");
     else if (!hosts_file_read(hosts))
         hosts_file_complain(hosts, "can not be read");

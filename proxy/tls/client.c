@@ -98,13 +98,16 @@ static int on_session(SSL *ssl, SSL_SESSION *session) {
 }
 
 /* RFC 5246 §7.2.2: "clients MUST forget any session-identifiers, keys, and secrets associated with
- * a failed connection". To the end of a connection without a close_notify OpenSSL says decode_error
- * as well, which is no failure here. */
+ * a failed connection"; a server may also fail because of what it is offered. To the end of a
+ * connection without a close_notify OpenSSL says decode_error as well, which is no failure once the
+ * handshake is complete. The version of the connection is not known before the ServerHello. */
 static void on_alert(const SSL *ssl, int where, int what) {
     bool fatal = (where & SSL_CB_ALERT) != 0 && what >> 8 == SSL3_AL_FATAL;
-    bool of_end = (where & SSL_CB_WRITE) != 0 && (what & 0xff) == SSL_AD_DECODE_ERROR;
+    bool of_end = (where & SSL_CB_WRITE) != 0 && (what & 0xff) == SSL_AD_DECODE_ERROR &&
+                  SSL_get_state(ssl) == TLS_ST_OK;
     struct tls_client *client = SSL_get_ex_data(ssl, client_index);
-    if (fatal && !of_end && client != NULL && SSL_version(ssl) < TLS1_3_VERSION)
+    if (fatal && !of_end && client != NULL && client->session_count > 0 &&
+        !is_for_one_use(client->sessions[client->session_count - 1]))
         forget_sessions(client);
 }
 

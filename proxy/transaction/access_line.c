@@ -53,7 +53,7 @@ static void put_record(struct log_line *line, const struct adapt_record *record,
             log_line_put_json(line, slice_from(record->error));
         }
         log_line_put(line, SLICE("}"));
-    } else {
+    } else if (line->at < line->end) { /* a format may name the services many times */
         log_line_put_text(line, slice_from(record->service));
         log_line_put(line, SLICE(":"));
         log_line_put(line, slice_from(record->verdict));

@@ -43,11 +43,11 @@ struct access_logs {
 static void access_log_tell(struct access_log *log, bool failing) {
     if (failing && !log->failing)
         log_warn(
-            "cannot write the access log %s: %s; lines are lost until this works again "
+            "cannot write the log %s: %s; lines are lost until this works again "
             "(retort_access_log_lines_lost_total counts them): check the free space of its disk",
             log->path, strerror(errno));
     else if (!failing && log->failing)
-        log_info("writing the access log %s works again", log->path);
+        log_info("writing the log %s works again", log->path);
     log->failing = failing;
 }
 
@@ -137,9 +137,10 @@ static bool access_log_find_place(struct access_log *log, const struct log_setti
         log->target = log_target_open(&demand);
         return log->target != NULL;
     }
-    log->fd = open(settings->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    /* Where a FIFO stands there, no worker waits for whoever reads it. */
+    log->fd = open(settings->path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640);
     if (log->fd < 0)
-        log_error("cannot open the access log %s: %s; its lines are lost until a reload can "
+        log_error("cannot open the log %s: %s; its lines are lost until a reload can "
                   "open it: create its directory, and let retort's user write to it",
                   settings->path, strerror(errno));
     return log->fd >= 0;

@@ -94,7 +94,7 @@ def test_a_start_that_fails_says_what_to_do(lab):
 def test_logs_that_can_not_be_opened(lab):
     """They keep nobody from being served, and stand on standard error."""
     proxy = Retort(lab, extra='error_log = "/nowhere/error.log"\naccess_log "/nowhere/access.log" { format = squid }\n')
-    for what in ("error_log /nowhere/error.log", "the access log /nowhere/access.log"):
+    for what in ("error_log /nowhere/error.log", "the log /nowhere/access.log"):
         contains(proxy.process.log(), f"cannot open {what}: No such file or directory", "the log")
     equal(proxy.process.log().count("create its directory"), 2, "sentences that say what to do")
 

@@ -231,7 +231,24 @@ def test_a_full_disk_costs_lines_and_is_told(lab):
         equal(proxy.get(origin.url("/text", say="x")).status, 200, "status")
         until(lambda lost=lost: proxy.counter("access_log_lines_lost") == lost, 10 * lab.patience, "the line to be lost")
     equal(len(lines(proxy, 3)), 3, "lines of the other log")
-    equal(proxy.process.log().count("cannot write the access log /dev/full: No space left on device"), 1, "warnings")
+    equal(proxy.process.log().count("cannot write the log /dev/full: No space left on device"), 1, "warnings")
+
+
+def test_a_fifo_in_place_of_a_file_stops_nobody(lab):
+    """Without a reader, and with one that reads nothing: lines are lost and counted."""
+    origin, path = Origin(lab), lab.path("fifo")
+    os.mkfifo(path)
+    proxy = Retort(lab, extra=f'access_log "{path}" {{ format = combined }}\n')
+    equal(proxy.get(origin.url("/text", say="x")).status, 200, "without a reader")
+    contains(proxy.process.log(), f"cannot open the log {path}", "the proxy's log")
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    equal(proxy.reload().status, 200, "reload")
+    with proxy.wire() as wire:
+        for _ in range(600):
+            wire.send(request("GET", origin.url("/text", say="x"), {"Host": origin.authority, "User-Agent": "x" * 1000}))
+            equal(wire.response().status, 200, "with a reader that reads nothing")
+    until(lambda: proxy.counter("access_log_lines_lost") > 0, 10 * lab.patience, "lines that the pipe does not hold")
+    os.close(reader)
 
 
 def text_of(path):

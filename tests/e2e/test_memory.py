@@ -116,6 +116,8 @@ def test_little_address_space(lab):
     """`ulimit -v`: the cache may hold more than the process can have."""
     origin = Origin(lab)
     proxy = Retort(lab, workers=2, cache={"memory": "2GB", "max_object": "8MB"})
+    until(lambda: "serving with" in proxy.process.log(), 10 * lab.patience, "all threads to be there, whose stacks and heaps count")
+    proxy.admin("GET", "/status")
     most = (status_field(proxy.pid, "VmSize") + 100 * 1024) * 1024
     resource.prlimit(proxy.pid, resource.RLIMIT_AS, (most, most))
     broken = []

@@ -162,6 +162,35 @@ def test_resumption(lab, shared):
         equal(proxy.counter("origin_tls_resumed"), 3, "counted")
 
 
+class FailsToResume(TlsOrigin):
+    """Of TLS 1.2; its second connection ends at the ClientHello, with those bytes."""
+
+    def __init__(self, lab, certificate, last_words):
+        self.last_words = last_words
+        super().__init__(lab, certificate, lambda connection, seen: ok(connection, seen) or True, tls12=True)
+
+    def _run(self, connection, number):
+        if number != 2:
+            super()._run(connection, number)
+            return
+        connection.socket.recv(4096)
+        connection.socket.sendall(self.last_words)
+        connection.close()
+        with self.lock:
+            self.open.remove(connection)
+
+
+def test_a_failed_session_is_forgotten(lab, shared):
+    """RFC 5246 7.2.2: "clients MUST forget any session-identifiers, keys, and secrets associated with a failed connection"."""
+    for last_words in (b"\x15\x03\x03\x00\x02\x02\x28", b""):  # the alert handshake_failure, and nothing
+        origin = FailsToResume(lab, shared["leaf"], last_words)
+        proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+        equal(proxy.get("/1").status, 200, "status")
+        proxy.get("/2")
+        equal(proxy.get("/3").status, 200, "status")
+        equal(origin.reused[:2], [False, False], f"resumed, after {last_words}")
+
+
 def test_groups_keep_apart(lab, shared):
     """Two groups with the same server and another trust share neither connections nor sessions."""
     other = Authority(lab, "other")
