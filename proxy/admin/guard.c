@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { WARN_AGAIN = 60 };
 
@@ -65,8 +66,12 @@ static void warn_of_denied(struct admin_guard *guard, const struct admin_caller 
         return;
     log_warn("admin: a request from %s without a token or with a wrong one was refused; it was "
              "the %llu. since the start: correct the token of the program that sends it",
-             caller->from,
+             caller->name[0] != '\0' ? caller->name : caller->from,
              (unsigned long long)atomic_load(&guard->denied[ADMIN_DENIED_CREDENTIALS]));
+}
+
+enum operator_role admin_guard_role_of(uid_t user, uid_t own) {
+    return user == 0 || user == own ? OPERATOR_ADMIN : OPERATOR_NOBODY;
 }
 
 static void tell_caller(const struct admin_guard *guard, struct MHD_Connection *connection,
@@ -81,7 +86,7 @@ static void tell_caller(const struct admin_guard *guard, struct MHD_Connection *
             address_format(&address, caller->from);
     } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) {
         snprintf(caller->name, sizeof caller->name, "uid %u", (unsigned)peer.uid);
-        caller->role = OPERATOR_ADMIN;
+        caller->role = admin_guard_role_of(peer.uid, geteuid());
     }
 }
 
@@ -113,9 +118,11 @@ static bool identify(struct admin_guard *guard, struct MHD_Connection *connectio
         return guard_take_token(guard, field, settings, caller, denial);
     if (caller->role != OPERATOR_NOBODY)
         return true;
-    deny(guard, denial, ADMIN_DENIED_CREDENTIALS, MHD_HTTP_UNAUTHORIZED,
-         "this address needs a token: send Authorization: Bearer TOKEN with a token of "
-         "admin.token_file, or give retortctl the token with --token-file");
+    deny(
+        guard, denial, ADMIN_DENIED_CREDENTIALS, MHD_HTTP_UNAUTHORIZED,
+        "only root and the proxy's user need no token, and only on a Unix socket: send "
+        "Authorization: Bearer TOKEN with a token of admin.token_file, or give retortctl the token "
+        "with --token-file");
     warn_of_denied(guard, caller);
     return false;
 }

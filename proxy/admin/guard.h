@@ -8,9 +8,10 @@
  *         ... answer denial.status and denial.reason ...
  *     if (!admin_guard_allows(&guard, &caller, OPERATOR_OPERATE, &denial)) ...
  *
- * On a Unix socket the kernel says who calls (SO_PEERCRED); the permissions of the socket have let
- * only the proxy's user and root in, and they are admins. On an address a token is needed. A token
- * is compared on a Unix socket too, if one is sent.
+ * On a Unix socket the kernel says who calls (SO_PEERCRED): the proxy's user and root are admins.
+ * Others can connect only where somebody has opened the socket for them (a service manager makes it
+ * with mode 0666, unless told otherwise), and they need a token. On an address everybody needs one.
+ * A token is compared on a Unix socket too, if one is sent.
  *
  * Nothing slows down who guesses: a token has at least 32 characters, and whoever could make
  * answers slow could keep the operators out. Each failure closes its connection, is counted, and
@@ -24,6 +25,7 @@
 #include "settings/settings.h"
 
 #include <microhttpd.h>
+#include <sys/types.h>
 #include <time.h>
 
 enum admin_denied {
@@ -60,6 +62,8 @@ bool admin_guard_admits(struct admin_guard *guard, struct MHD_Connection *connec
                         struct admin_denial *denial);
 bool admin_guard_allows(struct admin_guard *guard, const struct admin_caller *caller,
                         enum operator_role needed, struct admin_denial *denial);
+/* What a user may do on a Unix socket without a token; `own` is the proxy's user. */
+enum operator_role admin_guard_role_of(uid_t user, uid_t own);
 /* `guard` may be NULL: nothing is printed. */
 void admin_guard_print_metrics(FILE *out, const struct admin_guard *guard);
 

@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "admin/admin.h"
+#include "admin/guard.h"
 #include "base/assert.h"
 #include "ctl/http_call.h"
 
@@ -365,6 +366,17 @@ START_TEST(web_pages_get_nothing_over_tcp) {
 }
 END_TEST
 
+/* Also where a service manager has made the socket for all. */
+START_TEST(only_root_and_the_proxys_user_need_no_token) {
+    ck_assert_int_eq(admin_guard_role_of(0, 998), OPERATOR_ADMIN);
+    ck_assert_int_eq(admin_guard_role_of(998, 998), OPERATOR_ADMIN);
+    ck_assert_int_eq(admin_guard_role_of(0, 0), OPERATOR_ADMIN);
+    ck_assert_int_eq(admin_guard_role_of(1000, 998), OPERATOR_NOBODY);
+    ck_assert_int_eq(admin_guard_role_of(1000, 0), OPERATOR_NOBODY);
+    ck_assert_int_eq(admin_guard_role_of((uid_t)-1, 998), OPERATOR_NOBODY);
+}
+END_TEST
+
 START_TEST(without_listen_it_is_inert) {
     char error[SETTINGS_ERROR];
     the_proxy.settings = settings_from("listen \":1\" { mode = forward }");
@@ -390,6 +402,7 @@ Suite *admin_suite(void) {
         another_users_socket_is_told_from_one_in_use,
         a_successors_socket_stays,
         web_pages_get_nothing_over_tcp,
+        only_root_and_the_proxys_user_need_no_token,
         without_listen_it_is_inert,
     };
     return suite_of("admin", tests, COUNT_OF(tests));
