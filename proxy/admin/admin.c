@@ -191,6 +191,7 @@ static struct page_request page_request_of(const struct admin_request *request,
         .method = request->route->method,
         .path = request->route->path,
         .body = slice_make(request->body, request->length),
+        .caller = &request->caller,
         .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"),
         .argument = find_argument,
         .arguments = each_argument,
@@ -199,9 +200,12 @@ static struct page_request page_request_of(const struct admin_request *request,
 }
 
 static void write_audit(struct admin *admin, struct audit *audit,
-                        const struct admin_request *request,
                         const struct page_request *page_request, const struct page *page) {
-    const struct audit_entry entry = {&request->caller, page_request, page};
+    if (page->unchanged) {
+        audit_close(audit);
+        return;
+    }
+    const struct audit_entry entry = {page_request, page};
     atomic_fetch_add(&admin->guard.changes, 1);
     if (!audit_write(audit, &entry))
         atomic_fetch_add(&admin->guard.audit_lost, 1);
@@ -211,8 +215,12 @@ static void write_audit(struct admin *admin, struct audit *audit,
 static void note_denied(struct admin *admin, const struct admin_request *request,
                         const struct page_request *page_request, const struct page *page) {
     struct audit audit;
-    if (request->route->changes && audit_open(&audit, request->audit_path))
-        write_audit(admin, &audit, request, page_request, page);
+    if (!request->route->changes)
+        return;
+    if (audit_open(&audit, request->audit_path))
+        write_audit(admin, &audit, page_request, page);
+    else
+        atomic_fetch_add(&admin->guard.audit_lost, 1);
 }
 
 /* Who calls, what for, and may he? False: the page says no. */
@@ -276,7 +284,7 @@ static enum MHD_Result admin_answer(struct admin *admin, const struct admin_requ
         make_page(admin, request, &asked, &page);
     } else if (audit_open(&audit, request->audit_path)) {
         make_page(admin, request, &asked, &page);
-        write_audit(admin, &audit, request, &asked, &page);
+        write_audit(admin, &audit, &asked, &page);
     } else {
         atomic_fetch_add(&admin->guard.audit_lost, 1);
         page_error(&page, MHD_HTTP_SERVICE_UNAVAILABLE,

@@ -8,8 +8,9 @@
  *
  * Arguments are in the query. An answer is JSON, and that of an error says what is wrong and what
  * to do: {"error": "...", "parameter": "url"}. The paths without /v1 are older names of the same
- * pages; they ignore arguments that they do not know. admin/api.c has the table of all pages,
- * admin/guard.h who may call them, admin/audit.h what is noted of changes.
+ * pages; they ignore arguments that they do not know. No argument may be there twice. admin/api.c
+ * has the table of all pages, admin/guard.h who may call them, admin/audit.h what is noted of
+ * changes.
  *
  *     struct admin *admin = admin_start(settings, &calls, -1, error);
  *     ...

@@ -61,8 +61,8 @@ const char *api_path(const char *path, bool *strict);
 /* NULL: there is none. `allow` gets the methods of the path; empty: there is no such path. HEAD is
  * found as GET. */
 const struct api_route *api_find(const char *method, const char *path, char allow[API_ALLOW]);
-/* Checks the arguments. False: an answer has been made. `strict`: each must be known, and there
- * only once. */
+/* Checks the arguments. False: an answer has been made. An argument that is there twice is refused:
+ * the page would use one, and the audit log might show the other. `strict`: each must be known. */
 bool api_check(const struct api_route *route, bool strict, const struct page_request *request,
                struct page *page);
 /* The role that this request needs. */

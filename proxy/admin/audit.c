@@ -44,7 +44,7 @@ static char *audit_line(const struct audit_entry *entry) {
     char now[32], did[300];
     struct tm utc;
     time_t at = time(NULL);
-    const struct admin_caller *caller = entry->caller;
+    const struct admin_caller *caller = entry->request->caller;
     json_t *arguments = json_object();
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &utc));
     snprintf(did, sizeof did, "%s %s", entry->request->method, entry->request->path);
@@ -75,7 +75,7 @@ bool audit_write(struct audit *audit, const struct audit_entry *entry) {
     if (text == NULL) {
         good = false;
         log_error("admin: a change by %s could not be written to the audit log: no memory",
-                  entry->caller->name);
+                  entry->request->caller->name);
     } else if (audit->fd < 0) {
         log_info("admin: %s", text);
     } else if (!append_line(audit->fd, text)) {
@@ -84,8 +84,12 @@ bool audit_write(struct audit *audit, const struct audit_entry *entry) {
                   text);
     }
     free(text);
+    audit_close(audit);
+    return good;
+}
+
+void audit_close(struct audit *audit) {
     if (audit->fd >= 0)
         close(audit->fd);
     audit->fd = -1;
-    return good;
 }

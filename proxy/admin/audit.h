@@ -1,6 +1,7 @@
 /*
  * The audit log of the admin plane: a line of JSON for each change that an operator asked for, and
- * for each that was refused because of the operator's role.
+ * for each that was refused because of the operator's role. Taking recorded exchanges is a change,
+ * because nobody else gets them then; a question whether there are any (page.unchanged) is none.
  *
  *     {"time": "2026-03-01T12:00:00Z", "who": "deploy", "role": "operate", "from": "unix",
  *      "did": "POST /cache/purge", "arguments": {"host": "a.org"}, "status": 200}
@@ -8,7 +9,7 @@
  *     struct audit audit;
  *     if (!audit_open(&audit, settings->admin.audit_log)) ...       the change must not be made
  *     ... the change ...
- *     audit_write(&audit, &entry);
+ *     audit_write(&audit, &entry);           or audit_close(&audit), when nothing has changed
  *
  * The file is opened before the change, so no change is made while it can not be opened. Without a
  * file the line goes to the log of errors.
@@ -26,7 +27,6 @@ struct audit {
 };
 
 struct audit_entry {
-    const struct admin_caller *caller;
     const struct page_request *request;
     const struct page *page; /* the answer */
 };
@@ -35,5 +35,6 @@ struct audit_entry {
 bool audit_open(struct audit *audit, const char *path);
 /* Closes it. False: the file does not have the line; the log of errors has it. */
 bool audit_write(struct audit *audit, const struct audit_entry *entry);
+void audit_close(struct audit *audit);
 
 #endif

@@ -25,13 +25,17 @@ struct page {
     const char *allow; /* the allowed methods, with 405; else NULL */
     char *text;        /* the caller frees it */
     size_t length;
+    bool unchanged; /* of a call that may change something: it has not, and needs no audit */
 };
+
+struct admin_caller;
 
 typedef bool page_see_argument(void *arg, const char *name, const char *value);
 
 struct page_request {
     const char *method, *path; /* of the route: without /v1, and GET for HEAD */
     struct slice body;
+    const struct admin_caller *caller;
     const char *accept; /* the field Accept; NULL: there is none */
     /* Returns the decoded value of an argument in the query, or NULL when it is missing. */
     const char *(*argument)(void *arg, const char *name);

@@ -1,5 +1,6 @@
 #include "admin/record_page.h"
 
+#include "admin/guard.h"
 #include "base/log.h"
 #include "record/recorder.h"
 
@@ -106,6 +107,17 @@ static struct recorder *record_page_find(const struct record_call *call) {
     return NULL;
 }
 
+/* The number of a recording is no secret, so it does not show that the caller has begun it. False:
+ * an answer has been made. */
+static bool may_take(const struct record_call *call, const struct recorder *recorder) {
+    struct admin_denial denial;
+    if (recorder_masks(recorder) ||
+        admin_guard_allows(call->calls->guard, call->request->caller, OPERATOR_ADMIN, &denial))
+        return true;
+    page_error(call->page, denial.status, denial.reason);
+    return false;
+}
+
 void record_page_take(struct page *page, const struct admin_calls *calls,
                       const struct page_request *request) {
     const struct record_call ours = {page, calls, request}, *call = &ours;
@@ -114,9 +126,12 @@ void record_page_take(struct page *page, const struct admin_calls *calls,
     struct recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
-    call->page->status = 200;
-    call->page->content_type = "application/octet-stream";
-    call->page->text = recorder_take(recorder, &call->page->length);
+    if (may_take(call, recorder)) {
+        call->page->status = 200;
+        call->page->content_type = "application/octet-stream";
+        call->page->text = recorder_take(recorder, &call->page->length);
+        call->page->unchanged = call->page->length == 0; /* retortctl asks many times a second */
+    }
     recorder_release(&recorder);
 }
 

@@ -4,11 +4,13 @@ import json
 import os
 import socket
 import subprocess
+import sys
 
 from harness import ports, wire as wire_module
-from harness.checks import contains, equal, true, until
+from harness.checks import Skip, contains, equal, true, until
+from harness.icap import IcapServer, unchanged
 from harness.origin import Origin
-from harness.retort import Retort
+from harness.retort import Retort, Service
 from harness.suite import memcheck
 from harness.wire import request
 
@@ -147,6 +149,9 @@ def test_audit_that_can_not_be_written(lab):
     equal(proxy.counter("cache_hits"), 1, "it was not purged")
     contains(proxy.process.log(), "admin.audit_log", "the log")
     true(metric(proxy, "retort_admin_audit_lost_total") >= 1, "counted")
+    lost = metric(proxy, "retort_admin_audit_lost_total")
+    equal(proxy.admin("POST", "/drain", b"", token=READ).status, 403, "status of what a role forbids")
+    equal(metric(proxy, "retort_admin_audit_lost_total"), lost + 1, "a denied change that has no line")
     os.rmdir(proxy.audit_path)
     os.symlink("/dev/full", proxy.audit_path)
     equal(proxy.admin("POST", "/v1/cache/purge?all=yes", b"", token=OPERATE).status, 200, "status when the disk is full")
@@ -164,6 +169,92 @@ def test_on_a_unix_socket(lab):
     equal(proxy.reload().status, 200, "reload")
     equal(proxy.admin("GET", "/v1/status", token=READ).status, 200, "the reader reads")
     equal(proxy.admin("POST", "/v1/drain", b"", token=READ).status, 403, "and does no more")
+
+
+def test_another_user_on_a_unix_socket(lab):
+    """A socket that everybody can open, as systemd makes it, lets nobody in without a token except root and the proxy's user."""
+    if os.geteuid() != 0:
+        raise Skip("only root can become another user")
+    proxy = Retort(lab)
+    proxy.write_tokens(TOKENS)
+    proxy.write_config(proxy.text().replace("admin {", f'admin {{ token_file = "{proxy.token_path}" '))
+    equal(proxy.reload().status, 200, "reload by the proxy's user")
+    directory, name = os.path.split(proxy.admin_path)
+    os.chmod(proxy.admin_path, 0o666)
+    mode = os.stat(directory).st_mode & 0o7777
+    code = ("import os, socket, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); s = socket.socket(socket.AF_UNIX);"
+            " s.settimeout(20); s.connect(sys.argv[1]); s.sendall(sys.stdin.buffer.read()); print(s.recv(65536).decode())")
+
+    def asked(method, path, token=None):
+        fields = {"Connection": "close", **({"Authorization": f"Bearer {token}"} if token else {})}
+        done = subprocess.run([sys.executable, "-c", code, name], input=request(method, path, fields, b"", host="localhost"),
+                              capture_output=True, check=False, cwd=directory)
+        equal(done.returncode, 0, f"{done.stderr.decode()[-300:]}; exit status")
+        return done.stdout.decode()
+
+    os.chmod(directory, mode | 0o011)
+    try:
+        for method, path in (("GET", "/v1/status"), ("POST", "/drain"), ("POST", "/v1/nothing")):
+            answer = asked(method, path)
+            contains(answer, "HTTP/1.1 401 ", f"{method} {path} without a token")
+            contains(answer, "only root and the proxy's user need no token", "the reason")
+        contains(asked("GET", "/v1/status", READ), "HTTP/1.1 200 ", "with a token")
+        contains(asked("POST", "/v1/drain", READ), "HTTP/1.1 403 ", "with a token of another role")
+    finally:
+        os.chmod(directory, mode)
+    contains(proxy.process.log(), "a request from uid 65534 without a token", "the log")
+    equal(proxy.status()["state"], "running", "state")
+
+
+def test_audit_shows_what_was_done(lab):
+    """No argument is there twice, so the page can not use one while the log shows another. Names count in any case, as to the page."""
+    origin, proxy = Origin(lab), guarded(lab)
+    url = origin.url("/text", say="x", cc="max-age=60")
+    proxy.get(url)
+    host = url.split("/")[2].split(":")[0]
+    for path in ("/cache/purge", "/v1/cache/purge"):
+        for query in (f"host={host}&host=decoy.test", f"HOST={host}&host=decoy.test", f"host=decoy.test&x=1&hosT={host}"):
+            answer = proxy.admin("POST", f"{path}?{query}", b"", token=OPERATE)
+            equal(answer.status, 400, f"{path}?{query}")
+            equal(audit(proxy)[-1]["status"], 400, "in the log")
+    contains(json.loads(proxy.admin("POST", "/cache/purge?host=a&host=b", b"", token=OPERATE).body)["error"], "twice", "the reason")
+    proxy.get(url)
+    equal(proxy.counter("cache_hits"), 1, "nothing was purged")
+    equal(json.loads(proxy.admin("POST", f"/cache/purge?host={host}&x=1&x=2", b"", token=OPERATE).body)["purged"], 1, "what the page ignores")
+
+
+def test_taking_a_recording_with_secrets(lab):
+    """Its number is easily guessed: who may not begin it may not take it either. Who takes exchanges is noted, who finds none is not."""
+    icap = IcapServer(lab, unchanged, preview=1024)
+    origin, proxy = Origin(lab), guarded(lab, services=[Service("s", icap.uri())])
+
+    def begin(query):
+        return json.loads(proxy.admin("POST", f"/v1/icap/record?exchanges=1{query}", b"", token=ADMIN).body)["recording"]
+
+    def take(number, token, path="/v1/icap/record/take"):
+        return proxy.admin("POST", f"{path}?recording={number}", b"", token=token)
+
+    def recorded(count):
+        proxy.get(origin.url("/text", say="x"), {"Cookie": "a=secret-of-anna", "Cache-Control": "no-cache"})
+        until(lambda: proxy.counter("icap_recorded") == count, 10 * lab.patience, "an exchange")
+
+    number = begin("&unmasked=yes")
+    lines = len(audit(proxy))
+    equal([take(number, ADMIN).body for _ in range(3)], [b""] * 3, "before there is an exchange")
+    equal(len(audit(proxy)), lines, "lines when nothing was taken")
+    recorded(1)
+    for path in ("/v1/icap/record/take", "/icap/record/take"):
+        answer = take(number, OPERATE, path)
+        equal(answer.status, 403, path)
+        contains(json.loads(answer.body)["error"], "deploy has the role operate, and this needs the role admin", "the reason")
+    contains(take(number, ADMIN).body, b"secret-of-anna", "what the admin takes")
+    equal([(line["who"], line["did"], line["status"]) for line in audit(proxy)[lines:]],
+          [("deploy", "POST /icap/record/take", 403)] * 2 + [("anna", "POST /icap/record/take", 200)], "the lines")
+    number = begin("")
+    recorded(2)
+    body = take(number, OPERATE).body
+    true(len(body) > 100 and b"secret-of-anna" not in body, "a masked recording is for an operator")
+    equal((audit(proxy)[-1]["who"], audit(proxy)[-1]["arguments"]), ("deploy", {"recording": str(number)}), "the line")
 
 
 @memcheck
