@@ -5,40 +5,47 @@ EXTRA_DIST += \
 	conf/c-icap.service.d-retort.conf.in \
 	conf/helperd-build.conf.in \
 	conf/helperd.conf.in \
+	conf/lists.conf \
+	conf/refresh-lists.sh.in \
 	conf/retort-helperd.service.in \
 	conf/retort-lists.service.in \
 	conf/retort.conf \
 	conf/retort.logrotate \
+	conf/retort-icap-services.logrotate \
 	conf/retort.service.in
 
 # Directories are known to make, not to configure.
 made_confs = conf/c-icap-retort.conf conf/helperd.conf
 made_units = conf/retort.service conf/retort-helperd.service conf/retort-lists.service conf/c-icap.service.d-retort.conf
-$(made_confs) $(made_units): %: %.in Makefile
+made_scripts = conf/refresh-lists.sh
+$(made_confs) $(made_units) $(made_scripts): %: %.in Makefile
 	@$(MKDIR_P) conf
 	$(AM_V_GEN)sed -e 's|@cicapmoduledir[@]|$(cicapmoduledir)|g' -e 's|@helperdir[@]|$(helperdir)|g' \
 		-e 's|@retortconfdir[@]|$(retortconfdir)|g' -e 's|@sbindir[@]|$(sbindir)|g' \
-		-e 's|@pkgdatadir[@]|$(pkgdatadir)|g' $< > $@
+		-e 's|@pkgdatadir[@]|$(pkgdatadir)|g' -e 's|@listsdir[@]|$(listsdir)|g' \
+		-e 's|@bindir[@]|$(bindir)|g' $< > $@
 noinst_DATA = $(made_confs)
-CLEANFILES += $(made_confs) $(made_units)
+CLEANFILES += $(made_confs) $(made_units) $(made_scripts)
+listsdir = $(localstatedir)/lib/retort/lists
 
 # For systemd and logrotate, where administrators take them from: docs/OPERATIONS.md.
 nodist_pkgdata_DATA = $(made_units)
-dist_pkgdata_DATA = conf/retort.logrotate conf/retort-lists.timer
-dist_pkgdata_SCRIPTS = conf/refresh-lists.sh conf/reload-c-icap.sh
+dist_pkgdata_DATA = conf/retort.logrotate conf/retort-icap-services.logrotate conf/retort-lists.timer
+dist_pkgdata_SCRIPTS = conf/reload-c-icap.sh
+nodist_pkgdata_SCRIPTS = $(made_scripts)
 
 # An installation never overwrites a file that an administrator may have changed: the examples go to
 # NAME.conf.default, and to NAME.conf only where there is none.
 install-data-local: $(made_confs)
-	$(MKDIR_P) "$(DESTDIR)$(retortconfdir)"
-	for conf in "$(srcdir)/conf/retort.conf" $(made_confs); do \
+	$(MKDIR_P) "$(DESTDIR)$(retortconfdir)" "$(DESTDIR)$(listsdir)"
+	for conf in "$(srcdir)/conf/retort.conf" "$(srcdir)/conf/lists.conf" $(made_confs); do \
 	    installed="$(DESTDIR)$(retortconfdir)/`basename $$conf`"; \
 	    $(INSTALL_DATA) "$$conf" "$$installed.default" && \
 	    { test -e "$$installed" || $(INSTALL_DATA) "$$conf" "$$installed"; } || exit 1; \
 	done
 
 uninstall-local:
-	for conf in retort.conf $(made_confs); do \
+	for conf in retort.conf lists.conf $(made_confs); do \
 	    rm -f "$(DESTDIR)$(retortconfdir)/`basename $$conf`.default"; \
 	done
 

@@ -3,6 +3,7 @@
 # services, processes and their end, and the rows of a check.
 #
 #     source "$(dirname "$0")/stage.sh"
+#     packages=GROUP                of tests/install.sh; try, if it is not said
 #     stage_begin NAME "$@"         reads the options; sets check, build, data, and dir: DIR/NAME, which is emptied
 #     make_site                     what nginx is to serve, in $dir/site
 #     start NAME COMMAND...         what it says is in $dir/NAME.out
@@ -43,7 +44,7 @@ stage_begin() {
 # ---- install, fetch, build --------------------------------------------------------------------
 
 prepare() {
-    if [ $install = yes ]; then "$source_dir/tests/install.sh" try >&2; fi
+    if [ $install = yes ]; then "$source_dir/tests/install.sh" "${packages:-try}" >&2; fi
     "$source_dir/tests/data/fetch.sh"
     if [ ! -x "$build/proxy/retort" ] || [ ! -x "$build/icap-services/retort-helperd" ]; then build_all; fi
 }
@@ -147,7 +148,7 @@ http {
     fastcgi_temp_path $dir/nginx-fastcgi;
     uwsgi_temp_path $dir/nginx-uwsgi;
     scgi_temp_path $dir/nginx-scgi;
-    types { text/html html; text/plain txt; image/jpeg jpg; image/gif gif; image/png png; }
+    types { text/html html; text/css css; text/plain txt; image/jpeg jpg; image/gif gif; image/png png; image/svg+xml svg; }
 NGINX
 }
 
@@ -165,6 +166,7 @@ configure_cicap() {
 # ---- processes --------------------------------------------------------------------------------
 
 pids=()
+scratch=() # folders that end with the script
 
 start() {
     local name=$1
@@ -180,6 +182,7 @@ stop_all() {
     for ((index = ${#pids[@]} - 1; index >= 0; index--)); do
         stop_one "${pids[index]}"
     done
+    rm -rf "${scratch[@]}"
 }
 
 # Asks it to end, waits, then ends its whole process group.
@@ -239,7 +242,18 @@ verify() {
     if "$@"; then row "$what" ok; else row "$what" FAILED; failures=$((failures + 1)); fi
 }
 
-# What was fetched last is in it.head and it.body.
+# fetch_through PROXY URL [CURL OPTIONS]: into it.head and it.body.
+fetch_through() {
+    local proxy=$1 url=$2
+    shift 2
+    curl -sS --max-time 30 --noproxy '' -x "$proxy" -D "$dir/it.head" -o "$dir/it.body" "$@" "$url" 2>"$dir/curl.out"
+}
+
+# What was fetched last.
+not() { ! "$@"; }
+page_says() { grep -q "$1" "$dir/it.body"; }
+status_is() { grep -a '^HTTP' "$dir/it.head" | tail -1 | grep -q " $1"; }
+is_the_file() { cmp -s "$dir/it.body" "$dir/site/$1"; }
 pnm_is_gray() { pamfile -allimages | awk '/PPM/ { bad = 1 } /PGM|PBM/ { good = 1 } END { exit bad || !good }'; }
 
 jpeg_is_gray() {

@@ -35,13 +35,6 @@ static bool overlap(const struct address *a, const struct address *b) {
     return address_port(a) == address_port(b) && (claims_is_wildcard(a) || claims_is_wildcard(b));
 }
 
-static bool listens_at(const struct settings *settings, const struct address *address) {
-    for (size_t i = 0; settings != NULL && i < settings->listen_count; i++)
-        if (address_equal(&settings->listens[i].address, address))
-            return true;
-    return false;
-}
-
 /* Is there a socket of our own that overlaps with this address? Then the kernel would refuse a
  * socket without SO_REUSEPORT. A wildcard socket of ours keeps other processes away already. */
 static bool is_ours(const struct claims *claims, const struct settings *settings,
@@ -80,7 +73,8 @@ static void claims_claim(struct claims *claims, size_t i, const struct settings 
     const struct address *address = &settings->listens[i].address;
     struct claim *claim = &claims->all[i];
     char error[LISTENER_ERROR];
-    if (listens_at(old, address) || claim_inherited(claims, claim, inherited, address))
+    if ((old != NULL && settings_listens_at(old, address)) ||
+        claim_inherited(claims, claim, inherited, address))
         return;
     bool alone = !settings->share_listeners && !is_ours(claims, settings, old, inherited, address);
     int fd = listener_claim(address, alone, error);

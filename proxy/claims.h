@@ -13,7 +13,7 @@
  * listener, and the other workers open more sockets at the same address. With
  * settings->share_listeners, other processes of this user may listen there too.
  *
- * Sockets that another process opened (inherited.h) are used instead of new ones, and all of them,
+ * Sockets that another process opened (takeover/inherited.h) are used instead of new ones, and all of them,
  * because connections wait in the queue of each. They are dealt out to the workers. Where there are
  * fewer sockets than workers, workers share them. So no worker opens another one, in whose queue
  * connections would be lost when this process ends before the one that opened the first.
@@ -24,8 +24,8 @@
 #define RETORT_CLAIMS_H
 
 #include "base/findings.h"
-#include "inherited.h"
 #include "settings/settings.h"
+#include "takeover/inherited.h"
 
 struct claims;
 

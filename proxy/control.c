@@ -30,10 +30,16 @@ static void control_report(void *context, struct admin_report *report) {
     }
     admin_report_add_shared(report, server->cache, server->disk, server->verdicts);
     admin_report_add_interception(report, server->interception);
+    span_exporter_count(server->span_exporter, &report->spans);
 }
 
-static bool control_reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {
-    return server_reload(context, error, left);
+static bool control_reload(void *context, struct settings_outcome *outcome) {
+    return server_reload(context, outcome);
+}
+
+static bool control_change(void *context, const struct overrides *changes, bool keep,
+                           struct settings_outcome *outcome) {
+    return server_change(context, changes, keep, outcome);
 }
 
 static bool control_names(void *context, unsigned worker, const struct resolver_wish *wish,
@@ -104,6 +110,7 @@ struct admin_calls control_calls(struct server *server) {
         .context = server,
         .report = control_report,
         .reload = control_reload,
+        .change = control_change,
         .drain = control_drain,
         .worker_count = server->worker_count,
         .names = control_names,
@@ -116,5 +123,7 @@ struct admin_calls control_calls(struct server *server) {
         .origins = control_origins,
         .record = control_record,
         .recorder = control_recorder,
+        .events = server->events,
+        .inspections = server->inspections,
     };
 }

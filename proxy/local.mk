@@ -5,7 +5,7 @@ bin_PROGRAMS += proxy/retortctl
 proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
 	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
-	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS) $(GSSAPI_CFLAGS)
+	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS) $(GSSAPI_CFLAGS) $(CURL_CFLAGS)
 
 # Everything but main, so that tests can link it.
 noinst_LIBRARIES += proxy/libproxy.a
@@ -24,6 +24,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/coding.c proxy/adapt/coding.h \
 	proxy/adapt/decoder.c proxy/adapt/decoder.h \
 	proxy/adapt/decoding.c proxy/adapt/decoding.h \
+	proxy/adapt/first_asking.c proxy/adapt/first_asking.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/mark.c proxy/adapt/mark.h \
 	proxy/adapt/recall.c proxy/adapt/recall.h \
@@ -152,6 +153,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/record/filter.c proxy/record/filter.h \
 	proxy/icap/health.c proxy/icap/health.h \
 	proxy/icap/lost_connections.c proxy/icap/lost_connections.h \
+	proxy/record/inspected.c proxy/record/inspected.h \
+	proxy/record/inspections.c proxy/record/inspections.h \
 	proxy/record/mask.c proxy/record/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/permission.c proxy/icap/permission.h \
@@ -174,6 +177,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/address_order.c proxy/net/address_order.h \
 	proxy/net/connect_race.c proxy/net/connect_race.h \
 	proxy/net/dns_answer.c proxy/net/dns_answer.h \
+	proxy/net/dns_message.c proxy/net/dns_message.h \
+	proxy/net/dns_targets.c proxy/net/dns_targets.h \
 	proxy/net/dns_channel.c proxy/net/dns_channel.h \
 	proxy/net/hosts_file.c proxy/net/hosts_file.h \
 	proxy/net/connection.c proxy/net/connection.h \
@@ -237,6 +242,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/verify.c proxy/tls/verify.h \
 	proxy/tls/verify_words.c proxy/tls/verify_words.h \
 	proxy/transaction/access_format.c proxy/transaction/access_format.h \
+	proxy/transaction/access_choice.c proxy/transaction/access_choice.h \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
@@ -246,9 +252,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \
 	proxy/transaction/forwarding.c proxy/transaction/forwarding.h \
+	proxy/transaction/disclosure.c proxy/transaction/disclosure.h \
 	proxy/transaction/head_rules.c proxy/transaction/head_rules.h \
 	proxy/transaction/hops.c proxy/transaction/hops.h \
 	proxy/transaction/https.c proxy/transaction/https.h \
+	proxy/transaction/inspect.c proxy/transaction/inspect.h \
 	proxy/transaction/internal.c proxy/transaction/internal.h \
 	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
 	proxy/transaction/join.c proxy/transaction/join.h \
@@ -278,6 +286,13 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
 	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
 	proxy/transaction/proof.c proxy/transaction/proof.h \
+	proxy/transaction/watcher.h \
+	proxy/events/filter.c proxy/events/filter.h \
+	proxy/events/queue.c proxy/events/queue.h \
+	proxy/events/ring.c proxy/events/ring.h \
+	proxy/events/stream.c proxy/events/stream.h \
+	proxy/events/tap.c proxy/events/tap.h \
+	proxy/events/watch.c proxy/events/watch.h \
 	proxy/transaction/steps/receive.c \
 	proxy/transaction/steps/admit.c proxy/transaction/steps/admit.h \
 	proxy/transaction/access.c proxy/transaction/access.h \
@@ -307,12 +322,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapters.c proxy/adapters.h \
 	proxy/claims.c proxy/claims.h \
 	proxy/control.c proxy/control.h \
-	proxy/handover.c proxy/handover.h \
-	proxy/takeover.c proxy/takeover.h \
-	proxy/takeover_wire.c proxy/takeover_wire.h \
-	proxy/successor.c proxy/successor.h \
-	proxy/inherited.c proxy/inherited.h \
-	proxy/notify.c proxy/notify.h \
+	proxy/upgrade.c proxy/upgrade.h \
+	proxy/takeover/handover.c proxy/takeover/handover.h \
+	proxy/takeover/inherited.c proxy/takeover/inherited.h \
+	proxy/takeover/notify.c proxy/takeover/notify.h \
+	proxy/takeover/socket_store.c proxy/takeover/socket_store.h \
+	proxy/takeover/successor.c proxy/takeover/successor.h \
+	proxy/takeover/takeover.c proxy/takeover/takeover.h \
+	proxy/takeover/wire.c proxy/takeover/wire.h \
 	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/configured_names.c proxy/configured_names.h \
@@ -331,7 +348,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/head_rules.h proxy/settings/load_head_rules.c proxy/settings/options_head_rules.def \
 	proxy/settings/error_page.c proxy/settings/error_page.h proxy/settings/load_pages.c \
 	proxy/settings/forwarding.h proxy/settings/load_forwarding.c \
+	proxy/spans/collector.h \
+	proxy/spans/exporter.c proxy/spans/exporter.h \
+	proxy/spans/otlp.c proxy/spans/otlp.h \
+	proxy/spans/span.c proxy/spans/span.h \
+	proxy/spans/trace_context.c proxy/spans/trace_context.h \
+	proxy/transaction/spans.c proxy/transaction/spans.h \
 	proxy/settings/options_forwarding.def proxy/settings/options_listen_proxies.def \
+	proxy/settings/tracing.h proxy/settings/load_tracing.c proxy/settings/options_tracing.def \
 	proxy/settings/load_trust.c \
 	proxy/settings/logs.h proxy/settings/load_logs.c proxy/settings/options_logs.def \
 	proxy/settings/manual.c \
@@ -345,10 +369,13 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/options_interception.def proxy/settings/options_origins.def \
 	proxy/settings/options_classes.def \
 	proxy/settings/options_pages.def \
-	proxy/settings/options_services.def proxy/settings/options_transparent.def \
+	proxy/settings/options_listen_tls.def proxy/settings/options_services.def proxy/settings/options_transparent.def \
 	proxy/settings/load_admin.c proxy/settings/options_admin.def \
 	proxy/settings/load_authority.c proxy/settings/options_authority.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
+	proxy/settings/option_path.c proxy/settings/option_path.h \
+	proxy/settings/overrides.c proxy/settings/overrides.h proxy/settings/overrides_file.c \
+	proxy/settings/settings_list.c proxy/settings/settings_list.h proxy/settings/schema.c \
 	proxy/settings/class_warnings.c proxy/settings/class_warnings.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/settings/rule_kinds.c proxy/settings/rule_kinds.h \
@@ -380,6 +407,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
 	proxy/admin/dns_page.c proxy/admin/dns_page.h \
+	proxy/admin/helperd_call.c proxy/admin/helperd_call.h \
+	proxy/admin/helpers_page.c proxy/admin/helpers_page.h \
+	proxy/admin/history.c proxy/admin/history.h proxy/admin/history.def \
+	proxy/admin/history_page.c proxy/admin/history_page.h \
+	proxy/admin/sampler.c proxy/admin/sampler.h \
+	proxy/admin/web_files.c proxy/admin/web_files.h \
+	proxy/admin/whoami_page.c proxy/admin/whoami_page.h \
+	proxy/admin/inspect_page.c proxy/admin/inspect_page.h \
 	proxy/admin/limits_page.c proxy/admin/limits_page.h \
 	proxy/admin/disk_numbers.c proxy/admin/disk_numbers.h \
 	proxy/admin/metric_text.c proxy/admin/metric_text.h \
@@ -393,13 +428,36 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/report.c proxy/admin/report.h \
 	proxy/admin/worker_report.c proxy/admin/worker_report.h \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
+	proxy/admin/outcome.h proxy/admin/settings_page.c proxy/admin/settings_page.h \
 	proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/strict.c proxy/admin/strict.h \
 	proxy/admin/audit.c proxy/admin/audit.h \
+	proxy/admin/event_reply.c proxy/admin/event_reply.h \
+	proxy/admin/events_page.c proxy/admin/events_page.h \
 	proxy/admin/guard.c proxy/admin/guard.h \
 	proxy/admin/openapi.c proxy/admin/openapi.h \
 	proxy/admin/page.c proxy/admin/page.h \
 	proxy/admin/api.c proxy/admin/api.h
+
+# The web page is part of the program.
+web_names = index.html icon.svg page.css page.js api.js chart.js element.js format.js \
+	view_overview.js view_services.js view_helpers.js view_origins.js \
+	view_inspect.js view_transaction.js view_certificates.js view_clients.js view_cache.js view_live.js \
+	body.js difference.js
+web_paths = $(web_names:%=$(srcdir)/proxy/admin/web/%)
+nodist_proxy_libproxy_a_SOURCES = proxy/admin/web_table.c
+EXTRA_DIST += proxy/admin/web
+CLEANFILES += proxy/admin/web_table.c
+proxy/admin/web_table.c: $(srcdir)/proxy/local.mk $(srcdir)/proxy/admin/web/embed.sh $(web_paths)
+	$(AM_V_GEN)$(MKDIR_P) proxy/admin && \
+	$(SHELL) $(srcdir)/proxy/admin/web/embed.sh $(srcdir)/proxy/admin/web $(web_names) > $@.new && mv $@.new $@
+
+if CURL
+proxy_libproxy_a_SOURCES += proxy/spans/collector.c
+else
+proxy_libproxy_a_SOURCES += proxy/spans/collector_none.c
+endif
+EXTRA_DIST += proxy/spans/collector.c proxy/spans/collector_none.c
 if GSSAPI
 proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor.c
 else
@@ -412,7 +470,7 @@ proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
 proxy_libs = proxy/libproxy.a common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
-	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) -lcrypt -lpthread -lm
+	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) -lcrypt -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
 proxy_retortctl_CPPFLAGS = $(proxy_cppflags) -DHELPER_DIR='"$(helperdir)"'
@@ -432,7 +490,10 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
 	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
 	proxy/ctl/preload.c proxy/ctl/preload.h \
+	proxy/ctl/page_command.c proxy/ctl/page_command.h \
 	proxy/ctl/metrics_json.c proxy/ctl/metrics_json.h \
+	proxy/ctl/admin_page.c proxy/ctl/admin_page.h \
+	proxy/ctl/settings_command.c proxy/ctl/settings_command.h \
 	proxy/ctl/terminal.c proxy/ctl/terminal.h \
 	proxy/ctl/url_jobs.c proxy/ctl/url_jobs.h \
 	proxy/ctl/header_line.c proxy/ctl/header_line.h \

@@ -3,12 +3,12 @@
 #include "base/reserve.h"
 #include "base/signals.h"
 #include "control.h"
-#include "handover.h"
 #include "libraries.h"
-#include "notify.h"
 #include "readiness.h"
-#include "successor.h"
-#include "takeover.h"
+#include "takeover/notify.h"
+#include "takeover/successor.h"
+#include "takeover/takeover.h"
+#include "upgrade.h"
 
 #include <getopt.h>
 #include <jansson.h>
@@ -55,16 +55,18 @@ static void main_tell(const char *message) {
         fprintf(stderr, "retort: %.*s\n", SLICE_PRINT(line));
 }
 
-/* While the workers drain, a second signal ends them at once. */
+/* While the workers drain, a second signal ends them at once. The SIGTERM that this process sends
+ * to itself, to begin to drain, may come when another one has begun it. */
 static void *hurry_on_signal(void *arg) {
     struct server *server = arg;
     sigset_t signals;
-    int number;
+    siginfo_t info;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    if (sigwait(&signals, &number) == 0)
-        server_stop(server);
+    while (sigwaitinfo(&signals, &info) < 0 || info.si_pid == getpid())
+        continue;
+    server_stop(server);
     return NULL;
 }
 
@@ -89,19 +91,25 @@ static int main_wait(struct server *server, const sigset_t *signals) {
 struct running {
     struct server *server;
     struct admin *admin;
+    struct takeover *takeover; /* of the process before; NULL: there was none */
+    struct upgrade upgrade;
     struct handover *handover; /* NULL: nobody can take over */
     struct successor successor;
     bool takes_over;
 };
 
+static void main_reload(struct server *server) {
+    struct settings_outcome outcome = {.error = ""};
+    server_reload(server, &outcome);
+    settings_outcome_release(&outcome);
+}
+
 static void main_serve(struct running *running, const sigset_t *signals) {
     struct server *server = running->server;
-    char error[SETTINGS_ERROR];
     for (;;) {
-        struct findings left = {0};
         int number = main_wait(server, signals);
         if (number == SIGHUP)
-            server_reload(server, error, &left);
+            main_reload(server);
         else if (number == SIGUSR1)
             server_reopen_logs(server);
         else if (number == SIGUSR2 && running->handover != NULL)
@@ -116,12 +124,16 @@ static void main_serve(struct running *running, const sigset_t *signals) {
 }
 
 /* After a handover the connections have been told already, and the other process speaks to the
- * service manager. */
+ * service manager. The signal alone may be the service manager's, which starts another process then;
+ * an order to drain (control.h) is the operator's. */
 static void main_finish(struct running *running) {
     struct server *server = running->server;
     pthread_t hurry;
+    bool ordered = atomic_exchange(&server->draining, true);
     bool hurrying = pthread_create(&hurry, NULL, hurry_on_signal, server) == 0;
     if (!handover_is_done(running->handover)) {
+        if (ordered)
+            server_forget_sockets(server);
         notify_send("STOPPING=1\nSTATUS=finishes what is under way");
         server_drain(server);
     }
@@ -130,29 +142,44 @@ static void main_finish(struct running *running) {
         pthread_cancel(hurry);
         pthread_join(hurry, NULL);
     }
-    handover_stop(&running->handover);
-    admin_stop(&running->admin);
 }
 
-/* Starts the server, the admin plane and the socket for a takeover. */
+/* Also after a start that failed. */
+static void main_leave(struct running *running) {
+    handover_stop(&running->handover);
+    admin_stop(&running->admin);
+    takeover_free(&running->takeover);
+}
+
+/* Starts the admin plane, and the socket for a takeover. */
+static bool start_control(struct running *running, struct inherited *inherited,
+                          char error[SETTINGS_ERROR]) {
+    struct server *server = running->server;
+    const struct settings *settings = server->settings;
+    const struct admin_calls calls = control_calls(server);
+    int fd = -1;
+    if (settings->admin.listen != NULL)
+        inherited_take(inherited, &settings->admin.address, &fd, 1);
+    running->admin = admin_start(settings, &calls, fd, error);
+    if (running->admin == NULL)
+        return false;
+    running->upgrade = (struct upgrade){server, running->admin};
+    const struct handover_calls handover_calls = upgrade_calls(&running->upgrade);
+    running->handover = handover_open(&handover_calls, settings, inherited, error);
+    return running->handover != NULL || error[0] == '\0';
+}
+
+/* Up to takeover_finish another process, if there is one, goes on to serve. */
 static bool main_start_with(struct running *running, struct inherited *inherited,
                             char error[SETTINGS_ERROR]) {
     struct server *server = running->server;
-    int fd = -1;
-    if (!server_start(server, inherited, error))
-        return false;
-    const struct admin_calls calls = control_calls(server);
-    if (server->settings->admin.listen != NULL)
-        inherited_take(inherited, &server->settings->admin.address, &fd, 1);
-    running->admin = admin_start(server->settings, &calls, fd, error);
-    if (running->admin == NULL)
-        return false;
-    if (fd >= 0 && !running->takes_over)
-        admin_keep_file(running->admin);
-    running->handover = handover_start(server, running->admin, inherited, error);
-    if (running->handover == NULL && error[0] != '\0')
-        log_warn("nobody can take over from this process: %s", error);
-    return true;
+    struct takeover *takeover = running->takeover;
+    return server_prepare(server, inherited, error) &&
+           (takeover == NULL || takeover_get_disks(takeover, error)) &&
+           server_open(server, takeover == NULL ? NULL : takeover_pins(takeover), error) &&
+           (takeover == NULL || takeover_may_serve(takeover, error)) &&
+           start_control(running, inherited, error) && server_run(server, error) &&
+           (takeover == NULL || takeover_finish(takeover, server->disk, error));
 }
 
 /* Returns false with a message when something fails; then another process is not disturbed. */
@@ -161,15 +188,17 @@ static bool main_start(struct running *running, char error[SETTINGS_ERROR]) {
     struct inherited *inherited = inherited_new();
     inherited_read_environment(inherited);
     if (running->takes_over)
-        server->takeover = takeover_begin(server->settings, inherited, error);
-    bool started = (!running->takes_over || server->takeover != NULL) &&
+        running->takeover = takeover_begin(server->settings, inherited, error);
+    bool started = (!running->takes_over || running->takeover != NULL) &&
                    main_start_with(running, inherited, error);
     if (started)
-        inherited_warn(inherited);
-    if (started && server->takeover != NULL) {
-        takeover_finish(server->takeover, server->disk);
+        inherited_discard(inherited);
+    if (started && running->takes_over) {
+        admin_own_file(running->admin, server->settings);
         inherited_drop(inherited);
     }
+    if (started)
+        handover_start(running->handover);
     inherited_free(&inherited);
     return started;
 }
@@ -190,12 +219,15 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     if (!main_start(&running, error)) {
         main_tell(error);
         server_stop(server);
+        main_leave(&running);
         return 1;
     }
     log_info("serving with %u workers, pid %d", server->worker_count, (int)getpid());
     notify_send("READY=1\nSTATUS=serves with %u workers", server->worker_count);
+    server_keep_sockets(server);
     main_serve(&running, &signals);
     main_finish(&running);
+    main_leave(&running);
     log_info("done");
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cache/memory.h"
 #include "disk/disk.h"
+#include "events/stream.h"
 #include "identity/authentication.h"
 #include "intercept/interception.h"
 #include "limits/limits.h"
@@ -14,9 +15,13 @@
 #include "net/memory_share.h"
 #include "net/own_connections.h"
 #include "readiness.h"
+#include "record/inspections.h"
 #include "record/recorder.h"
+#include "settings/overrides.h"
 #include "settings/start_only.h"
-#include "takeover.h"
+#include "spans/exporter.h"
+#include "takeover/notify.h"
+#include "takeover/socket_store.h"
 #include "tls/intermediates.h"
 #include "tls/ticket_keys.h"
 #include "transaction/purge_orders.h"
@@ -26,8 +31,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static bool start_workers(struct server *server, struct claims *claims,
-                          char error[SETTINGS_ERROR]) {
+enum { SOCKETS_PATIENCE = 10000 }; /* milliseconds for the answer of a worker */
+
+static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
     unsigned count = server->settings->workers;
     const struct worker_shared shared = {
         .clients = &server->clients,
@@ -39,10 +45,12 @@ static bool start_workers(struct server *server, struct claims *claims,
         .intermediates = server->intermediates,
         .interception = server->interception,
         .purge_orders = server->purge_orders,
+        .inspections = server->inspections,
         .authentication = server->authentication,
         .own_connections = server->own_connections,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
+        .span_exporter = server->span_exporter,
         .origins = server->origins,
         .services = server->services,
         .admin_address = server->settings->admin.address,
@@ -50,16 +58,11 @@ static bool start_workers(struct server *server, struct claims *claims,
     server->workers = xcalloc(count, sizeof *server->workers);
     for (; server->worker_count < count; server->worker_count++) {
         struct worker *worker =
-            worker_new(server->settings, &shared, server->worker_count, claims, error);
+            worker_new(server->settings, &shared, server->worker_count, server->claims, error);
         if (worker == NULL)
             return false;
         server->workers[server->worker_count] = worker;
     }
-    for (unsigned i = 0; i < count; i++)
-        if (!worker_start(server->workers[i])) {
-            snprintf(error, SETTINGS_ERROR, "cannot start a thread");
-            return false;
-        }
     return true;
 }
 
@@ -150,6 +153,7 @@ static void apply_settings(struct server *server, struct settings *settings,
     apply_log(settings);
     cache_set_limit(server->cache, settings->cache.memory);
     verdicts_set_limit(server->verdicts, settings->verdict_space);
+    span_exporter_configure(server->span_exporter, settings);
     interception_configure(server->interception, settings);
     authentication_configure(server->authentication, &settings->authentication);
     adopt_limits(server, settings);
@@ -166,45 +170,169 @@ static void apply_settings(struct server *server, struct settings *settings,
     server->services = services;
 }
 
-/* Called under the lock. */
-static bool server_read_again(struct server *server, char error[SETTINGS_ERROR],
-                              struct findings *left) {
-    if (server->handing_over) {
-        snprintf(error, SETTINGS_ERROR, "another process is taking over: reload that one later");
-        return false;
+bool server_each_socket(struct server *server,
+                        bool (*see)(void *arg, const int *fds, unsigned count), void *arg) {
+    bool good = true;
+    for (unsigned i = 0; good && i < server->worker_count; i++) {
+        struct worker_sockets sockets;
+        good = !atomic_load(&server->ended) &&
+               worker_ask_sockets(server->workers[i], &sockets, SOCKETS_PATIENCE);
+        if (good) {
+            good = see(arg, sockets.fds, (unsigned)sockets.count);
+            worker_sockets_release(&sockets);
+        }
     }
-    struct settings *settings = settings_load(server->path, error);
+    return good;
+}
+
+static bool keep_some(void *arg, const int *fds, unsigned count) {
+    struct socket_store *store = arg;
+    socket_store_add(store, fds, count);
+    return true;
+}
+
+void server_keep_sockets(struct server *server) {
+    struct socket_store store = {0};
+    server_each_socket(server, keep_some, &store);
+    socket_store_send(&store);
+}
+
+static void keep_changed_sockets(struct server *server, const struct settings *old) {
+    const struct settings *settings = server->settings;
+    bool added = false;
+    for (size_t i = 0; i < old->listen_count; i++)
+        if (!settings_listens_at(settings, &old->listens[i].address))
+            socket_store_remove(&old->listens[i].address);
+    for (size_t i = 0; i < settings->listen_count; i++)
+        added = added || !settings_listens_at(old, &settings->listens[i].address);
+    if (added)
+        server_keep_sockets(server);
+}
+
+void server_forget_sockets(struct server *server) {
+    pthread_mutex_lock(&server->lock);
+    for (size_t i = 0; i < server->settings->listen_count; i++)
+        socket_store_remove(&server->settings->listens[i].address);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static bool server_refuse(struct settings_outcome *outcome, const char *reason) {
+    snprintf(outcome->error, SETTINGS_ERROR, "%s", reason);
+    return false;
+}
+
+/* Called under the lock, as the functions below. */
+static bool takes_settings(const struct server *server, struct settings_outcome *outcome) {
+    if (server->handing_over)
+        return server_refuse(outcome,
+                             "another process is taking over: repeat this for that one later");
+    if (atomic_load(&server->draining))
+        return server_refuse(outcome, "retort is stopping and takes no other settings");
+    return true;
+}
+
+/* Puts the settings to use, which may be NULL. `keep`: what was changed is in the file of
+ * saved_settings first. */
+static bool server_use(struct server *server, struct settings *settings, bool keep,
+                       struct settings_outcome *outcome) {
     if (settings == NULL)
         return false;
-    struct claims *claims = server_claim(settings, server->settings, NULL, error);
-    if (claims == NULL) {
+    struct claims *claims = server_claim(settings, server->settings, NULL, outcome->error);
+    outcome->disk_failed = claims != NULL && keep &&
+                           !overrides_write(settings->saved, settings->saved_settings_path,
+                                            outcome->error, SETTINGS_ERROR);
+    if (claims == NULL || outcome->disk_failed) {
+        claims_free(&claims);
         settings_release(&settings);
         return false;
     }
-    start_only_compare(server->first, settings, left);
-    readiness_of_files(settings, left);
+    start_only_compare(server->first, settings, &outcome->waits);
+    readiness_of_files(settings, &outcome->refused);
     settings->workers = server->first->workers;
+    outcome->before = settings_reference(server->settings);
+    outcome->after = settings_reference(settings);
     apply_settings(server, settings, &claims);
+    keep_changed_sockets(server, outcome->before);
     return true;
 }
 
 /* Each of the errors has a line of its own. */
-static void log_refusal(const char *error) {
+static void log_refusal(const char *what, const char *error) {
     struct slice rest = slice_from(error), line;
     while (slice_next_line(&rest, &line))
-        log_error("reload refused, the old configuration stays in use: %.*s", SLICE_PRINT(line));
+        log_error("%s refused, the old configuration stays in use: %.*s", what, SLICE_PRINT(line));
 }
 
-bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct findings *left) {
+static void log_left(const struct settings_outcome *outcome) {
+    warn_of(&outcome->waits, "not applied: ");
+    warn_of(&outcome->refused, "not applied: ");
+}
+
+/* systemd waits for the second message when the unit has Type=notify-reload. */
+static void tell_of_reload(bool done, bool good) {
+    if (!done)
+        notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
+                    (unsigned long long)clocks_milliseconds(CLOCK_MONOTONIC) * 1000);
+    else
+        notify_send("READY=1\nSTATUS=%s", good ? "serves by the configuration as it was read again"
+                                               : "serves by an older configuration: the reload was "
+                                                 "refused, see the log");
+}
+
+bool server_reload(struct server *server, struct settings_outcome *outcome) {
     pthread_mutex_lock(&server->lock);
-    bool good = server_read_again(server, error, left);
+    bool takes = takes_settings(server, outcome);
+    if (takes)
+        tell_of_reload(false, false);
+    bool good = takes && server_use(server, settings_load_again(server->settings, outcome->error),
+                                    false, outcome);
+    if (takes)
+        tell_of_reload(true, good);
     pthread_mutex_unlock(&server->lock);
-    warn_of(left, "not applied: ");
+    log_left(outcome);
     if (good)
         log_info("configuration read again from %s%s", server->path,
-                 left->count == 0 ? "" : "; some changes are not in use, see the warnings above");
+                 outcome->waits.count + outcome->refused.count == 0
+                     ? ""
+                     : "; some changes are not in use, see the warnings above");
     else
-        log_refusal(error);
+        log_refusal("reload", outcome->error);
+    return good;
+}
+
+/* A restart would drop what it is needed for. */
+static bool would_be_lost(const struct overrides *changes, struct settings_outcome *outcome) {
+    const char *name = overrides_at_start(changes);
+    if (name == NULL)
+        return false;
+    snprintf(outcome->error, SETTINGS_ERROR,
+             "%.200s waits for a restart, and a restart drops what is not saved: save the change "
+             "too (--save)",
+             name);
+    return true;
+}
+
+static bool change_is_possible(const struct server *server, const struct overrides *changes,
+                               bool keep, struct settings_outcome *outcome) {
+    if (!takes_settings(server, outcome) || (!keep && would_be_lost(changes, outcome)))
+        return false;
+    return !keep || server->settings->saved_settings_path != NULL ||
+           server_refuse(outcome, "nothing can be saved: set saved_settings to a file in the "
+                                  "configuration, and reload");
+}
+
+bool server_change(struct server *server, const struct overrides *changes, bool keep,
+                   struct settings_outcome *outcome) {
+    pthread_mutex_lock(&server->lock);
+    bool good = change_is_possible(server, changes, keep, outcome) &&
+                server_use(server, settings_change(server->settings, changes, keep, outcome->error),
+                           keep, outcome);
+    pthread_mutex_unlock(&server->lock);
+    log_left(outcome);
+    if (good)
+        log_info("settings changed at run time%s", keep ? " and saved" : "");
+    else
+        log_refusal("change", outcome->error);
     return good;
 }
 
@@ -247,14 +375,26 @@ void server_wait(struct server *server) {
     atomic_store(&server->ended, true);
 }
 
-static bool open_disk(struct server *server, char error[SETTINGS_ERROR]) {
-    error[0] = '\0';
-    if (server->takeover != NULL && !takeover_get_disks(server->takeover, error))
-        return false;
-    server->disk = server->takeover == NULL ? disk_open(server->settings, server->cache, error)
-                                            : disk_take(server->settings, server->cache,
-                                                        takeover_pins(server->takeover), error);
-    return error[0] == '\0';
+static void publish_watch(void *context, struct event_watch *watch) {
+    struct server *server = context;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_watch(server->workers[i], watch);
+}
+
+static void await_watch(void *context) {
+    server_await_workers(context);
+}
+
+static void make_events(struct server *server) {
+    const struct event_demand demand = {
+        .workers = server->settings->workers,
+        .consumers = server->settings->admin.event_consumers,
+        .queue = server->settings->admin.event_queue,
+        .context = server,
+        .publish = publish_watch,
+        .await = await_watch,
+    };
+    server->events = event_stream_new(&demand);
 }
 
 /* Makes the objects that the workers share, except the disk and the services. */
@@ -271,14 +411,19 @@ static void make_shared(struct server *server) {
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
     server->interception = interception_new(settings);
+    server->inspections = inspections_new();
     server->authentication = authentication_new(&settings->authentication, settings->workers);
     server->own_connections = own_connections_new();
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
+    server->span_exporter = span_exporter_new();
+    span_exporter_configure(server->span_exporter, server->settings);
     server->origins = origin_groups_new(server->settings, NULL);
+    make_events(server);
 }
 
-bool server_start(struct server *server, struct inherited *inherited, char error[SETTINGS_ERROR]) {
+bool server_prepare(struct server *server, struct inherited *inherited,
+                    char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
     server->started = clocks_milliseconds(CLOCK_MONOTONIC);
     apply_log(server->settings);
@@ -286,13 +431,28 @@ bool server_start(struct server *server, struct inherited *inherited, char error
     warn_of(&findings, "");
     make_shared(server);
     server->first = settings_reference(server->settings);
-    struct claims *claims = server_claim(server->settings, NULL, inherited, error);
-    bool opened = claims != NULL && open_disk(server, error);
+    server->claims = server_claim(server->settings, NULL, inherited, error);
+    return server->claims != NULL;
+}
+
+bool server_open(struct server *server, const struct disk_pins *pins, char error[SETTINGS_ERROR]) {
+    server->disk = disk_take(server->settings, server->cache, pins, error);
+    if (error[0] != '\0')
+        return false;
     server->purge_orders = purge_orders_new(server->cache, server->disk);
     server->services = services_for(server, server->settings);
-    bool started = opened && start_workers(server, claims, error);
-    claims_free(&claims);
-    return started;
+    bool made = make_workers(server, error);
+    claims_free(&server->claims);
+    return made;
+}
+
+bool server_run(struct server *server, char error[SETTINGS_ERROR]) {
+    for (unsigned i = 0; i < server->worker_count; i++)
+        if (!worker_start(server->workers[i])) {
+            snprintf(error, SETTINGS_ERROR, "cannot start a thread");
+            return false;
+        }
+    return true;
 }
 
 /* The threads of the disk and of the checks end before the workers, because they send messages to
@@ -300,7 +460,7 @@ bool server_start(struct server *server, struct inherited *inherited, char error
 void server_release(struct server *server) {
     if (server->purge_orders != NULL)
         purge_orders_stop(server->purge_orders);
-    takeover_free(&server->takeover);
+    claims_free(&server->claims);
     disk_stop(server->disk);
     authentication_stop(server->authentication);
     for (unsigned i = 0; i < server->worker_count; i++)
@@ -308,6 +468,7 @@ void server_release(struct server *server) {
     log_targets_finish();
     free(server->workers);
     purge_orders_free(&server->purge_orders);
+    inspections_free(&server->inspections);
     memory_set_giver(NULL, NULL);
     if (server->cache != NULL)
         cache_free(&server->cache);
@@ -324,9 +485,11 @@ void server_release(struct server *server) {
     own_connections_free(&server->own_connections);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);
+    span_exporter_free(&server->span_exporter);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);
     recorder_release(&server->recorder);
+    event_stream_free(&server->events);
     settings_release(&server->first);
     settings_release(&server->settings);
 }

@@ -5,21 +5,24 @@
  *
  *     struct server server = {.path = "retort.conf", .lock = PTHREAD_MUTEX_INITIALIZER};
  *     server.settings = settings_load(server.path, error);
- *     if (server_start(&server, NULL, error)) {
- *         ... server_reload, server_reopen_logs ...
+ *     if (server_prepare(&server, NULL, error) && server_open(&server, NULL, error) &&
+ *         server_run(&server, error)) {
+ *         ... server_reload, server_change, server_reopen_logs ...
  *         server_drain(&server);
  *         server_wait(&server);
  *     }
  *     server_release(&server);                          also after a start that failed
  *
- * Threads: server_reload, server_stop and the calls of control.h may come from any thread, all
+ * Threads: server_reload, server_change, server_stop and the calls of control.h may come from any thread, all
  * other calls from the main thread.
  */
 #ifndef RETORT_SERVER_H
 #define RETORT_SERVER_H
 
-#include "base/findings.h"
+#include "admin/outcome.h"
 #include "worker.h"
+
+struct disk_pins;
 
 enum { SERVER_PATIENCE = 1000 }; /* milliseconds for the answer of a worker */
 
@@ -39,9 +42,12 @@ struct server {
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
+    struct span_exporter *span_exporter;
     struct origin_groups *origins;    /* of settings */
     struct shared_services *services; /* of settings */
     struct recorder *recorder;        /* the latest; NULL: there was none */
+    struct event_stream *events;
+    struct inspections *inspections;
     struct worker **workers;
     unsigned worker_count;
     uint64_t started; /* milliseconds of the monotonic clock */
@@ -49,17 +55,28 @@ struct server {
     _Atomic bool ended; /* the workers have ended and do not answer any more */
     struct client_total clients;
     struct memory_shares *memory;
-    struct takeover *takeover; /* of the process before; NULL: there was none */
-    bool handing_over;         /* under the lock: to the next process */
+    struct claims *claims; /* between server_prepare and server_open */
+    bool handing_over;     /* under the lock: to the next process */
 };
 
-/* False and a message: something is missing or in use. The caller then releases the server.
- * `inherited`: sockets of another process, may be NULL. server->takeover, if any, is asked for its
- * volumes when all else has been checked. */
-bool server_start(struct server *server, struct inherited *inherited, char error[SETTINGS_ERROR]);
-/* Reads the configuration again. False: it is refused, and nothing has changed. `left` gets a
- * finding for each part that is not applied. */
-bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct findings *left);
+/* A start has three parts. False and a message: something is missing or in use. The caller then
+ * releases the server.
+ *
+ * The first one checks what can fail, and takes the addresses. `inherited`: sockets of another
+ * process, may be NULL. */
+bool server_prepare(struct server *server, struct inherited *inherited, char error[SETTINGS_ERROR]);
+/* The second one reads the disks, and makes the workers. `pins`: of the process that lends its disks
+ * (disk/lending.h); NULL: there is none. */
+bool server_open(struct server *server, const struct disk_pins *pins, char error[SETTINGS_ERROR]);
+/* The third one accepts connections. */
+bool server_run(struct server *server, char error[SETTINGS_ERROR]);
+/* Reads the configuration again. False: it is refused, and nothing has changed. The caller releases
+ * the outcome. */
+bool server_reload(struct server *server, struct settings_outcome *outcome);
+/* Changes options at run time (settings/overrides.h); `keep`: also in the file of saved_settings,
+ * before they are in use. Else as server_reload. */
+bool server_change(struct server *server, const struct overrides *changes, bool keep,
+                   struct settings_outcome *outcome);
 /* Opens the logs by their names again, after somebody has renamed the files. */
 void server_reopen_logs(struct server *server);
 /* From now on, or no longer: reloads are refused, because another process takes over. */
@@ -76,6 +93,16 @@ void server_release(struct server *server);
 
 /* Do all workers answer within SERVER_PATIENCE? */
 bool server_answers(struct server *server);
+
+/* Calls `see` with all sockets of each worker, until it returns false. False too when the workers do
+ * not answer. */
+bool server_each_socket(struct server *server,
+                        bool (*see)(void *arg, const int *fds, unsigned count), void *arg);
+
+/* Has the service manager keep the listening sockets (takeover/socket_store.h), or no longer. A
+ * reload does that too. */
+void server_keep_sockets(struct server *server);
+void server_forget_sockets(struct server *server);
 
 /* For control.c. Waits until the workers have handled all messages that were posted to them. It
  * waits for each worker for at most SERVER_PATIENCE milliseconds. */

@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include "adapt/first_asking.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/reserve.h"
@@ -9,6 +10,7 @@
 #include "client/transparent.h"
 #include "configured_names.h"
 #include "event/question.h"
+#include "events/tap.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
 #include "net/reach.h"
@@ -46,9 +48,11 @@ struct worker {
     struct http1_host http1;
     struct adapter_host adapters;
     struct transaction_host host;
+    struct event_tap tap;
     struct certificate_fetches *fetches;
     struct staple_fetches *staples; /* NULL: another worker has them */
     struct origin_checks *checks;   /* NULL: another worker does them */
+    struct first_asking *asking;    /* NULL: another worker does it */
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
@@ -264,6 +268,13 @@ static void start_checks(struct worker *worker, struct origin_groups *origins) {
                                            worker->host.origin_securities, origins);
 }
 
+/* One worker asks services for all. */
+static void start_asking(struct worker *worker) {
+    first_asking_free(&worker->asking);
+    if (worker->index == 0 && !worker->draining)
+        worker->asking = first_asking_new(worker->host.adapt);
+}
+
 static void start_transactions(struct worker *worker, const struct worker_shared *shared) {
     struct transaction_host *host = &worker->host;
     host->net = &worker->net;
@@ -275,8 +286,11 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->waiting_downloads = shared->waiting_downloads;
     host->interception = shared->interception;
     host->purge_orders = shared->purge_orders;
+    host->inspections = shared->inspections;
     host->authentication = shared->authentication;
     host->client_total = shared->clients;
+    host->span_exporter = shared->span_exporter;
+    trace_ids_init(&host->trace_ids);
     host->inside = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
@@ -287,9 +301,11 @@ static void start_transactions(struct worker *worker, const struct worker_shared
         adapt_set_new(&worker->adapters, worker->settings, shared->origins, shared->services);
     host->logs = access_logs_open(&worker->net, worker->settings);
     list_init(&host->active);
+    transaction_host_watch(host);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
         host->id_prefix = (uint64_t)getpid() << 32;
     host->index = worker->index;
+    worker->tap.worker = worker->index;
 }
 
 /* Do clients of some listener say where requests go? */
@@ -380,6 +396,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     }
     start_checks(worker, shared->origins);
     start_staples(worker);
+    start_asking(worker);
     return open_listeners(worker, worker->settings, claims, error);
 }
 
@@ -397,6 +414,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 
 /* Runs in the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
+    first_asking_free(&worker->asking);
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
     staple_fetches_free(&worker->staples);
@@ -452,6 +470,8 @@ void worker_join(struct worker **workerp) {
     close_listeners(worker);
     mailbox_release(&worker->mailbox);
     access_logs_close(&worker->host.logs);
+    first_asking_free(&worker->asking);
+    event_tap_watch(&worker->tap, NULL, NULL);
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
     staple_fetches_free(&worker->staples);
@@ -513,16 +533,20 @@ static void on_reload(struct message *message) {
     if (!worker->draining && !open_listeners(worker, worker->settings, claims, error))
         log_error("worker %u: %s", worker->index, error);
     claims_free(&claims);
+    first_asking_free(&worker->asking);
     adapt_set_retire(worker->host.adapt);
     adapt_set_release(&worker->host.adapt);
     worker->host.adapt = adapt_set_new(&worker->adapters, worker->settings, origins, services);
+    transaction_host_watch(&worker->host);
     start_checks(worker, origins);
     start_staples(worker);
+    start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
     pool_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
     origin_groups_release(&origins);
     shared_services_release(&services);
     open_logs_again(worker);
+    event_tap_settings_changed(&worker->tap, worker->settings);
     request_counts_settings_changed(worker->host.request_counts);
     /* Transactions under way hold the old settings through their adapt set. All others use the new
      * settings. */
@@ -554,6 +578,7 @@ static void on_record(struct message *message) {
     CHECK_OBJ(worker, WORKER_MAGIC);
     recorder_release(&worker->adapters.recorder);
     worker->adapters.recorder = record->recorder;
+    transaction_host_watch(&worker->host); /* it may be that of an inspection */
     free(record);
 }
 
@@ -563,6 +588,30 @@ void worker_record(struct worker *worker, struct recorder *recorder) {
     record->worker = worker;
     record->recorder = recorder_reference(recorder);
     mailbox_post(&worker->mailbox, &record->message);
+}
+
+struct watch_message {
+    struct message message;
+    struct worker *worker;
+    struct event_watch *watch; /* referenced; NULL: nobody listens any more */
+};
+
+static void on_watch(struct message *message) {
+    struct watch_message *news = CONTAINER_OF(message, struct watch_message, message);
+    struct worker *worker = news->worker;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    event_tap_watch(&worker->tap, news->watch, worker->settings);
+    worker->host.watcher = event_tap_watcher(&worker->tap);
+    event_watch_release(&news->watch);
+    free(news);
+}
+
+void worker_watch(struct worker *worker, struct event_watch *watch) {
+    struct watch_message *news = xcalloc(1, sizeof *news);
+    news->message.deliver = on_watch;
+    news->worker = worker;
+    news->watch = event_watch_reference(watch);
+    mailbox_post(&worker->mailbox, &news->message);
 }
 
 static void worker_on_question(void *subject, void *answer) {
@@ -677,6 +726,7 @@ static struct worker *take_order(struct message *message) {
 static void worker_begin_drain(struct worker *worker) {
     worker->draining = true;
     close_listeners(worker);
+    first_asking_free(&worker->asking);
     origin_checks_free(&worker->checks);
     pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);

@@ -25,9 +25,12 @@
 #include "settings/settings.h"
 
 struct authentication;
+struct event_watch;
 struct interception;
+struct inspections;
 struct purge_orders;
 struct recorder;
+struct span_exporter;
 struct worker;
 
 /* The objects that all workers share. */
@@ -43,8 +46,10 @@ struct worker_shared {
     struct waiting_downloads *waiting_downloads;
     struct interception *interception;
     struct purge_orders *purge_orders;
+    struct inspections *inspections;
     struct authentication *authentication;
     struct verdicts *verdicts;
+    struct span_exporter *span_exporter;
     struct origin_groups *origins;    /* of the settings; a worker takes its own reference */
     struct shared_services *services; /* of the settings; a worker takes its own reference */
     struct address admin_address;     /* length 0: there is no admin plane */
@@ -61,6 +66,8 @@ void worker_reload(struct worker *worker, struct settings *settings, struct orig
 void worker_reopen_logs(struct worker *worker);
 /* Makes the worker record its ICAP exchanges from now on. */
 void worker_record(struct worker *worker, struct recorder *recorder);
+/* From now on, or no longer (NULL): transactions that end go into the event stream. */
+void worker_watch(struct worker *worker, struct event_watch *watch);
 /* Asks for the worker's report. False: the worker did not answer within `patience` milliseconds.
  * When the answer comes, all messages that the caller posted before have been delivered. */
 bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience);

@@ -3,9 +3,9 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: tls <- net <- limits <- match <- identity, log, rewrite <- record, settings <- cache, origin <- disk <- client, intercept
+#     <- proxy/: tls <- net <- limits <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
 #        <- adapt, client/http1
-#     <- icap <- transaction <- worker, admin, main, ctl
+#     <- icap <- transaction <- events <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
 #   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
@@ -32,12 +32,14 @@ BEGIN {
     rooms(4, "proxy/match")
     rooms(4.5, "proxy/identity proxy/log proxy/rewrite")
     rooms(5, "proxy/record proxy/settings")
-    rooms(6, "proxy/cache proxy/origin")
+    rooms(6, "proxy/cache proxy/origin proxy/spans")
     rooms(7, "proxy/disk")
     rooms(8, "proxy/access proxy/client proxy/intercept")
     rooms(9, "proxy/adapt proxy/client/http1")
     rooms(9.5, "proxy/icap")
     rooms(10, "proxy/transaction proxy/transaction/steps")
+    rooms(8, "proxy/takeover")
+    rooms(10.5, "proxy/events")
     rooms(11, "proxy/admin")
     rooms(12, "proxy proxy/ctl")
     rooms(3, "icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
@@ -45,7 +47,7 @@ BEGIN {
 
     stand_apart("common/event common/http")
     stand_apart("proxy/record proxy/settings")
-    stand_apart("proxy/cache proxy/origin")
+    stand_apart("proxy/cache proxy/origin proxy/spans")
     stand_apart("proxy/disk proxy/client proxy/origin proxy/icap")
     stand_apart("proxy/disk proxy/adapt")
     stand_apart("proxy/access proxy/client")

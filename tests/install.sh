@@ -3,9 +3,12 @@
 # alone. Services that a package brings are not started.
 #
 #     tests/install.sh build     the compiler side and the libraries
-#     tests/install.sh run       what a running Retort uses: c-icap, netpbm
+#     tests/install.sh run       what a running Retort uses: c-icap, netpbm, curl for lists
 #     tests/install.sh try       build, run and what examples/quickstart.sh shows it with
 #     tests/install.sh test      all of the above and the peers and tools of the tests (the default)
+#     tests/install.sh squid     build, run, try and Squid
+#     tests/install.sh network   build, run, try and what makes network namespaces
+#     tests/install.sh virus     build, run, try and ClamAV in c-icap
 #     tests/install.sh bench     build, run and what tests/bench/run.sh compares with
 #
 # Names with a "?" are wanted but not needed: tests that use them say so when they are missing.
@@ -14,12 +17,15 @@ set -eu
 build="build-essential autoconf automake libtool pkg-config
     libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
     libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
-    libssl-dev libcrypt-dev libkrb5-dev libicapapi-dev check"
-run="c-icap netpbm"
-try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
-test="squid-openssl haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time iproute2 nftables util-linux git clang clang-format-14
+    libssl-dev libcrypt-dev libkrb5-dev libcurl4-openssl-dev libicapapi-dev check"
+run="c-icap netpbm curl"
+try="nginx-light ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
+virus="libc-icap-mod-virus-scan"
+squid="squid-openssl"
+network="iproute2 nftables util-linux"
+test="$squid haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time $network git clang clang-format-14
     libclang-rt-14-dev node-llhttp python3-html5lib python3-cryptography goaccess calamaris? chromium? logrotate? systemd?
-    slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client?"
+    $virus? slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client? python3-jsonschema?"
 bench="nginx-light haproxy varnish trafficserver squid-openssl wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
     util-linux"
 
@@ -29,8 +35,11 @@ packages_of() {
     run) echo "$run" ;;
     try) echo "$build $run $try" ;;
     test) echo "$build $run $try $test" ;;
+    squid) echo "$build $run $try $squid" ;;
+    network) echo "$build $run $try $network" ;;
+    virus) echo "$build $run $try $virus" ;;
     bench) echo "$build $run $bench" ;;
-    *) echo "usage: $0 [build|run|try|test|bench]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|try|test|squid|network|virus|bench]" >&2; exit 2 ;;
     esac
 }
 

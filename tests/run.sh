@@ -10,7 +10,7 @@
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share
 #   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (6), see docs/TESTING.md
-#   - examples/quickstart.sh --check, examples/intercept/run.sh --check
+#   - each deployment in examples/ with --check
 #
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
 #                               tsan fuzz quickstart
@@ -233,16 +233,55 @@ fuzz() {
     counted fuzz "$log" "$status"
 }
 
+# Deployments: each --check mostly waits, so three run at a time.
+deployments="quickstart.sh intercept/run.sh two-hosts/run.sh virus-scanner/run.sh filter/run.sh accelerator/run.sh mobile/run.sh
+    browser/run.sh behind-squid/run.sh"
+
+# The log of an example.
+log_of() {
+    local folder
+    folder=$(dirname "examples/$1")
+    echo "$build/example-$(basename "$folder")-check.log"
+}
+
+# check_example NAME: its status goes to the last line of the log.
+check_example() {
+    local status=0
+    "examples/$1" --check --no-install --builddir "$build" >"$(log_of "$1")" 2>&1 || status=$?
+    echo "exit status $status" >>"$(log_of "$1")"
+}
+
 quickstart() {
-    local name status log good bad
-    for name in quickstart.sh intercept/run.sh; do
-        status=0 log=$build/example-$(basename "$(dirname "examples/$name")")-check.log
-        "examples/$name" --check --no-install --builddir "$build" >"$log" 2>&1 || status=$?
+    local name status log good bad running=0
+    for name in $deployments; do
+        if ! can_run "$name"; then continue; fi
+        check_example "$name" &
+        running=$((running + 1))
+        if [ $((running % 3)) -eq 0 ]; then wait; fi
+    done
+    wait
+    for name in $deployments; do
+        log=$(log_of "$name")
+        [ -e "$log" ] || continue
+        heading "examples/$name --check"
         cat "$log"
+        status=$(sed -n 's/^exit status //p' "$log" | tail -1)
         good=$(grep -cE ' ok$' "$log") bad=$(grep -cE ' FAILED$' "$log")
         echo "$good passed, $bad failed" >>"$log"
-        counted "$name" "$log" $status
+        counted "$name" "$log" "$status"
     done
+}
+
+# What an example needs beyond what tests/install.sh must install.
+can_run() {
+    rm -f "$(log_of "$1")"
+    case $1 in
+    two-hosts/*) unshare --net true 2>/dev/null || { echo "not run: examples/$1 needs to make network namespaces"; return 1; } ;;
+    virus-scanner/*)
+        [ -e /usr/lib/x86_64-linux-gnu/c_icap/virus_scan.so ] || { echo "not run: examples/$1 needs libc-icap-mod-virus-scan"; return 1; }
+        unshare --mount true 2>/dev/null || { echo "not run: examples/$1 needs a view of the file system of its own"; return 1; }
+        ;;
+    esac
 }
 
 steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz quickstart}

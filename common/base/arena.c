@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 
-#include <stdalign.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -22,7 +21,7 @@ static void arena_use(struct arena *arena, struct arena_block *block) {
 }
 
 /* Keeps one block of the usual size and frees the others. The block may be anywhere in the list,
- * because arena_alloc inserts a block for a large piece behind the current block. */
+ * because arena_alloc_elsewhere inserts a block for a large piece behind the current block. */
 void arena_reset(struct arena *arena) {
     struct arena_block *kept = NULL, *next;
     for (struct arena_block *block = arena->blocks; block != NULL; block = next) {
@@ -59,13 +58,7 @@ static struct arena_block *arena_grow(struct arena *arena, size_t size) {
     return block;
 }
 
-void *arena_alloc(struct arena *arena, size_t size) {
-    size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    if ((size_t)(arena->end - arena->at) >= size && arena->at != NULL) {
-        void *memory = arena->at;
-        arena->at += size;
-        return memory;
-    }
+void *arena_alloc_elsewhere(struct arena *arena, size_t size) {
     if (size > ARENA_BLOCK / 2 && arena->blocks != NULL) {
         /* A large piece gets its own block; the current block is still used for small pieces. */
         struct arena_block *block = xmalloc(sizeof *block + size);

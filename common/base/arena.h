@@ -17,6 +17,9 @@
 
 #include "base/slice.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 enum { ARENA_BLOCK = 16384 };
 
 struct arena_block;
@@ -30,8 +33,17 @@ void arena_init(struct arena *arena);
 void arena_reset(struct arena *arena);
 void arena_release(struct arena *arena);
 
+/* For arena_alloc: where the current block has no room. `size` is a multiple of the alignment. */
+void *arena_alloc_elsewhere(struct arena *arena, size_t size);
 /* Aligned for any type; not zeroed. */
-void *arena_alloc(struct arena *arena, size_t size);
+static inline void *arena_alloc(struct arena *arena, size_t size) {
+    size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+    if ((size_t)(arena->end - arena->at) < size || arena->at == NULL)
+        return arena_alloc_elsewhere(arena, size);
+    void *memory = arena->at;
+    arena->at += size;
+    return memory;
+}
 void *arena_zalloc(struct arena *arena, size_t size);
 /* Copies the bytes and appends a NUL. */
 char *arena_copy(struct arena *arena, struct slice bytes);

@@ -84,7 +84,8 @@ void log_write(enum log_level level, const char *format, ...) {
     gmtime_r(&now.tv_sec, &calendar);
     size_t length = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &calendar);
     length += (size_t)snprintf(line + length, sizeof line - length, ".%03ldZ %s %s ",
-                               now.tv_nsec / 1000000, the_log.program, level_names[level]);
+                               now.tv_nsec / 1000000, the_log.program,
+                               level_names[level == LOG_LEVEL_ALWAYS ? LOG_LEVEL_INFO : level]);
     length += log_escape(line + length, sizeof line - length - 1, slice_from(message));
     line[length++] = '\n';
     ssize_t written = write(the_log.fd, line, length);

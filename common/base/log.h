@@ -14,7 +14,13 @@
 
 #include <stdbool.h>
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_level {
+    LOG_LEVEL_ALWAYS = -1, /* of a message that no level leaves out; shown as info */
+    LOG_LEVEL_ERROR,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_DEBUG
+};
 
 void log_open(int fd, const char *program, enum log_level level);
 /* Makes the log go to a file (appended to, created with mode 0640). False and errno when the file

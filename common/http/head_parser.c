@@ -249,6 +249,25 @@ ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes,
     return head_parser_parse(head, take_icap_status_line, bytes, length, checked);
 }
 
+bool http_head_unfold(char *bytes, size_t length) {
+    enum { FOLD = 3 }; /* CR LF and a blank */
+    char *at = memchr(bytes, '\n', length), *end = bytes + length;
+    bool replaced = false;
+    if (at == NULL || ++at == end || *at == '\r')
+        return false;
+    for (; end - at >= FOLD && (at = memchr(at, '\r', (size_t)(end - at) - 2)) != NULL; at++) {
+        if (at[1] != '\n')
+            continue;
+        if (at[2] == '\r')
+            break;
+        if (head_parser_is_blank(at[2])) {
+            at[0] = at[1] = ' ';
+            replaced = true;
+        }
+    }
+    return replaced;
+}
+
 ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length) {
     struct scan scan = {bytes, bytes + length};
     http_head_init(head);

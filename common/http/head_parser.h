@@ -43,6 +43,12 @@ ssize_t http_head_parse_response(struct http_head *head, const char *bytes, size
  * becomes 10. */
 ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes, size_t length,
                                       size_t checked);
+/* Replaces each obs-fold in the field lines of a head by spaces, in place: "replace each received
+ * obs-fold with one or more SP octets prior to interpreting the field value" (RFC 9112 §5.2). For a
+ * protocol whose heads may be folded, after the parser has refused one; HTTP's are never unfolded
+ * here. It leaves the start line and all bytes behind the first empty line alone. The head may be
+ * incomplete. Returns whether anything was replaced. */
+bool http_head_unfold(char *bytes, size_t length);
 /* Parses field lines without a start line, up to and with the empty line: trailers (RFC 9112
  * §7.1.2). */
 ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length);

@@ -95,14 +95,9 @@ TEXT
 fetch() {
     local url="https://$1:$origin_port/$2" authority=$3
     shift 3
-    curl -sS --max-time 30 --noproxy '' --proxy "http://127.0.0.1:$proxy_port" --cacert "$dir/$authority" -D "$dir/it.head" -o "$dir/it.body" \
-        "$@" "$url" 2>"$dir/curl.out"
+    fetch_through "http://127.0.0.1:$proxy_port" "$url" --cacert "$dir/$authority" "$@"
 }
 
-not() { ! "$@"; }
-page_says() { grep -q "$1" "$dir/it.body"; }
-status_is() { tail -n +1 "$dir/it.head" | grep -a '^HTTP' | tail -1 | grep -q " $1"; }
-is_the_file() { cmp -s "$dir/it.body" "$dir/site/$1"; }
 # Requests and connections that the origin has seen.
 asked() { wc -l <"$dir/nginx-access.log"; }
 only_its_owner_reads() { [ "$(stat -c %a "$dir/ca.key")" = 600 ]; }

@@ -4,8 +4,10 @@
 #include "base/text.h"
 #include "service/service.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum { TEXT_BLOCK = 256 * 1024 };
 
@@ -150,9 +152,8 @@ static char *filter_read_file(const char *path, size_t *length) {
     return NULL;
 }
 
-bool filter_load(struct filter *filter, const char *path, char *error, size_t error_size) {
-    CHECK_OBJ(filter, FILTER_MAGIC);
-    ASSERT(!filter->sealed);
+static bool filter_load_file(struct filter *filter, const char *path, char *error,
+                             size_t error_size) {
     size_t length;
     char *text = filter_read_file(path, &length);
     if (text == NULL) {
@@ -173,6 +174,42 @@ bool filter_load(struct filter *filter, const char *path, char *error, size_t er
     }
     free(text);
     return true;
+}
+
+static int is_list(const struct dirent *entry) {
+    return entry->d_name[0] != '.' &&
+           slice_ends_with_nocase(slice_from(entry->d_name), SLICE(".txt"));
+}
+
+/* In the order of their names, so that the same files have the same fingerprint. A file that can't
+ * be read does not keep the others out. */
+static bool filter_load_directory(struct filter *filter, const char *directory, char *error,
+                                  size_t error_size) {
+    struct dirent **entries;
+    int count = scandir(directory, &entries, is_list, alphasort);
+    bool good = true;
+    if (count < 0) {
+        snprintf(error, error_size, "%s: %s", directory, strerror(errno));
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        char *path = NULL;
+        ASSERT(asprintf(&path, "%s/%s", directory, entries[i]->d_name) > 0);
+        good = filter_load_file(filter, path, error, error_size) && good;
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return good;
+}
+
+bool filter_load(struct filter *filter, const char *path, char *error, size_t error_size) {
+    CHECK_OBJ(filter, FILTER_MAGIC);
+    ASSERT(!filter->sealed);
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return filter_load_directory(filter, path, error, error_size);
+    return filter_load_file(filter, path, error, error_size);
 }
 
 /* ---- sealing ------------------------------------------------------------------------------ */

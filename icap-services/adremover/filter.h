@@ -76,6 +76,9 @@ struct filter;
 
 struct filter *filter_create(void);
 void filter_free(struct filter **filterp);
+
+/* A directory stands for its files whose names end in .txt. False: something could not be read; the
+ * rest was. */
 bool filter_load(struct filter *filter, const char *path, char *error, size_t error_size);
 /* Adds one line of a list. `where` is its file and line, for first_bad. */
 void filter_add(struct filter *filter, struct slice line, const char *where);

@@ -60,8 +60,8 @@ struct adremover_exchange {
 
 static const struct service_option adremover_options[] = {
     {"List", SERVICE_OPTION_LIST, offsetof(struct adremover_settings, lists), NULL, 0, 0, NULL,
-     "A file of rules in EasyList's syntax, or a hosts file. The option may be given several "
-     "times."},
+     "A file of rules in EasyList's syntax, a hosts file, or a directory of such files. The option "
+     "may be given several times."},
     {"Rule", SERVICE_OPTION_LIST, offsetof(struct adremover_settings, rules), NULL, 0, 0, NULL,
      "One rule. The option may be given several times."},
     {"Target", SERVICE_OPTION_CHOICE, offsetof(struct adremover_settings, way), "rewrite", 0, 0,

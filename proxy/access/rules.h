@@ -77,6 +77,8 @@ bool access_accepts(const struct access_settings *section, struct slice authenti
  * access_is_plain. `bits` as in the question, and no expression may have given up. */
 static inline const struct access_settings *access_allowing(const struct settings *settings,
                                                             const uint64_t *bits) {
+    if (bits == settings->access_always)
+        return settings->access_otherwise;
     if (settings->access_asks_later)
         return access_allowing_nobody(settings, bits);
     size_t at = settings_next_rule(settings, RULE_ACCESS, bits, 0);

@@ -47,6 +47,7 @@ struct adapter_request {
     struct slice path;                /* of the URL, without the query */
     struct adapt_client client;
     struct slice transaction_id;
+    const struct trace_fields *trace; /* NULL: the service learns of none by its protocol */
     bool hold;
     bool trickle; /* whoever asks reads what is kept meanwhile: adapter_call_peek */
     struct arena *arena;

@@ -14,11 +14,40 @@ static bool may_go_back(const struct adapt_chain *chain) {
     return false;
 }
 
+/* The service learns the trace by fields of the request that it is shown. Nothing else sees them. */
+static const struct http_head *traced_head(const struct adapt_chain *chain,
+                                           const struct trace_fields *fields) {
+    struct http_head *head = arena_alloc(chain->arena, sizeof *head);
+    http_head_assign(head, chain->message->request);
+    http_head_remove_text(head, SLICE("traceparent"));
+    http_head_remove_text(head, SLICE("tracestate"));
+    if (http_head_add(head, SLICE("traceparent"), fields->parent) && fields->state.length > 0)
+        http_head_add(head, SLICE("tracestate"), fields->state);
+    return head;
+}
+
+static void tell_trace(struct adapt_chain *chain, struct adapter_request *request) {
+    struct adapt_trace *trace = chain->message->trace;
+    struct trace_context context = trace->context;
+    if (context.sampled)
+        context.span = trace_context_child(context.span, trace->next++);
+    chain->records[chain->at].span = context.span;
+    if (trace->how == TRACING_ICAP_OFF)
+        return;
+    struct trace_fields *fields = arena_alloc(chain->arena, sizeof *fields);
+    fields->parent = trace_context_write(&context, arena_alloc(chain->arena, TRACE_CONTEXT_TEXT));
+    fields->state = context.state;
+    if (trace->how != TRACING_ICAP_MESSAGE)
+        request->trace = fields;
+    if (trace->how != TRACING_ICAP_HEAD)
+        request->request = traced_head(chain, fields);
+}
+
 /* False: the service need not be asked, because its verdict is remembered. */
 static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     struct adapter *adapter = chain->services[chain->at];
     struct adapt_message *message = chain->message;
-    const struct adapter_request request = {
+    struct adapter_request request = {
         .request = message->request,
         .response = chain->reqmod ? NULL : message->response,
         .body = &message->body,
@@ -35,6 +64,8 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     chain->recall = chain->reqmod && message->body == NULL ? recall_begin(&request, adapter) : NULL;
     if (chain->recall != NULL && recall_find(chain->recall, verdict))
         return false;
+    if (message->trace != NULL)
+        tell_trace(chain, &request);
     if (request.trickle)
         loop_timer_after(chain->net->loop, &chain->trickle_timer, adapter->settings->trickle_after);
     chain->calls[chain->at] = adapter_call_start(adapter, &request, chain->adapted, &chain->task);
@@ -47,6 +78,7 @@ void adapt_chain_record(struct adapt_chain *chain, const char *verdict) {
     entry->verdict = verdict;
     entry->error = NULL;
     entry->changed = false;
+    entry->started = chain->stage_started;
     entry->milliseconds =
         (unsigned)((clocks_nanoseconds(CLOCK_MONOTONIC) - chain->stage_started + 500000) / 1000000);
 }

@@ -45,6 +45,8 @@ struct adapt_record {
     unsigned milliseconds; /* to the verdict */
     const char *error;     /* of what failed; else NULL */
     bool changed;          /* it is another message since */
+    uint64_t started;      /* nanoseconds */
+    uint64_t span;         /* of the trace that the message belongs to; 0: none */
 };
 
 struct adapt_chain {

@@ -9,12 +9,22 @@
 #include "adapt/client_fields.h"
 #include "event/source.h"
 #include "http/head.h"
+#include "settings/tracing.h"
+#include "spans/trace_context.h"
+
+/* What services learn of the trace that the message belongs to. */
+struct adapt_trace {
+    struct trace_context context; /* its span is the one above those of the services */
+    enum tracing_icap how;
+    unsigned next; /* number of the next span below that one */
+};
 
 struct adapt_message {
     struct http_head *request;  /* its target is the absolute URL */
     struct http_head *response; /* NULL at a REQMOD point, until a service answers */
     struct source *body;        /* of the response if there is one, else of the request; owned */
     struct slice path, transaction_id;
+    struct adapt_trace *trace;  /* NULL: they learn nothing of it */
     struct adapt_client client; /* its proxy_authenticate goes back into the response's head */
 };
 

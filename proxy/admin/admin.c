@@ -3,11 +3,15 @@
 #include "admin/api.h"
 #include "admin/audit.h"
 #include "admin/connections.h"
+#include "admin/event_reply.h"
 #include "admin/guard.h"
 #include "admin/page.h"
+#include "admin/sampler.h"
 #include "admin/strict.h"
+#include "admin/web_files.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "events/stream.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -22,7 +26,8 @@ enum {
     ADMIN_TIMEOUT_SECONDS = 15,
     ADMIN_MEMORY = 16 << 10, /* memory of a connection; it limits the head of a request */
     ADMIN_BACKLOG = 128,
-    ADMIN_THREADS = 4, /* this many purges may share one sync of the disk */
+    ADMIN_THREADS = 4,       /* this many purges may share one sync of the disk */
+    ADMIN_LAST_EVENTS = 500, /* milliseconds for consumers of the event stream to read the end */
 };
 
 struct admin {
@@ -32,8 +37,9 @@ struct admin {
     struct MHD_Daemon *daemon; /* NULL: there is no admin plane */
     struct admin_connections connections;
     struct admin_guard guard;
-    pthread_mutex_t lock; /* all pages except purges are made one at a time */
-    char *path;           /* path of the Unix socket while it belongs to this process */
+    struct sampler *sampler; /* NULL: there is no admin plane */
+    pthread_mutex_t lock;    /* all pages except purges are made one at a time */
+    char *path;              /* path of the Unix socket while it belongs to this process */
     dev_t device;
     ino_t inode;
 };
@@ -55,16 +61,30 @@ struct admin_request {
 
 /* Answering. */
 
-static enum MHD_Result send_page(struct MHD_Connection *connection, struct page *page) {
+/* NULL: no memory. */
+static struct MHD_Response *response_of(struct MHD_Connection *connection, struct page *page) {
+    if (page->consumer != NULL)
+        return event_reply_new(connection, &page->consumer);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(page->length, page->text, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
+    if (response == NULL)
         free(page->text);
+    return response;
+}
+
+static enum MHD_Result send_page(struct MHD_Connection *connection, struct page *page) {
+    struct MHD_Response *response = response_of(connection, page);
+    if (response == NULL)
         return MHD_NO;
-    }
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, page->content_type);
     MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    /* What comes from the network stays text, also for who opens an answer in a browser. */
+    MHD_add_response_header(response, "Content-Security-Policy",
+                            "default-src 'none'; frame-ancestors 'none'; sandbox");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    if (page->download)
+        MHD_add_response_header(response, "Content-Disposition", "attachment");
     if (page->allow != NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, page->allow);
     if (page->status == MHD_HTTP_UNAUTHORIZED) {
@@ -169,7 +189,8 @@ static const char *head_fault(const struct admin_request *request,
 
 static bool find_route(struct admin_request *request, const char *method, const char *path,
                        struct page *page) {
-    static const char *const methods[] = {"GET", "POST", "GET, PUT, DELETE", "GET, POST"};
+    static const char *const methods[] = {"GET", "POST", "GET, PUT, DELETE", "GET, POST",
+                                          "GET, POST, DELETE"};
     char allow[API_ALLOW];
     request->route = api_find(method, api_path(path, &request->strict), allow);
     if (request->route != NULL)
@@ -243,6 +264,14 @@ static bool admin_admits(struct admin *admin, struct admin_request *request,
     return false;
 }
 
+static enum MHD_Result send_web_file(struct admin *admin, struct MHD_Connection *connection,
+                                     const struct web_file *file) {
+    struct admin_denial denial;
+    if (!admin_guard_shows(&admin->guard, connection, &denial))
+        return admin_refuse(connection, denial.status, denial.reason);
+    return web_files_send(connection, file);
+}
+
 /* Called when the head has arrived and the body has not. */
 static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *request,
                                    struct MHD_Connection *connection, const char *method,
@@ -252,6 +281,9 @@ static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *re
     request->complaint = head_fault(request, connection, version);
     if (request->complaint != NULL)
         return admin_refuse(connection, MHD_HTTP_BAD_REQUEST, request->complaint);
+    const struct web_file *file = web_files_find(method, path);
+    if (file != NULL)
+        return send_web_file(admin, connection, file);
     struct settings *settings = admin->calls.settings(admin->calls.context);
     if (settings->admin.audit_log != NULL)
         request->audit_path = xstrdup(settings->admin.audit_log);
@@ -285,12 +317,15 @@ static enum MHD_Result admin_answer(struct admin *admin, const struct admin_requ
     } else if (audit_open(&audit, request->audit_path)) {
         make_page(admin, request, &asked, &page);
         write_audit(admin, &audit, &asked, &page);
+        json_decref(page.changed);
     } else {
         atomic_fetch_add(&admin->guard.audit_lost, 1);
         page_error(&page, MHD_HTTP_SERVICE_UNAVAILABLE,
-                   "nothing was changed, because admin.audit_log can not be opened: see the error "
-                   "log");
+                   "nothing was changed or shown, because admin.audit_log can not be opened: see "
+                   "the error log");
     }
+    if (page.consumer != NULL)
+        admin_connection_keep(&admin->connections, admin_connection_of(connection));
     return send_page(connection, &page);
 }
 
@@ -432,7 +467,7 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     struct MHD_Daemon *started = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_USE_ITC, 0, NULL, NULL,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         admin_on_request, admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE,
@@ -445,9 +480,21 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
 }
 
 static void admin_release(struct admin *admin) {
+    sampler_stop(&admin->sampler);
     admin_connections_release(&admin->connections);
     pthread_mutex_destroy(&admin->lock);
     FREE_OBJ(admin);
+}
+
+static bool start_threads(struct admin *admin, const struct settings *settings, int fd) {
+    uint64_t step = settings->admin.history_step;
+    admin->sampler = sampler_start(&admin->calls, &admin->lock, step);
+    if (admin->sampler == NULL)
+        return false;
+    admin->calls.history = sampler_history(admin->sampler);
+    admin->calls.history_step = step;
+    admin->daemon = start_daemon(admin, fd);
+    return admin->daemon != NULL;
 }
 
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
@@ -469,11 +516,10 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
         admin_release(admin);
         return NULL;
     }
-    if (admin->guard.local)
+    if (admin->guard.local && inherited < 0)
         remember_path(admin, address);
-    admin->daemon = start_daemon(admin, fd);
-    if (admin->daemon == NULL) {
-        snprintf(error, SETTINGS_ERROR, "admin.listen: its thread can not be started: %s",
+    if (!start_threads(admin, settings, fd)) {
+        snprintf(error, SETTINGS_ERROR, "admin.listen: its threads can not be started: %s",
                  strerror(errno));
         close(fd);
         remove_path(admin);
@@ -490,10 +536,10 @@ int admin_socket(const struct admin *admin) {
     return MHD_get_daemon_info(admin->daemon, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
 }
 
-void admin_keep_file(struct admin *admin) {
+void admin_own_file(struct admin *admin, const struct settings *settings) {
     CHECK_OBJ(admin, ADMIN_MAGIC);
-    free(admin->path);
-    admin->path = NULL;
+    if (admin->guard.local && admin->path == NULL)
+        remember_path(admin, &settings->admin.address);
 }
 
 /* MHD_stop_daemon would shut the socket down, also for other processes that have it. */
@@ -504,8 +550,12 @@ static void stop_accepting(struct admin *admin) {
 }
 
 void admin_give_away(struct admin *admin) {
-    admin_keep_file(admin);
+    CHECK_OBJ(admin, ADMIN_MAGIC);
+    free(admin->path);
+    admin->path = NULL;
     stop_accepting(admin);
+    if (admin->calls.events != NULL)
+        event_stream_end(admin->calls.events, 0);
 }
 
 void admin_stop(struct admin **adminp) {
@@ -517,6 +567,8 @@ void admin_stop(struct admin **adminp) {
     /* The path is removed first, because a successor may use it from now on. */
     remove_path(admin);
     stop_accepting(admin);
+    if (admin->calls.events != NULL) /* also because no connection may be suspended below */
+        event_stream_end(admin->calls.events, ADMIN_LAST_EVENTS);
     if (admin->daemon != NULL)
         MHD_stop_daemon(admin->daemon);
     admin_release(admin);

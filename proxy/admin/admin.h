@@ -29,17 +29,24 @@
 
 struct admin;
 struct admin_guard;
+struct event_stream;
+struct history;
+struct inspections;
 struct interception;
 struct limits;
 struct recorder;
 struct origin_groups;
+struct overrides;
+struct settings_outcome;
 
 struct admin_calls {
     void *context;
     void (*report)(void *context, struct admin_report *report);
-    /* Returns false when the file is refused and nothing has changed. `left` lists changes that
-     * were not applied. */
-    bool (*reload)(void *context, char error[SETTINGS_ERROR], struct findings *left);
+    /* False: it is refused, and nothing has changed. The caller releases the outcome. */
+    bool (*reload)(void *context, struct settings_outcome *outcome);
+    /* Likewise, of changes at run time; `keep`: they shall outlive this process. */
+    bool (*change)(void *context, const struct overrides *changes, bool keep,
+                   struct settings_outcome *outcome);
     void (*drain)(void *context);
     unsigned worker_count;
     /* What the resolver of a worker remembers, or forgets. False: the worker does not answer. NULL:
@@ -59,20 +66,27 @@ struct admin_calls {
     void (*record)(void *context, struct recorder *recorder); /* all workers use the recorder
                                                                * from now on */
     struct recorder *(*recorder)(void *context);              /* the latest, likewise */
-    struct admin_guard *guard;                                /* set by admin_start */
+    struct event_stream *events;                              /* NULL: there is none */
+    struct inspections *inspections;                          /* NULL: there are none */
+    /* Set by admin_start. */
+    struct admin_guard *guard;
+    struct history *history; /* NULL: there is none */
+    uint64_t history_step;   /* milliseconds */
 };
 
 /* Returns NULL with a message in error after a failure. Returns an admin without a socket when
- * settings->admin.listen is NULL. `inherited`: a socket that listens at the settings' address already and is owned from here on;
- * -1: none. */
+ * settings->admin.listen is NULL. `inherited`: a socket that listens at the
+ * settings' address already and is owned from here on; -1: none. */
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
                           int inherited, char error[SETTINGS_ERROR]);
 /* The listening socket, which still belongs to the admin plane; -1: there is none. */
 int admin_socket(const struct admin *admin);
-/* Accepts no more connections. The socket's file stays: another process has the socket. */
+/* Accepts no more connections, and ends the event stream, so that its consumers connect to the
+ * process that has the socket now. The socket's file stays. */
 void admin_give_away(struct admin *admin);
-/* The socket's file is not removed at the end: the service manager has made it. */
-void admin_keep_file(struct admin *admin);
+/* From now on the file of an inherited socket belongs to this process, which removes it at the end.
+ * Before, it belongs to the process that has made it. */
+void admin_own_file(struct admin *admin, const struct settings *settings);
 /* Checks whether this user could open the address if no other process used it. Returns false
  * with a message. */
 bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]);

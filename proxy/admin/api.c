@@ -4,6 +4,10 @@
 #include "admin/cache_object_page.h"
 #include "admin/cache_page.h"
 #include "admin/dns_page.h"
+#include "admin/events_page.h"
+#include "admin/helpers_page.h"
+#include "admin/history_page.h"
+#include "admin/inspect_page.h"
 #include "admin/intercept_page.h"
 #include "admin/limits_page.h"
 #include "admin/metrics_page.h"
@@ -11,7 +15,9 @@
 #include "admin/origins_page.h"
 #include "admin/record_page.h"
 #include "admin/services_page.h"
-#include "record/recorder.h"
+#include "admin/settings_page.h"
+#include "admin/whoami_page.h"
+#include "record/inspections.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -26,6 +32,7 @@ enum { API_BODY = 64 << 10, API_INJECTED = 64 << 20 };
 #define FLAG(name, what)                {name, API_FLAG, false, what, 0, 0, 0}
 #define END                             {NULL, API_END, false, NULL, 0, 0, 0}
 #define URL                             NEEDED("url", "the URL")
+#define SAVE                            FLAG("save", "whether the change outlives the process")
 #define FILTERS                                                                                    \
     TEXT("prefix", "the beginning of URLs"), TEXT("host", "the host"),                             \
     TEXT("tag", "the key of Surrogate-Key or Cache-Tag"), TEXT("regex", "the expression for URLs")
@@ -43,6 +50,30 @@ const struct api_route api_routes[] = {
                "counters object, certificates array",
      .summary = "Shows the state, the cache, the services, the certificates and all counters.",
      .parameters = {END}},
+    {READS, .path = "/whoami", .ask = whoami_page_make,
+     .answer = "name string, role string, from string, version string, pid integer",
+     .summary = "Says who the caller is, and what his role is.", .parameters = {END}},
+    {READS, .path = "/history", .ask = history_page_make,
+     .answer = "step integer, now integer, names array, samples array",
+     .summary = "Shows the traffic of the last hours.",
+     .parameters = {NUMBER("after", "the time in milliseconds that samples are later than", 0,
+                           INT64_MAX),
+                    FLAG("day", "whether minutes of a day are shown, not steps of six hours"),
+                    END}},
+    {READS, .path = "/helpers", .show = helpers_page_show, .answer = "pools array",
+     .summary = "Shows the pools of helper processes. 503: retort-helperd does not answer.",
+     .parameters = {END}},
+    {CHANGES, .path = "/helpers/renice", .ask = helpers_page_renice,
+     .answer = "pool string, nice integer", .summary = "Changes the priority of a pool.",
+     .parameters = {NEEDED("pool", "the name of the pool"),
+                    {"nice", API_NUMBER, true, "the nice level", 0, HELPERS_NICE_MOST, 0}, END}},
+    {CHANGES, .path = "/helpers/resize", .ask = helpers_page_resize,
+     .answer = "pool string, processes integer",
+     .summary = "Changes the number of processes of a pool.",
+     .parameters = {NEEDED("pool", "the name of the pool"),
+                    {"processes", API_NUMBER, true, "the number of processes", 1,
+                     HELPERS_PROCESSES_MOST, 0},
+                    END}},
     {READS, .path = "/metrics", .ask = metrics_page_make, .type = "text/plain",
      .summary = "Shows all metrics in the format of Prometheus.", .parameters = {END}},
     {READS, .path = "/origins", .show = origins_page_make, .answer = "origins array",
@@ -54,12 +85,32 @@ const struct api_route api_routes[] = {
     {CHANGES, .path = "/services/bump", .ask = services_page_bump, .answer = "bumped string",
      .summary = "Makes all earlier results of a service old.",
      .parameters = {NEEDED("name", "the name of the service"), END}},
-    {READS, .path = "/settings", .show = page_settings, .answer = "",
+    {READS, .path = "/settings", .show = settings_page_show, .answer = "",
      .summary = "Shows the settings in use, with defaults and without secrets.",
      .parameters = {END}},
-    {CHANGES, .path = "/reload", .show = page_reload,
-     .answer = "reloaded boolean, not_applied array",
-     .summary = "Reads the configuration again. 409: it is refused, and nothing has changed.",
+    {CHANGES_BY(ADMIN, "POST"), .path = "/settings", .ask = settings_page_set, .takes_json = true,
+     .answer = "changed array, waits_for_restart array, refused array, saved boolean",
+     .summary = "Changes options at run time: the body has names and values.",
+     .parameters = {SAVE, END}},
+    {CHANGES_BY(ADMIN, "DELETE"), .path = "/settings", .ask = settings_page_unset,
+     .answer = "changed array, waits_for_restart array, refused array, saved boolean",
+     .summary = "Makes options again what the files say.",
+     .parameters = {TEXT("name", "the name of the option"),
+                    FLAG("all", "whether all options are meant"), SAVE, END}},
+    {READS, .path = "/settings/options", .ask = settings_page_list, .answer = "options array",
+     .summary = "Lists options with values, and where each comes from.",
+     .parameters = {TEXT("name", "the name of an option or a section"), END}},
+    {READS, .path = "/settings/changes", .show = settings_page_changes, .answer = "changes array",
+     .summary = "Lists what was changed at run time.", .parameters = {END}},
+    {READS, .path = "/settings/effective", .show = settings_page_effective,
+     .answer = "from object", .summary = "As /settings, and says where each value comes from.",
+     .parameters = {END}},
+    {READS, .path = "/settings/schema", .show = settings_page_schema, .answer = "",
+     .summary = "Describes the settings (JSON schema, draft 7).", .parameters = {END}},
+    {CHANGES, .path = "/reload", .show = settings_page_reload,
+     .answer = "reloaded boolean, changed array, waits_for_restart array, refused array, "
+               "not_applied array",
+     .summary = "Reads the configuration again. 409: it is refused, or something in it.",
      .parameters = {END}},
     {CHANGES_BY(ADMIN, "POST"), .path = "/drain", .show = page_drain,
      .answer = "draining boolean",
@@ -153,6 +204,49 @@ const struct api_route api_routes[] = {
     {CHANGES, .path = "/icap/record/stop", .ask = record_page_end, .answer = "stopped boolean",
      .summary = "Ends a recording.",
      .parameters = {NEEDED("recording", "the number of the recording"), END}},
+
+    {SHOWS_TO(OPERATE), .changes = true, .shared = true, .path = "/events",
+     .ask = events_page_open, .type = "text/event-stream",
+     .summary = "Streams an event for each transaction that ends. Its opening is in the audit log.",
+     .parameters = {TEXT("class", "the URL class"),
+                    TEXT("status", "the statuses, such as 404,5xx"), TEXT("method", "the methods"),
+                    TEXT("result", "the results, such as HIT,MISS"),
+                    TEXT("service", "the services"), TEXT("client", "the addresses or networks"),
+                    TEXT("user", "the user"), TEXT("host", "the hosts; .example.org is a domain"),
+                    TEXT("url", "a part of the URL"),
+                    NUMBER("min_ms", "the least duration in milliseconds", 0, 86400000), END}},
+    {SHOWS_TO(OPERATE), .path = "/inspect", .show = inspect_page_list,
+     .answer = "under_way boolean, left integer, seconds_left integer, memory integer, "
+               "evicted integer, left_out integer, transactions array",
+     .summary = "Shows how the inspection stands, and the transactions that are kept.",
+     .parameters = {END}},
+    {CHANGES, .path = "/inspect", .ask = inspect_page_begin, .answer = "inspection integer",
+     .summary = "Inspects the next transactions. 409: a recording or an inspection is in progress.",
+     .parameters = {NUMBER("transactions", "the number of transactions", 1, INSPECTIONS_KEPT),
+                    NUMBER("seconds", "the number of seconds", 1, 86400),
+                    TEXT("host", "the host"), TEXT("prefix", "the beginning of URLs"),
+                    TEXT("regex", "the expression for URLs"),
+                    TEXT("client", "the address of the client"),
+                    NUMBER("body", "the kept bytes of a body", 0, RECORDED_BODY_MAX),
+                    {"unmasked", API_FLAG, false, "whether secrets are kept", 0, 0,
+                     OPERATOR_ADMIN},
+                    END}},
+    {CHANGES, .path = "/inspect/stop", .show = inspect_page_stop, .answer = "stopped boolean",
+     .summary = "Inspects no more transactions.", .parameters = {END}},
+    {CHANGES, .path = "/inspect/clear", .show = inspect_page_clear, .answer = "cleared integer",
+     .summary = "Forgets the inspected transactions that have ended.", .parameters = {END}},
+    {SHOWS_TO(OPERATE), .path = "/inspect/transaction", .ask = inspect_page_transaction,
+     .answer = "id string, at integer, steps array, services array, heads object, "
+               "exchanges array",
+     .summary = "Shows what became of an inspected transaction.",
+     .parameters = {NEEDED("id", "the id of the transaction"), END}},
+    {SHOWS_TO(OPERATE), .path = "/inspect/body", .ask = inspect_page_body,
+     .type = "application/octet-stream",
+     .summary = "Shows the body that a service got, or that it made.",
+     .parameters = {NEEDED("id", "the id of the transaction"),
+                    {"exchange", API_NUMBER, true, "the number of the exchange", 0,
+                     INSPECTED_RECORDS, 0},
+                    NEEDED("part", "the part"), END}},
 
     {READS, .path = "/openapi.json", .show = openapi_make, .answer = "",
      .summary = "Describes these pages (OpenAPI 3.0).", .parameters = {END}},

@@ -37,8 +37,9 @@ enum { API_PARAMETERS = 16 };
 struct api_route {
     const char *method, *path; /* without /v1 */
     enum operator_role role;
-    bool changes; /* it is in the audit log */
-    bool shared;  /* may run beside other pages */
+    bool changes;    /* something, or it shows what people do: it is in the audit log */
+    bool shared;     /* may run beside other pages */
+    bool takes_json; /* its body is a JSON object */
     size_t body_max;
     /* One of them. */
     void (*show)(struct page *page, const struct admin_calls *calls);

@@ -53,6 +53,8 @@ static char *audit_line(const struct audit_entry *entry) {
                              caller->name, "role", operator_role_name(caller->role), "from",
                              caller->from, "did", cache_call_text(slice_from(did)), "arguments",
                              arguments, "status", (int)entry->page->status);
+    if (entry->page->changed != NULL)
+        json_object_set(line, "changed", entry->page->changed);
     add_reason(line, entry->page);
     char *text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(line);
@@ -77,7 +79,8 @@ bool audit_write(struct audit *audit, const struct audit_entry *entry) {
         log_error("admin: a change by %s could not be written to the audit log: no memory",
                   entry->request->caller->name);
     } else if (audit->fd < 0) {
-        log_info("admin: %s", text);
+        /* Whoever may lower log_level must not thereby hide what he changes next. */
+        log_write(LOG_LEVEL_ALWAYS, "admin: %s", text);
     } else if (!append_line(audit->fd, text)) {
         good = false;
         log_error("admin.audit_log can not be written: %s; it lacks this line: %s", strerror(errno),

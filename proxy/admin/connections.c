@@ -12,7 +12,7 @@ struct admin_connection {
 #define ADMIN_CONNECTION_MAGIC 0x47554553u
     struct list_link link;
     int fd;
-    bool shut_down; /* shut down, and not in the list any more */
+    bool unlisted; /* shut down, or kept */
 };
 
 void admin_connections_init(struct admin_connections *connections) {
@@ -35,14 +35,19 @@ static void admin_connections_tell(struct admin_connections *connections) {
              (int)ADMIN_CONNECTIONS_MOST);
 }
 
+/* Under the lock. */
+static void unlist(struct admin_connections *connections, struct admin_connection *connection) {
+    list_remove(&connection->link);
+    connections->count--;
+    connection->unlisted = true;
+}
+
 /* Under the lock, so that its socket is not closed yet. */
 static void shut_idlest_down(struct admin_connections *connections) {
     struct admin_connection *oldest =
         CONTAINER_OF(list_first(&connections->list), struct admin_connection, link);
     CHECK_OBJ(oldest, ADMIN_CONNECTION_MAGIC);
-    list_remove(&oldest->link);
-    connections->count--;
-    oldest->shut_down = true;
+    unlist(connections, oldest);
     shutdown(oldest->fd, SHUT_RDWR);
     admin_connections_tell(connections);
 }
@@ -64,10 +69,19 @@ void admin_connection_used(struct admin_connections *connections,
                            struct admin_connection *connection) {
     CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
     pthread_mutex_lock(&connections->lock);
-    if (!connection->shut_down) {
+    if (!connection->unlisted) {
         list_remove(&connection->link);
         list_append(&connections->list, &connection->link);
     }
+    pthread_mutex_unlock(&connections->lock);
+}
+
+void admin_connection_keep(struct admin_connections *connections,
+                           struct admin_connection *connection) {
+    CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
+    pthread_mutex_lock(&connections->lock);
+    if (!connection->unlisted)
+        unlist(connections, connection);
     pthread_mutex_unlock(&connections->lock);
 }
 
@@ -77,10 +91,8 @@ void admin_connection_remove(struct admin_connections *connections,
     *connectionp = NULL;
     CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
     pthread_mutex_lock(&connections->lock);
-    if (!connection->shut_down) {
-        list_remove(&connection->link);
-        connections->count--;
-    }
+    if (!connection->unlisted)
+        unlist(connections, connection);
     pthread_mutex_unlock(&connections->lock);
     FREE_OBJ(connection);
 }

@@ -24,7 +24,8 @@ enum { ADMIN_CONNECTIONS_MOST = 64 };
 
 struct admin_connections {
     pthread_mutex_t lock;
-    struct list_link list; /* the one that has been still for longest first */
+    struct list_link
+        list; /* without those that are kept; the one that has been still for longest first */
     unsigned count;
     time_t warned_at; /* when the log last said that a connection was closed */
 };
@@ -36,6 +37,10 @@ void admin_connections_release(struct admin_connections *connections);
 /* The socket belongs to libmicrohttpd; it is closed by being shut down. */
 struct admin_connection *admin_connection_add(struct admin_connections *connections, int fd);
 void admin_connection_used(struct admin_connections *connections,
+                           struct admin_connection *connection);
+/* It is not closed for others, however long it is idle: a consumer of the event stream, of which
+ * there is a bound of its own. */
+void admin_connection_keep(struct admin_connections *connections,
                            struct admin_connection *connection);
 void admin_connection_remove(struct admin_connections *connections,
                              struct admin_connection **connectionp);

@@ -21,24 +21,42 @@ static const char *guard_field(struct MHD_Connection *connection, const char *na
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* A page in the administrator's browser could make the browser post a form to 127.0.0.1, or load
- * something from there. Browsers say so in these fields. */
-static bool sent_by_page(struct MHD_Connection *connection) {
+/* A page of somebody else in the operator's browser could make the browser post a form to 127.0.0.1,
+ * or load something from there. Browsers say so in these fields. Retort's own page is of the origin
+ * that Host names. */
+static bool sent_by_stranger(struct MHD_Connection *connection) {
+    static const char scheme[] = "http://";
     const char *site = guard_field(connection, "Sec-Fetch-Site");
-    return guard_field(connection, "Origin") != NULL || (site != NULL && strcmp(site, "none") != 0);
+    const char *origin = guard_field(connection, "Origin"), *host = guard_field(connection, "Host");
+    if (site != NULL && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0)
+        return true;
+    return origin != NULL && (host == NULL || strncasecmp(origin, scheme, sizeof scheme - 1) != 0 ||
+                              strcasecmp(origin + sizeof scheme - 1, host) != 0);
 }
 
-/* Under a name of its own, that page would be of the same origin (DNS rebinding). A browser can not
- * reach a Unix socket. */
-static bool names_loopback(struct MHD_Connection *connection) {
+/* Somebody follows a link, or types the address. */
+static bool guard_is_navigation(struct MHD_Connection *connection) {
+    const char *mode = guard_field(connection, "Sec-Fetch-Mode");
+    const char *place = guard_field(connection, "Sec-Fetch-Dest");
+    return mode != NULL && strcmp(mode, "navigate") == 0 && place != NULL &&
+           strcmp(place, "document") == 0;
+}
+
+/* Under a name of its own, such a page would be of the same origin (DNS rebinding). A browser reaches
+ * a Unix socket through ssh -L only; other programs may call it by any name that is not a domain's. */
+static bool names_this_machine(const struct admin_guard *guard, struct MHD_Connection *connection) {
     struct url url;
     struct address address;
     const char *host = guard_field(connection, "Host");
-    if (host == NULL || !url_parse_authority(&url, slice_from(host), 80))
+    if (host == NULL || host[0] == '\0')
+        return guard->local;
+    if (!url_parse_authority(&url, slice_from(host), 80))
         return false;
     if (slice_equal_nocase(url.host, SLICE("localhost")))
         return true;
-    return address_parse_ip(&address, url.host, 80) && address_is_loopback(&address);
+    if (address_parse_ip(&address, url.host, 80))
+        return address_is_loopback(&address);
+    return guard->local && memchr(url.host.base, '.', url.host.length) == NULL;
 }
 
 /* A request through a proxy does not come from the process that connects; it may come from a
@@ -127,16 +145,29 @@ static bool identify(struct admin_guard *guard, struct MHD_Connection *connectio
     return false;
 }
 
-bool admin_guard_admits(struct admin_guard *guard, struct MHD_Connection *connection,
-                        const struct settings *settings, struct admin_caller *caller,
-                        struct admin_denial *denial) {
+static bool deny_stranger(struct admin_guard *guard, struct admin_denial *denial) {
+    return deny(guard, denial, ADMIN_DENIED_PAGE, MHD_HTTP_FORBIDDEN,
+                "only requests to a loopback address (http://localhost/, http://127.0.0.1/) are "
+                "served, and none from web pages other than Retort's own");
+}
+
+bool admin_guard_shows(struct admin_guard *guard, struct MHD_Connection *connection,
+                       struct admin_denial *denial) {
     if (came_by_proxy(connection))
         return deny(guard, denial, ADMIN_DENIED_PROXY, MHD_HTTP_FORBIDDEN,
                     "requests that come through a proxy (Via, Forwarded, X-Forwarded-For) are not "
                     "served; connect to admin.listen directly");
-    if (sent_by_page(connection) || (!guard->local && !names_loopback(connection)))
-        return deny(guard, denial, ADMIN_DENIED_PAGE, MHD_HTTP_FORBIDDEN,
-                    "only requests to a loopback address are served, and none from web pages");
+    bool stranger = sent_by_stranger(connection) && !guard_is_navigation(connection);
+    return (!stranger && names_this_machine(guard, connection)) || deny_stranger(guard, denial);
+}
+
+bool admin_guard_admits(struct admin_guard *guard, struct MHD_Connection *connection,
+                        const struct settings *settings, struct admin_caller *caller,
+                        struct admin_denial *denial) {
+    if (!admin_guard_shows(guard, connection, denial))
+        return false;
+    if (sent_by_stranger(connection))
+        return deny_stranger(guard, denial);
     return identify(guard, connection, settings, caller, denial);
 }
 
@@ -163,7 +194,9 @@ void admin_guard_print_metrics(FILE *out, const struct admin_guard *guard) {
         fprintf(out, "retort_admin_denied_total{reason=\"%s\"} %llu\n", reasons[i],
                 (unsigned long long)atomic_load(&guard->denied[i]));
     fprintf(out,
-            "# HELP retort_admin_changes_total Changes that were asked of the admin plane.\n"
+            "# HELP retort_admin_changes_total Changes that were asked of the admin plane, and "
+            "openings "
+            "of the event stream.\n"
             "# TYPE retort_admin_changes_total counter\nretort_admin_changes_total %llu\n"
             "# HELP retort_admin_audit_lost_total Changes that could not be written to "
             "admin.audit_log.\n"

@@ -57,6 +57,10 @@ struct admin_denial {
     char reason[ADMIN_REASON];
 };
 
+/* May this caller have what everybody may have, the files of the web page? A link on a page of
+ * somebody else may lead to them; no such page may load them as its own. */
+bool admin_guard_shows(struct admin_guard *guard, struct MHD_Connection *connection,
+                       struct admin_denial *denial);
 bool admin_guard_admits(struct admin_guard *guard, struct MHD_Connection *connection,
                         const struct settings *settings, struct admin_caller *caller,
                         struct admin_denial *denial);

@@ -18,12 +18,22 @@ void metric_text_label(FILE *out, const char *text) {
     }
 }
 
+static void print_trace(FILE *out, const struct request_example *example) {
+    struct trace_context context = {.span = 0};
+    char text[TRACE_ID_TEXT];
+    memcpy(context.trace, example->trace, TRACE_ID);
+    trace_context_write_id(&context, text);
+    fprintf(out, ",trace_id=\"%.*s\"", TRACE_ID_TEXT, text);
+}
+
 static void print_exemplar(FILE *out, const struct request_example *example) {
     char id[SLICE_HEX + 1] = "";
     slice_put_hex(id, example->number);
-    fprintf(out, " # {transaction_id=\"%.*s\"} %.6f %" PRIu64 ".%03u", SLICE_HEX, id,
-            (double)example->microseconds / 1e6, example->ended / 1000,
-            (unsigned)(example->ended % 1000));
+    fprintf(out, " # {transaction_id=\"%.*s\"", SLICE_HEX, id);
+    if (example->traced)
+        print_trace(out, example);
+    fprintf(out, "} %.6f %" PRIu64 ".%03u", (double)example->microseconds / 1e6,
+            example->ended / 1000, (unsigned)(example->ended % 1000));
 }
 
 void metric_text_times(FILE *out, const char *name, const char *labels, const struct times *times,

@@ -2,6 +2,7 @@
 
 #include "admin/certificates_page.h"
 #include "admin/disk_numbers.h"
+#include "admin/events_page.h"
 #include "admin/guard.h"
 #include "admin/limits_page.h"
 #include "admin/metric_text.h"
@@ -47,6 +48,21 @@ static void print_interception(FILE *out, const struct admin_report *report) {
                  (double)report->server_identities_evicted);
 }
 
+static void print_spans(FILE *out, const struct span_numbers *spans) {
+    print_metric(out, "spans_exported", COUNTER_TOTAL,
+                 "Spans that the collector took (tracing.collector).", (double)spans->exported);
+    print_metric(out, "spans_dropped", COUNTER_TOTAL,
+                 "Spans that were dropped because tracing.queue was full, or because the collector "
+                 "did not take them.",
+                 (double)spans->dropped);
+    print_metric(out, "span_posts_failed", COUNTER_TOTAL,
+                 "Posts of spans that the collector did not take. Some are repeated.",
+                 (double)spans->posts_failed);
+    print_metric(out, "spans_waiting_requests", COUNTER_GAUGE,
+                 "Traced requests whose spans wait for the collector (tracing.queue).",
+                 spans->waiting);
+}
+
 static void print_gauges(FILE *out, const struct admin_report *report) {
     print_metric(out, "uptime_seconds", COUNTER_GAUGE, "Seconds since the proxy started.",
                  (double)report->uptime / 1000);
@@ -70,6 +86,7 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
                  "Bytes that stored verdicts may take at most (verdict_space).",
                  (double)report->verdicts.limit);
     print_interception(out, report);
+    print_spans(out, &report->spans);
     if (report->has_disk)
         for (const struct disk_number *number = disk_numbers; number->name != NULL; number++)
             print_metric(out, number->name, number->kind, number->help,
@@ -91,7 +108,7 @@ static time_t changed_at(const struct admin_service *service) {
 static void print_health(FILE *out, const struct admin_report *report) {
     const struct admin_service *services = report->services;
     fputs("# HELP retort_icap_service_up 1 when the service answers, 0 when it is down. A service "
-          "without any message so far has no sample.\n"
+          "that has not answered yet has no sample: see retort_icap_service_state.\n"
           "# TYPE retort_icap_service_up gauge\n",
           out);
     for (size_t i = 0; i < report->service_count; i++)
@@ -111,7 +128,7 @@ static void print_health(FILE *out, const struct admin_report *report) {
 /* OpenMetrics calls such metrics a state set; the text format of Prometheus knows gauges only. */
 static void print_states(FILE *out, const struct admin_report *report) {
     fputs("# HELP retort_icap_service_state 1 for the state that the service is in: unknown (no "
-          "endpoint has been asked yet), down, trial or up.\n"
+          "endpoint has answered yet), down, trial or up.\n"
           "# TYPE retort_icap_service_state gauge\n",
           out);
     for (size_t i = 0; i < report->service_count; i++)
@@ -252,6 +269,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, report);
     limits_page_print_metrics(out, calls);
+    events_page_print_metrics(out, calls);
     admin_guard_print_metrics(out, calls->guard);
 }
 

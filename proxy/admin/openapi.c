@@ -87,6 +87,11 @@ static json_t *operation_json(const struct api_route *route) {
                             json_pack("{s:b, s:{s:{s:{s:s, s:s}}}}", "required", 1, "content",
                                       "application/octet-stream", "schema", "type", "string",
                                       "format", "binary"));
+    if (route->takes_json)
+        json_object_set_new(operation, "requestBody",
+                            json_pack("{s:b, s:{s:{s:{s:s, s:i}}}}", "required", 1, "content",
+                                      "application/json", "schema", "type", "object",
+                                      "minProperties", 1));
     return operation;
 }
 

@@ -29,14 +29,22 @@ bool page_end_text(struct page *page, FILE *out) {
     return false;
 }
 
-void page_json(struct page *page, unsigned status, json_t *json) {
+static void page_json_formed(struct page *page, unsigned status, json_t *json, size_t form) {
     page->status = status;
     page->content_type = "application/json";
-    page->text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
+    page->text = json_dumps(json, form | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
     if (page->text == NULL)
         page_no_memory(page);
     page->length = strlen(page->text);
     json_decref(json);
+}
+
+void page_json(struct page *page, unsigned status, json_t *json) {
+    page_json_formed(page, status, json, JSON_INDENT(2));
+}
+
+void page_json_dense(struct page *page, json_t *json) {
+    page_json_formed(page, 200, json, JSON_COMPACT);
 }
 
 /* A reason may contain bytes that are not UTF-8, which JSON can not contain. */
@@ -115,41 +123,6 @@ void page_services(struct page *page, const struct admin_calls *calls) {
     take_report(calls, &report);
     services_page_write(page, &report);
     admin_report_release(&report);
-}
-
-void page_settings(struct page *page, const struct admin_calls *calls) {
-    struct admin_report report;
-    take_report(calls, &report);
-    page->status = 200;
-    page->content_type = "application/json";
-    page->text = settings_to_json(report.settings);
-    page->length = strlen(page->text);
-    admin_report_release(&report);
-}
-
-/* As page_error, for a reason of several lines: each is an element of a list as well. */
-static void page_errors(struct page *page, unsigned status, const char *reason) {
-    struct slice rest = slice_from(reason), line;
-    json_t *json = error_object(reason), *lines = json_array();
-    while (slice_next_line(&rest, &line))
-        json_array_append_new(lines, json_stringn(line.base, line.length));
-    json_object_set_new(json, "errors", lines);
-    page_json(page, status, json);
-}
-
-/* The proxy logs the outcome, as after a signal. */
-void page_reload(struct page *page, const struct admin_calls *calls) {
-    char error[SETTINGS_ERROR] = "";
-    struct findings left = {0};
-    log_info("reload requested through the admin plane");
-    if (!calls->reload(calls->context, error, &left)) {
-        page_errors(page, 409, error);
-        return;
-    }
-    json_t *not_applied = json_array();
-    for (unsigned i = 0; i < left.count; i++)
-        json_array_append_new(not_applied, json_string(left.text[i]));
-    page_json(page, 200, json_pack("{s:b, s:o}", "reloaded", 1, "not_applied", not_applied));
 }
 
 void page_drain(struct page *page, const struct admin_calls *calls) {

@@ -19,13 +19,18 @@
 #include <jansson.h>
 #include <stdio.h>
 
+struct event_consumer;
+
 struct page {
     unsigned status; /* of HTTP */
     const char *content_type;
     const char *allow; /* the allowed methods, with 405; else NULL */
     char *text;        /* the caller frees it */
     size_t length;
-    bool unchanged; /* of a call that may change something: it has not, and needs no audit */
+    struct event_consumer *consumer; /* whose events are the answer; NULL: the text is */
+    bool download;   /* a body of somebody else's: browsers save it, and show nothing of it */
+    json_t *changed; /* settings, for the audit log; NULL: none; admin.c releases it */
+    bool unchanged;  /* of a call that may change something: it has not, and needs no audit */
 };
 
 struct admin_caller;
@@ -47,8 +52,6 @@ struct page_request {
 /* The pages; admin/api.c lists them. */
 void page_status(struct page *page, const struct admin_calls *calls);
 void page_services(struct page *page, const struct admin_calls *calls);
-void page_settings(struct page *page, const struct admin_calls *calls);
-void page_reload(struct page *page, const struct admin_calls *calls);
 void page_drain(struct page *page, const struct admin_calls *calls);
 
 void page_each_argument(const struct page_request *request, page_see_argument *see, void *arg);
@@ -58,6 +61,8 @@ const char *page_argument(const struct page_request *request, const char *name);
 bool page_end_text(struct page *page, FILE *out);
 /* Writes the JSON to the page and releases it. */
 void page_json(struct page *page, unsigned status, json_t *json);
+/* Likewise, without line breaks and with status 200: for long lists that programs read. */
+void page_json_dense(struct page *page, json_t *json);
 /* {"error": reason} */
 void page_error(struct page *page, unsigned status, const char *reason);
 /* Answers with an error: the change is in force, but a restart would undo it. */

@@ -20,6 +20,7 @@
 #include "admin/worker_report.h"
 #include "disk/disk.h"
 #include "intercept/interception.h"
+#include "spans/exporter.h"
 
 /* One service of the settings, in their order. */
 struct admin_service {
@@ -42,6 +43,7 @@ struct admin_report {
     uint64_t identities, server_identities_evicted;
     bool has_disk;
     struct volume_statistics disk;
+    struct span_numbers spans;
     struct admin_service *services;
     size_t service_count;
 };

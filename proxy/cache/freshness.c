@@ -291,8 +291,12 @@ static const char *obstacle(const struct freshness *freshness, const struct fres
     if (http_head_has(request, HTTP_AUTHORIZATION) && !control->public && control->s_maxage < 0 &&
         !control->must_revalidate)
         return "authorization";
+    if (rules->told_who && !control->public && control->s_maxage < 0 && !overrides(rules->policy))
+        return "for one user";
     if (http_head_has_token(response, HTTP_VARY, SLICE("*")))
         return "vary *";
+    if (rules->unselected)
+        return "vary by a field that only the origin sees";
     if (!vary_usable(response))
         return "vary malformed";
     if ((freshness->lifetime <= freshness->initial_age || control->no_cache) &&

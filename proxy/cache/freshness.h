@@ -25,6 +25,8 @@ struct freshness_rules {
     char *const *negative_ttl;      /* rules of settings/negative.h; NULL: none */
     char *const *targeted;          /* names of fields that replace Cache-Control; ends with NULL */
     const struct cache_policy *policy; /* NULL: none */
+    bool told_who; /* the origin was told who asks, in a field that does not select the response */
+    bool unselected; /* Vary names a field whose value the cache does not see */
 };
 
 struct freshness {

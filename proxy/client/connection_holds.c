@@ -18,6 +18,28 @@ static bool holds_key(const struct connection_hold *hold, const struct limit_key
            memcmp(hold->name, key->name.base, hold->length) == 0;
 }
 
+static void hold_free(struct connection_hold *hold, struct limits *limits) {
+    limit_table_leave(limits->table, &hold->entry);
+    free(hold);
+}
+
+/* The newest hold comes first. */
+static void drop_oldest(struct connection_hold **holdsp, struct limits *limits,
+                        const void *section) {
+    struct connection_hold **oldest = NULL;
+    unsigned count = 0;
+    for (struct connection_hold **at = holdsp; *at != NULL; at = &(*at)->next)
+        if ((*at)->section == section) {
+            oldest = at;
+            count++;
+        }
+    if (count <= CONNECTION_HOLDS_MAX)
+        return;
+    struct connection_hold *hold = *oldest;
+    *oldest = hold->next;
+    hold_free(hold, limits);
+}
+
 bool connection_holds_take(struct connection_hold **holdsp, struct limits *limits,
                            const struct limit_key *key, const struct limit_demand *demand,
                            uint64_t now, struct limit_verdict *verdict) {
@@ -34,6 +56,7 @@ bool connection_holds_take(struct connection_hold **holdsp, struct limits *limit
     memcpy(hold->name, key->name.base, key->name.length);
     hold->next = *holdsp;
     *holdsp = hold;
+    drop_oldest(holdsp, limits, key->section);
     return true;
 }
 
@@ -41,7 +64,6 @@ void connection_holds_release(struct connection_hold **holdsp, struct limits *li
     while (*holdsp != NULL) {
         struct connection_hold *hold = *holdsp;
         *holdsp = hold->next;
-        limit_table_leave(limits->table, &hold->entry);
-        free(hold);
+        hold_free(hold, limits);
     }
 }

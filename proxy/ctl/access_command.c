@@ -1,79 +1,48 @@
 #include "ctl/access_command.h"
 
-#include "ctl/answer.h"
+#include "base/assert.h"
+#include "ctl/admin_page.h"
 #include "ctl/argument.h"
-#include "ctl/http_call.h"
 #include "ctl/terminal.h"
 #include "http/url.h"
 
 #include <arpa/inet.h>
-#include <getopt.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACCESS_USAGE = 2, NAMES = 16 };
-
-static const char *access_text(const json_t *entry, const char *name) {
-    const char *text = json_string_value(json_object_get(entry, name));
-    return text != NULL ? text : "";
-}
-
-static long long access_number(const json_t *entry, const char *name) {
-    return (long long)json_integer_value(json_object_get(entry, name));
-}
-
-static void show_sections(const json_t *answer) {
+static int show_sections(const json_t *answer) {
     size_t i;
     json_t *entry, *sections = json_object_get(answer, "access");
     if (json_array_size(sections) > 0)
         terminal_heading(stdout, "%3s  %-24s %-12s %12s", "NO.", "CLASS", "ACTION", "REQUESTS");
     json_array_foreach(sections, i, entry) {
         bool only = json_is_true(json_object_get(entry, "log_only"));
-        printf("%3lld  %-24s %-12s %12lld %s\n", access_number(entry, "number"),
-               access_text(entry, "class"), access_text(entry, "action"),
-               access_number(entry, only ? "logged" : "decided"),
+        printf("%3lld  %-24s %-12s %12lld %s\n", admin_page_number(entry, "number"),
+               admin_page_text(entry, "class"), admin_page_text(entry, "action"),
+               admin_page_number(entry, only ? "logged" : "decided"),
                only ? "would have been decided (log_only)" : "decided");
     }
     if (json_array_size(sections) == 0)
         puts("there are no access sections");
+    return EXIT_SUCCESS;
 }
 
-static void show_trial(const json_t *answer) {
+static int show_trial(const json_t *answer) {
     size_t i;
     json_t *entry, *sections = json_object_get(answer, "sections");
     if (json_array_size(sections) > 0)
         terminal_heading(stdout, "%3s  %-24s %-12s %s", "NO.", "CLASS", "ACTION", "FINDING");
-    json_array_foreach(sections, i, entry) printf(
-        "%3lld  %-24s %-12s %s\n", access_number(entry, "number"), access_text(entry, "class"),
-        access_text(entry, "action"), access_text(entry, "finding"));
-    printf("%s (%lld)", access_text(answer, "outcome"), access_number(answer, "status"));
-    if (access_number(answer, "section") > 0)
-        printf(" by section %lld, access %s", access_number(answer, "section"),
-               access_text(answer, "class"));
-    printf(": %s\n", access_text(answer, "why"));
-}
-
-static int access_call(const char *where, bool raw, const char *path) {
-    struct http_answer answer;
-    char error[HTTP_CALL_ERROR];
-    if (!http_call(&answer, where, "GET", path, error)) {
-        fprintf(stderr, "retortctl: %s\n", error);
-        return EXIT_FAILURE;
-    }
-    json_t *json = answer_load(answer.body, answer.length);
-    if (raw)
-        printf("%.*s\n", (int)answer.length, answer.body);
-    else if (answer.status != 200)
-        fprintf(stderr, "retortctl: %s\n", access_text(json, "error"));
-    else if (json_object_get(json, "access") != NULL)
-        show_sections(json);
-    else
-        show_trial(json);
-    int status = answer.status == 200 ? EXIT_SUCCESS : EXIT_FAILURE;
-    json_decref(json);
-    http_answer_release(&answer);
-    return status;
+    json_array_foreach(sections, i, entry)
+        printf("%3lld  %-24s %-12s %s\n", admin_page_number(entry, "number"),
+               admin_page_text(entry, "class"), admin_page_text(entry, "action"),
+               admin_page_text(entry, "finding"));
+    printf("%s (%lld)", admin_page_text(answer, "outcome"), admin_page_number(answer, "status"));
+    if (admin_page_number(answer, "section") > 0)
+        printf(" by section %lld, access %s", admin_page_number(answer, "section"),
+               admin_page_text(answer, "class"));
+    printf(": %s\n", admin_page_text(answer, "why"));
+    return EXIT_SUCCESS;
 }
 
 /* Writes the addresses of the URL's host, as this machine resolves it. */
@@ -97,104 +66,61 @@ static void put_addresses(const char *url_text, FILE *out) {
     freeaddrinfo(list);
 }
 
-/* Several values of one argument, with something between them. */
+/* Several values of one option, with something between them. */
 struct values {
-    const char *name, *between;
-    const char *each[NAMES];
+    const char *between;
+    FILE *out;
     unsigned count;
 };
 
-static void put_values(FILE *out, const struct values *values) {
+static void add_value(void *arg, const char *value) {
+    struct values *values = arg;
+    fprintf(values->out, "%s%s", values->count++ > 0 ? values->between : "", value);
+}
+
+/* False: the option was not given. */
+static bool put_values(FILE *out, const struct command_line *line, const char *name,
+                       const char *between) {
     char *text;
     size_t length;
-    FILE *joined = open_memstream(&text, &length);
-    for (unsigned i = 0; joined != NULL && i < values->count; i++)
-        fprintf(joined, "%s%s", i > 0 ? values->between : "", values->each[i]);
-    if (joined == NULL || fclose(joined) != 0)
-        return;
-    if (values->count > 0)
-        argument_put(out, values->name, text);
+    struct values values = {.between = between, .out = open_memstream(&text, &length)};
+    ASSERT(values.out != NULL);
+    command_line_each(line, name, add_value, &values);
+    ASSERT(fclose(values.out) == 0);
+    if (values.count > 0)
+        argument_put(out, name, text);
     free(text);
+    return values.count > 0;
 }
 
-static const struct option test_options[] = {
-    {"client", required_argument, NULL, 0},
-    {"user", required_argument, NULL, 0},
-    {"method", required_argument, NULL, 0},
-    {"listener", required_argument, NULL, 0},
-    {"sni", required_argument, NULL, 0},
-    {"certificate", required_argument, NULL, 0},
-    {"authenticator", required_argument, NULL, 0},
-    {"group", required_argument, NULL, 'g'},
-    {"header", required_argument, NULL, 'H'},
-    {"destination", required_argument, NULL, 'd'},
-    {"json", no_argument, NULL, 'j'},
-    {NULL, 0, NULL, 0},
-};
-
-static bool add_value(struct values *values, const char *text) {
-    if (values->count == NAMES)
-        return false;
-    values->each[values->count++] = text;
-    return true;
-}
-
-/* False: the words are not understood. */
-static bool write_test(FILE *out, bool *json, int argc, char **argv) {
-    struct values groups = {"group", ",", {NULL}, 0}, fields = {"header", "\r\n", {NULL}, 0},
-                  places = {"destination", ",", {NULL}, 0};
-    int letter, which;
-    bool good = true;
-    optind = 0; /* begins anew, for options may stand behind the URL */
-    fputs("/access/test?", out);
-    while ((letter = getopt_long(argc, argv, "j", test_options, &which)) != -1) {
-        switch (letter) {
-        case 0: argument_put(out, test_options[which].name, optarg); break;
-        case 'g': good = good && add_value(&groups, optarg); break;
-        case 'H': good = good && add_value(&fields, optarg); break;
-        case 'd': good = good && add_value(&places, optarg); break;
-        case 'j': *json = true; break;
-        default: return false;
-        }
-    }
-    if (!good || argc - optind != 1)
-        return false;
-    argument_put(out, "url", argv[optind]);
-    put_values(out, &groups);
-    put_values(out, &fields);
-    if (places.count > 0) {
-        put_values(out, &places);
-        return true;
-    }
-    fputs("destination=", out);
-    put_addresses(argv[optind], out);
-    return true;
-}
-
-static int access_test(const char *where, bool json, int argc, char **argv) {
-    char *path = NULL;
+/* The caller frees it. */
+static char *access_test_path(const struct command_line *line) {
+    static const char *const once[] = {"client", "user",        "method",       "listener",
+                                       "sni",    "certificate", "authenticator"};
+    char *path;
     size_t length;
     FILE *out = open_memstream(&path, &length);
-    if (out == NULL)
-        return EXIT_FAILURE;
-    bool known = write_test(out, &json, argc, argv);
-    fclose(out);
-    if (!known)
-        fputs("retortctl: write \"access test URL\" with --client, --user and others; see "
-              "retortctl --help\n",
-              stderr);
-    int status = known ? access_call(where, json, path) : ACCESS_USAGE;
-    free(path);
-    return status;
+    ASSERT(out != NULL);
+    fputs("/access/test?", out);
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        argument_put(out, once[i], command_line_option(line, once[i]));
+    argument_put(out, "url", line->words[0]);
+    put_values(out, line, "group", ",");
+    put_values(out, line, "header", "\r\n");
+    if (!put_values(out, line, "destination", ",")) {
+        fputs("destination=", out);
+        put_addresses(line->words[0], out);
+    }
+    ASSERT(fclose(out) == 0);
+    return path;
 }
 
-int access_command(const char *where, bool json, int argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "test") == 0)
-        return access_test(where, json, argc - 1, argv + 1);
-    if (argc == 2 && (strcmp(argv[1], "--json") == 0 || strcmp(argv[1], "-j") == 0))
-        return access_call(where, true, "/access");
-    if (argc == 1)
-        return access_call(where, json, "/access");
-    fputs("retortctl: write \"access\" or \"access test URL\"; see retortctl --help\n", stderr);
-    return ACCESS_USAGE;
+int access_command(const char *where, const struct command_line *line) {
+    bool test = strcmp(line->command->name, "access test") == 0;
+    char *path = test ? access_test_path(line) : xstrdup("/access");
+    const struct admin_page page = {
+        .method = "GET", .path = path, .show = test ? show_trial : show_sections};
+    int status = admin_page_ask(where, line->json, &page);
+    free(path);
+    return status;
 }

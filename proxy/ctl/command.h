@@ -64,9 +64,18 @@ struct command_line {
     const struct command *command; /* NULL: no word */
     bool help, json;
     int argc;
-    char **argv; /* NULL behind the last; the command may move them */
-    char **made; /* the same, for command_line_release */
+    char **argv;    /* NULL behind the last; the command may move them */
+    char **made;    /* the same, for command_line_release */
+    char **options; /* of these, where the options begin */
+    char **words;   /* and behind them the arguments, as far as the NULL */
 };
+
+/* The value of the option (without --), or "" for one that has none; NULL: it was not given. The
+ * last one counts. */
+const char *command_line_option(const struct command_line *line, const char *name);
+/* The values of an option that may be repeated: calls `see` for each. */
+void command_line_each(const struct command_line *line, const char *name,
+                       void (*see)(void *arg, const char *value), void *arg);
 
 /* False: after a message to stderr. Changes nothing in argv. --help is good with wrong arguments. */
 bool command_line_read(struct command_line *line, int argc, char **argv);

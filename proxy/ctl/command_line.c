@@ -141,6 +141,7 @@ static bool read_rest(struct command_line *line, int argc, char **argv) {
     reading.options = xcalloc(room, sizeof *reading.options);
     command_line_put_name(line);
     bool good = take_rest(&reading, argc, argv);
+    int option_at = line->argc, word_at = option_at + reading.option_count;
     for (int i = 0; i < reading.option_count; i++)
         line->argv[line->argc++] = reading.options[i];
     for (int i = 0; i < reading.word_count; i++)
@@ -148,6 +149,8 @@ static bool read_rest(struct command_line *line, int argc, char **argv) {
     free(reading.words);
     free(reading.options);
     memcpy(line->made, line->argv, room * sizeof *line->made);
+    line->options = line->made + option_at;
+    line->words = line->made + word_at;
     return good;
 }
 
@@ -196,6 +199,28 @@ bool command_line_read(struct command_line *line, int argc, char **argv) {
         argv++;
     }
     return read_rest(line, argc, argv);
+}
+
+void command_line_each(const struct command_line *line, const char *name,
+                       void (*see)(void *arg, const char *value), void *arg) {
+    for (char **at = line->options; at < line->words; at++) {
+        const char *value;
+        const struct command_option *option = option_of(line->command, *at, &value);
+        bool has_value = option->value != NULL;
+        if (strcmp(option->name, name) == 0)
+            see(arg, has_value ? at[1] : "");
+        at += has_value;
+    }
+}
+
+static void keep_last(void *arg, const char *value) {
+    *(const char **)arg = value;
+}
+
+const char *command_line_option(const struct command_line *line, const char *name) {
+    const char *last = NULL;
+    command_line_each(line, name, keep_last, &last);
+    return last;
 }
 
 void command_line_release(struct command_line *line) {

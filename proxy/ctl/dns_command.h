@@ -1,17 +1,16 @@
 /*
  * retortctl dns: the names that the proxy remembers.
  *
- *     return dns_command(admin, json, argc, argv);           argv[0] is "dns"
+ *     return dns_command(admin, &line);
  *
  * Threads: one.
  */
 #ifndef RETORT_CTL_DNS_COMMAND_H
 #define RETORT_CTL_DNS_COMMAND_H
 
-#include <stdbool.h>
-#include <stdio.h>
+#include "ctl/command.h"
 
 /* Returns the exit status. */
-int dns_command(const char *where, bool json, int argc, char **argv);
+int dns_command(const char *where, const struct command_line *line);
 
 #endif

@@ -1,86 +1,29 @@
 #include "ctl/helperd_client.h"
 
-#include "base/assert.h"
+#include "admin/helperd_call.h"
 #include "ctl/answer.h"
 #include "ctl/terminal.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 static int helperd_client_usage(void) {
     fputs("retortctl: see retortctl helpers --help\n", stderr);
     return 2;
 }
 
-static int helperd_client_connect_to(const char *path) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval timeout = {.tv_sec = HELPERD_CLIENT_TIMEOUT};
-    if (strlen(path) >= sizeof address.sun_path) {
-        fprintf(stderr, "%s: the path is too long for a socket\n", path);
-        return -1;
-    }
-    strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-        return fd;
-    fprintf(stderr, "%s: %s: is retort-helperd running, and may you use its socket?\n", path,
-            strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-/* Reads an answer of several packets; a newline ends the last one. */
-static char *read_answer(int fd) {
-    char *text = NULL;
-    for (size_t length = 0;;) {
-        text = xrealloc(text, length + 65536 + 1);
-        ssize_t got = recv(fd, text + length, 65536, 0);
-        if (got <= 0) {
-            fprintf(stderr, "retort-helperd does not answer: %s\n",
-                    got == 0 ? "it closed the connection" : strerror(errno));
-            free(text);
-            return NULL;
-        }
-        length += (size_t)got;
-        text[length] = 0;
-        if (text[length - 1] == '\n')
-            return text;
-    }
-}
-
 /* Returns NULL after a failure; stderr says why. */
-static json_t *helperd_client_call(const char *path, json_t *command) {
-    int fd = helperd_client_connect_to(path);
-    char *line = json_dumps(command, JSON_COMPACT), *text = NULL;
-    json_t *answer = NULL;
-    if (fd >= 0 && send(fd, line, strlen(line), MSG_NOSIGNAL) > 0)
-        text = read_answer(fd);
-    if (fd >= 0)
-        close(fd);
-    free(line);
-    if (text == NULL)
-        return NULL;
-    answer = answer_load(text, strlen(text));
-    free(text);
-    if (json_is_true(json_object_get(answer, "ok")))
-        return answer;
-    const char *error = json_string_value(json_object_get(answer, "error"));
-    fprintf(stderr, "%s\n",
-            error != NULL ? error : "retort-helperd sent an answer that can't be read");
-    json_decref(answer);
-    return NULL;
+static json_t *helperd_client_call(const char *path, const json_t *command) {
+    char error[HELPERD_CALL_ERROR] = "";
+    json_t *answer = helperd_call(path, command, error);
+    if (answer == NULL)
+        fprintf(stderr, "%s\n", error);
+    answer_show(answer);
+    return answer;
 }
 
 static long long helperd_client_number(const json_t *object, const char *name) {

@@ -10,14 +10,12 @@
  *     return helperd_client_command("/run/retort/helperd.sock", json, argc, argv);   argv[0] is "helpers"
  *
  * Returns the exit status: 0, 1 when retort-helperd refused or can't be reached (stderr says why
- * and what to do), 2 on wrong usage. Blocks, at most HELPERD_CLIENT_TIMEOUT seconds for an answer.
+ * and what to do), 2 on wrong usage. Blocks as helperd_call does.
  */
 #ifndef RETORT_CTL_HELPERD_CLIENT_H
 #define RETORT_CTL_HELPERD_CLIENT_H
 
 #include <stdbool.h>
-
-enum { HELPERD_CLIENT_TIMEOUT = 5 };
 
 int helperd_client_command(const char *socket_path, bool as_json, int argc, char **argv);
 

@@ -6,7 +6,7 @@
 #include "base/version.h"
 #include "ctl/access_command.h"
 #include "ctl/adlist_command.h"
-#include "ctl/answer.h"
+#include "ctl/admin_page.h"
 #include "ctl/ca_command.h"
 #include "ctl/cache_command.h"
 #include "ctl/command.h"
@@ -17,6 +17,8 @@
 #include "ctl/intercept_command.h"
 #include "ctl/limits_command.h"
 #include "ctl/metrics_json.h"
+#include "ctl/page_command.h"
+#include "ctl/settings_command.h"
 #include "ctl/show.h"
 
 #include <errno.h>
@@ -32,143 +34,84 @@ struct choices {
     bool json;
 };
 
-/* A command that is one request to the admin plane. */
-struct simple {
-    const char *name, *method, *path;
-    int (*show)(const struct choices *choices, const struct http_answer *answer);
-};
-
-static int retortctl_complain(const char *message) {
-    fprintf(stderr, "retortctl: %s\n", message);
-    return EXIT_FAILURE;
-}
-
-static int retortctl_show_raw(const struct choices *choices, const struct http_answer *answer) {
-    (void)choices;
-    fwrite(answer->body, 1, answer->length, stdout);
-    if (answer->length > 0 && answer->body[answer->length - 1] != '\n')
-        putchar('\n');
+static int with_show(void (*show)(FILE *out, json_t *json), const json_t *answer) {
+    show(stdout, (json_t *)answer);
     return EXIT_SUCCESS;
 }
 
-static int show_json(const struct http_answer *answer, void (*show)(FILE *out, json_t *json)) {
-    json_t *json = answer_load(answer->body, answer->length);
-    if (!json_is_object(json)) {
-        json_decref(json);
-        return retortctl_complain("the answer is not JSON: is this retort's admin.listen?");
-    }
-    show(stdout, json);
-    json_decref(json);
-    return EXIT_SUCCESS;
+static int status_answer(const json_t *answer) {
+    return with_show(show_status, answer);
 }
 
-static int status_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_status);
+static int settings_answer(const json_t *answer) {
+    return with_show(show_settings, answer);
 }
 
-static int settings_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_settings);
+static int origins_answer(const json_t *answer) {
+    return with_show(show_origins, answer);
 }
 
-static int origins_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_origins);
+static int services_answer(const json_t *answer) {
+    return with_show(show_services, answer);
 }
 
-static int services_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_services);
-}
-
-static int metrics_answer(const struct choices *choices, const struct http_answer *answer) {
-    if (!choices->json)
-        return retortctl_show_raw(choices, answer);
-    json_t *json = metrics_json(answer->body);
-    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(json);
-    return EXIT_SUCCESS;
-}
-
-/* Prints a line for each change that the proxy could not apply. Returns their number. */
-static size_t tell_of_left(const struct http_answer *answer) {
-    size_t i;
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL), *reason;
-    json_t *left = json_object_get(json, "not_applied");
-    json_array_foreach(left, i, reason)
-        fprintf(stderr, "retortctl: not applied: %s\n", json_string_value(reason));
-    size_t count = json_array_size(left);
-    json_decref(json);
-    return count;
-}
-
-static int reload_answer(const struct choices *choices, const struct http_answer *answer) {
-    bool whole = tell_of_left(answer) == 0;
-    if (choices->json)
-        retortctl_show_raw(choices, answer);
-    else
-        puts(whole ? "the configuration was read again and is in use"
-                   : "the configuration was read again, and its other changes are in use");
-    return whole ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-static int drain_answer(const struct choices *choices, const struct http_answer *answer) {
-    if (choices->json)
-        return retortctl_show_raw(choices, answer);
+static int drain_answer(const json_t *answer) {
+    (void)answer;
     puts("retort accepts no more connections and exits when the open transactions have finished");
     return EXIT_SUCCESS;
 }
 
-static const struct simple simples[] = {
-    {"status", "GET", "/status", status_answer},
-    {"metrics", "GET", "/metrics", metrics_answer},
-    {"origins", "GET", "/origins", origins_answer},
-    {"services", "GET", "/services", services_answer},
-    {"settings", "GET", "/settings", settings_answer},
-    {"reload", "POST", "/reload", reload_answer},
-    {"drain", "POST", "/drain", drain_answer},
-};
-
-static int retortctl_refused(const struct http_answer *answer) {
-    json_t *json = answer_load(answer->body, answer->length);
-    const char *reason = json_string_value(json_object_get(json, "error"));
-    size_t i;
-    json_t *line, *errors = json_object_get(json, "errors");
-    json_array_foreach(errors, i, line) fprintf(stderr, "retortctl: %s\n", json_string_value(line));
-    if (json_array_size(errors) == 0 && reason != NULL)
-        fprintf(stderr, "retortctl: %s\n", reason);
-    if (reason == NULL)
-        fprintf(stderr, "retortctl: retort answered with status %u\n", answer->status);
-    json_decref(json);
-    return EXIT_FAILURE;
-}
-
-static int run_simple(const struct choices *choices, const struct simple *simple) {
-    struct http_answer answer;
-    char error[HTTP_CALL_ERROR];
-    if (!http_call(&answer, choices->admin, simple->method, simple->path, error))
-        return retortctl_complain(error);
-    int status = answer.status == 200 ? simple->show(choices, &answer) : retortctl_refused(&answer);
-    http_answer_release(&answer);
-    return status;
-}
-
-static int bump_answer(const struct choices *choices, const struct http_answer *answer) {
-    if (choices->json)
-        return retortctl_show_raw(choices, answer);
+static int bump_answer(const json_t *answer) {
+    (void)answer;
     puts("all earlier results of the service are outdated and are made again when they are needed");
     return EXIT_SUCCESS;
 }
 
+/* A command that is one request without arguments. */
+static const struct simple {
+    const char *name;
+    struct admin_page page;
+} simples[] = {
+    {"status", {.method = "GET", .path = "/status", .show = status_answer}},
+    {"origins", {.method = "GET", .path = "/origins", .show = origins_answer}},
+    {"services", {.method = "GET", .path = "/services", .show = services_answer}},
+    {"settings", {.method = "GET", .path = "/settings", .show = settings_answer}},
+    {"drain", {.method = "POST", .path = "/drain", .show = drain_answer}},
+};
+
 /* services bump NAME */
-static int run_bump(const struct choices *choices, char **argv) {
-    enum { NAME_MAX_LENGTH = 200 };
-    static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    char path[NAME_MAX_LENGTH + 32];
-    if (strlen(argv[2]) > NAME_MAX_LENGTH || argv[2][strspn(argv[2], known)] != '\0')
-        return retortctl_complain(
-            "there is no icap_service with this name; see \"retortctl services\"");
-    snprintf(path, sizeof path, "/services/bump?name=%s", argv[2]);
-    const struct simple simple = {"services", "POST", path, bump_answer};
-    return run_simple(choices, &simple);
+static int run_bump(const struct choices *choices, const struct command_line *line) {
+    char *path = admin_page_path("/services/bump?", "name", line->words[0], NULL);
+    const struct admin_page page = {.method = "POST", .path = path, .show = bump_answer};
+    int status = admin_page_ask(choices->admin, line->json, &page);
+    free(path);
+    return status;
+}
+
+static void print_metrics_json(const struct http_answer *answer) {
+    json_t *json = metrics_json(answer->body);
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(json);
+}
+
+/* The only page that is no JSON. */
+static int run_metrics(const struct choices *choices, const struct command_line *line) {
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR];
+    int status = EXIT_SUCCESS;
+    if (!http_call(&answer, choices->admin, "GET", "/metrics", error)) {
+        fprintf(stderr, "retortctl: %s\n", error);
+        return EXIT_FAILURE;
+    }
+    if (answer.status != 200)
+        status = admin_page_refused(&answer);
+    else if (line->json)
+        print_metrics_json(&answer);
+    else
+        admin_page_print(&answer);
+    http_answer_release(&answer);
+    return status;
 }
 
 static int run_completion(const char *shell) {
@@ -179,30 +122,45 @@ static int run_completion(const char *shell) {
     return EXIT_USAGE;
 }
 
-static int retortctl_run(const struct choices *choices, int argc, char **argv) {
-    static const struct {
-        const char *name;
-        int (*run)(const char *admin, bool json, int argc, char **argv);
-    } rooms[] = {
-        {"access", access_command}, {"cache", cache_command},   {"dns", dns_command},
-        {"icap", icap_command},     {"limits", limits_command}, {"intercept", intercept_command},
-    };
+/* The commands that take what the user wrote. The first word says which. */
+static const struct room {
+    const char *name;
+    int (*run)(const char *admin, const struct command_line *line);
+} rooms[] = {
+    {"access", access_command},  {"config", settings_command}, {"diff", settings_command},
+    {"dns", dns_command},        {"get", settings_command},    {"intercept", intercept_command},
+    {"limits", limits_command},  {"reload", settings_command}, {"set", settings_command},
+    {"unset", settings_command},
+};
+
+static int retortctl_run(const struct choices *choices, const struct command_line *line) {
+    int argc = line->argc;
+    char **argv = line->argv;
+    const char *name = line->command->name;
     if (strcmp(argv[0], "adlist") == 0)
         return adlist_command(argv);
     if (strcmp(argv[0], "ca") == 0)
-        return ca_command(choices->json, argc, argv);
-    if (strcmp(argv[0], "completion") == 0)
-        return run_completion(argv[1]);
+        return ca_command(line->json, argc, argv);
+    if (strcmp(argv[0], "cache") == 0)
+        return cache_command(choices->admin, line->json, argc, argv);
+    if (strcmp(argv[0], "icap") == 0)
+        return icap_command(choices->admin, line->json, argc, argv);
+    if (strcmp(name, "completion") == 0)
+        return run_completion(line->words[0]);
     if (strcmp(argv[0], "helpers") == 0)
-        return helperd_client_command(choices->helperd, choices->json, argc, argv);
-    if (strcmp(argv[0], "services") == 0 && argc == 3)
-        return run_bump(choices, argv);
+        return helperd_client_command(choices->helperd, line->json, argc, argv);
+    if (strcmp(argv[0], "page") == 0)
+        return page_command(choices->admin, line->json);
+    if (strcmp(name, "metrics") == 0)
+        return run_metrics(choices, line);
+    if (strcmp(name, "services bump") == 0)
+        return run_bump(choices, line);
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (strcmp(argv[0], rooms[i].name) == 0)
-            return rooms[i].run(choices->admin, choices->json, argc, argv);
+            return rooms[i].run(choices->admin, line);
     for (size_t i = 0; i < sizeof simples / sizeof *simples; i++)
-        if (strcmp(argv[0], simples[i].name) == 0)
-            return run_simple(choices, &simples[i]);
+        if (strcmp(name, simples[i].name) == 0)
+            return admin_page_ask(choices->admin, line->json, &simples[i].page);
     ASSERT(!"a command of the table has no function");
     return EXIT_FAILURE;
 }
@@ -215,13 +173,13 @@ static int run_words(struct choices *choices, int argc, char **argv) {
         command_line_release(&line);
         return EXIT_USAGE;
     }
-    choices->json = choices->json || line.json;
+    line.json = line.json || choices->json;
     if (line.help)
         status = EXIT_SUCCESS;
     if (line.help || line.command == NULL)
         command_help(line.help ? stdout : stderr, line.command);
     else
-        status = retortctl_run(choices, line.argc, line.argv);
+        status = retortctl_run(choices, &line);
     command_line_release(&line);
     return status;
 }

@@ -130,7 +130,8 @@ static void show_server_state(FILE *out, const json_t *server) {
     const char *error = json_string_value(json_object_get(server, "last_error"));
     fprintf(out, "%s%s%s", state_begin(out, server), show_text_of(server, "state"),
             terminal_end(out));
-    if (strcmp(show_text_of(server, "state"), "up") == 0) {
+    if (strcmp(show_text_of(server, "state"), "up") == 0 ||
+        strcmp(show_text_of(server, "state"), "drain") == 0) {
         fputc('\n', out);
         return;
     }

@@ -53,7 +53,6 @@ enum {
     ADMISSION_KEYS = 838860, /* keys that a filter remembers */
     RECENT_LEAST = 1024,     /* smallest size of an object */
     RECENT_KEYS = 1024,
-    LOCK_PATIENCE = 5000, /* milliseconds, for the volumes of another process */
 };
 
 /* An object that is requested again within as many bytes as memory holds would still be in
@@ -83,7 +82,7 @@ static bool open_volumes(struct disk *disk, const struct disk_pins *pins,
         .leave = disk_leave,
         .outdated = outdated,
         .used = used,
-        .patience = pins == NULL ? 0 : LOCK_PATIENCE,
+        .taken = pins != NULL,
     };
     for (size_t i = 0; i < disk->settings->cache.disk_count; i++) {
         const struct disk_settings *settings = &disk->settings->cache.disks[i];

@@ -25,6 +25,7 @@ enum {
     SEGMENT_MAX = 64 << 20,
     SEGMENTS_LEAST = 4,
     PAGE = 4096,
+    LOCK_PATIENCE = 5000, /* milliseconds, for a volume that another process lends */
 };
 
 static const char file_name[] = "retort.cache";
@@ -105,7 +106,7 @@ static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     if (volume->fd < 0)
         return volume_refuse(error, path, "cannot open it", strerror(errno),
                              "choose a directory, a file or a device that retort may write");
-    if (!volume_lock(volume, volume->hooks.patience))
+    if (!volume_lock(volume, volume->hooks.taken ? LOCK_PATIENCE : 0))
         return volume_refuse(error, path, "it is in use", strerror(errno),
                              "stop the other retort, or give each a disk of its own");
     warn_of_readers(volume);
@@ -197,32 +198,63 @@ bool volume_read_secret(const struct disk_settings *settings, struct cache_secre
     return good;
 }
 
-static void explain_empty(const struct volume *volume, const struct volume_header *found,
-                          bool good) {
-    if (good && !same_plan(found, &volume->header))
-        log_warn("disk %s: its size has changed from %lu to %lu bytes: it starts empty",
-                 volume->path, (unsigned long)found->size, (unsigned long)volume->header.size);
+/* What the header of a volume is for the settings. */
+struct header_state {
+    struct volume_header found;
+    bool usable;   /* its objects count */
+    char why[120]; /* why they do not; empty: there was no header */
+};
+
+static void volume_explain(const struct volume_header *found, const struct volume_header *plan,
+                           bool good, char why[120]) {
+    if (good && !same_plan(found, plan))
+        snprintf(why, 120, "its size has changed from %lu to %lu bytes", (unsigned long)found->size,
+                 (unsigned long)plan->size);
     else if (good)
-        log_warn("disk %s: its secret differs from that of the disks before it in the "
-                 "configuration: it starts empty",
-                 volume->path);
+        snprintf(why, 120,
+                 "its secret differs from that of the disks before it in the configuration");
     else if (volume_header_is_of_another_version(found))
-        log_warn("disk %s: it was written by another version of retort: it starts empty",
-                 volume->path);
+        snprintf(why, 120, "it was written by another version of retort");
     else if (found->magic != 0)
-        log_warn("disk %s: its header is damaged or not retort's: it starts empty", volume->path);
+        snprintf(why, 120, "its header is damaged or not retort's");
+}
+
+static void volume_look(const struct volume *volume, struct header_state *state) {
+    struct volume_header plan;
+    plan_segments(&plan, volume->settings->size);
+    bool good = volume_read_header(volume->fd, &state->found);
+    state->usable = good && same_plan(&state->found, &plan) && same_secret(&state->found);
+    state->why[0] = '\0';
+    if (!state->usable)
+        volume_explain(&state->found, &plan, good, state->why);
+}
+
+/* The other process may still send from a volume that it has lent, and would lose its cache if this
+ * one failed later. So the volume is not emptied. One that is new has no header. */
+static int refuse_to_empty(const struct volume *volume, char error[SETTINGS_ERROR]) {
+    struct header_state state;
+    if (!volume->hooks.taken)
+        return 0;
+    volume_look(volume, &state);
+    if (state.why[0] == '\0')
+        return 0;
+    return volume_refuse(error, volume->path, "it would start empty", state.why,
+                         "so it can not be taken over: stop the other retort and start this one, "
+                         "or configure the disk as the other one has it");
 }
 
 /* Reads the header, or writes a new one on an empty volume. */
 static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
-    struct volume_header *header = &volume->header, found;
-    plan_segments(header, volume->settings->size);
-    bool good = volume_read_header(volume->fd, &found);
-    if (good && same_plan(&found, header) && same_secret(&found)) {
-        *header = found;
+    struct volume_header *header = &volume->header;
+    struct header_state state;
+    volume_look(volume, &state);
+    if (state.usable) {
+        *header = state.found;
         return 0;
     }
-    explain_empty(volume, &found, good);
+    if (state.why[0] != '\0')
+        log_warn("disk %s: %s: it starts empty", volume->path, state.why);
+    plan_segments(header, volume->settings->size);
     random_fill(&header->identity, sizeof header->identity);
     header->secret = *cache_secret();
     volume_header_seal(header);
@@ -303,8 +335,9 @@ struct volume *volume_open(const struct disk_settings *settings, const struct vo
     list_init(&volume->jobs);
     list_init(&volume->streams);
     list_init(&volume->rescued);
-    if (open_file(volume, error) == 0 && volume_reserve(volume, error) == 0 &&
-        begin_header(volume, error) == 0 && begin_segments(volume, error) == 0) {
+    if (open_file(volume, error) == 0 && refuse_to_empty(volume, error) == 0 &&
+        volume_reserve(volume, error) == 0 && begin_header(volume, error) == 0 &&
+        begin_segments(volume, error) == 0) {
         volume_recover(volume);
         return volume;
     }

@@ -55,7 +55,8 @@ struct volume_hooks {
     bool (*outdated)(void *arg, const struct record *record);
     /* Returns true when memory has an object with this key that has been requested. */
     bool (*used)(void *arg, uint64_t key);
-    unsigned patience; /* milliseconds to wait for a volume that another process uses */
+    /* Another process lends the volume: wait for its lock, and never empty it. */
+    bool taken;
 };
 
 struct volume_statistics {

@@ -111,6 +111,7 @@ static void icap_adapter_start(struct adapter_call *base, struct adapter *adapte
         .path = request->path,
         .client = request->client,
         .transaction_id = request->transaction_id,
+        .trace = request->trace,
         .hold = request->hold,
         .trickle = request->trickle,
     };

@@ -43,8 +43,9 @@ struct icap_request {
     struct slice path;          /* for Transfer-Preview and its like */
     struct adapt_client client; /* for fields that the service may want */
     struct slice transaction_id;
-    bool hold;    /* see adapt/adapter_call.h */
-    bool trickle; /* likewise */
+    const struct trace_fields *trace; /* for the ICAP head; NULL: none */
+    bool hold;                        /* see adapt/adapter_call.h */
+    bool trickle;                     /* likewise */
 };
 
 enum icap_step {

@@ -1,8 +1,8 @@
 #include "icap/probe.h"
 
 #include "base/assert.h"
-#include "http/head_parser.h"
 #include "icap/service.h"
+#include "icap/wire.h"
 #include "net/dial.h"
 
 #include <stdio.h>
@@ -105,8 +105,8 @@ static bool probe_parse(struct icap_probe *probe) {
     struct http_head head;
     struct icap_options options;
     const char *error;
-    struct slice bytes = net_buffer_bytes(probe->in);
-    ssize_t used = http_head_parse_icap_response(&head, bytes.base, bytes.length, 0);
+    ssize_t used = icap_head_parse(&head, probe->in->data + probe->in->begin,
+                                   net_buffer_bytes(probe->in).length);
     if (used == 0)
         return false;
     if (used < 0) {

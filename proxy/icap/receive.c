@@ -3,6 +3,7 @@
 #include "http/head_parser.h"
 #include "icap/call.h"
 #include "icap/permission.h"
+#include "icap/wire.h"
 
 #include <errno.h>
 
@@ -306,7 +307,7 @@ static bool icap_receive_parse(struct icap_call *call) {
     if (bytes.length == 0)
         return false;
     struct http_head head;
-    ssize_t used = http_head_parse_icap_response(&head, bytes.base, bytes.length, 0);
+    ssize_t used = icap_head_parse(&head, call->in->data + call->in->begin, bytes.length);
     if (used < 0 || (used == 0 && bytes.length > ICAP_HEAD_MAX)) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "its answer is not ICAP");
         return true;

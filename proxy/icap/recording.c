@@ -66,7 +66,7 @@ static void recording_drop(struct icap_recording *recording) {
         return;
     recording->dropped = true;
     forget_all(recording);
-    recorder_drop(recording->recorder);
+    recorder_drop(recording->recorder, recording->recorded.id);
 }
 
 static bool recording_reserve(struct icap_recording *recording, size_t bytes) {

@@ -1,11 +1,12 @@
 #include "base/assert.h"
 #include "icap/call.h"
 #include "icap/client_fields.h"
+#include "spans/trace_context.h"
 
 /* Sending: the ICAP head, the HTTP heads in it, and the virgin body, chunked. */
 
 /* TURNS: pieces sent in a row. */
-enum { ICAP_HEAD_MAX = 4096, TURNS = 8 };
+enum { ICAP_HEAD_MAX = 5120, TURNS = 8 };
 
 /* A head that is being written. An overflow is noticed at the end. */
 struct writer {
@@ -117,6 +118,12 @@ static void put_allow(struct icap_call *call, struct writer *writer) {
         icap_send_put(writer, SLICE("Allow: 204\r\n"));
 }
 
+static void icap_send_put_trace(struct writer *writer, const struct trace_fields *trace) {
+    put_field(writer, SLICE("traceparent"), trace->parent);
+    if (trace->state.length > 0)
+        put_field(writer, SLICE("tracestate"), trace->state);
+}
+
 static void put_icap_head(struct icap_call *call, struct writer *writer) {
     icap_send_put(writer, is_reqmod(call) ? SLICE("REQMOD ") : SLICE("RESPMOD "));
     icap_send_put(writer,
@@ -125,6 +132,8 @@ static void put_icap_head(struct icap_call *call, struct writer *writer) {
     put_allow(call, writer);
     put_client(call, writer);
     put_field(writer, SLICE("X-Transaction-ID"), call->request.transaction_id);
+    if (call->request.trace != NULL)
+        icap_send_put_trace(writer, call->request.trace);
     put_encapsulated(call, writer);
 }
 

@@ -1,5 +1,14 @@
 #include "icap/wire.h"
 
+#include "http/head_parser.h"
+
+ssize_t icap_head_parse(struct http_head *head, char *bytes, size_t length) {
+    ssize_t used = http_head_parse_icap_response(head, bytes, length, 0);
+    if (used < 0 && http_head_unfold(bytes, length))
+        used = http_head_parse_icap_response(head, bytes, length, 0);
+    return used;
+}
+
 /* "name=offset"; false when it is not of that form. */
 static bool wire_split(struct slice element, struct slice *name, uint64_t *offset) {
     const char *equals = memchr(element.base, '=', element.length);

@@ -1,5 +1,8 @@
 /*
- * ICAP on the wire (RFC 3507 §4.4): what an Encapsulated header says.
+ * ICAP on the wire (RFC 3507 §4.3 and §4.4): the head of a response, and what its Encapsulated
+ * header says.
+ *
+ *     ssize_t used = icap_head_parse(&head, bytes, length);       0: read more; below 0: not ICAP
  *
  *     struct icap_encapsulated parts;
  *     if (!icap_encapsulated_parse(&parts, value, most)) ...      the response can't be trusted
@@ -13,7 +16,14 @@
 #ifndef RETORT_ICAP_WIRE_H
 #define RETORT_ICAP_WIRE_H
 
-#include "base/slice.h"
+#include "http/head.h"
+
+#include <sys/types.h>
+
+/* Like http_head_parse_icap_response, but a field may have several lines, as c-icap's scanners send
+ * X-Violations-Found: ICAP messages have the generic form of RFC 2822 (RFC 3507 §4.3). The ends of such
+ * lines become spaces in `bytes`, so no value has a CR or LF in it. */
+ssize_t icap_head_parse(struct http_head *head, char *bytes, size_t length);
 
 struct icap_encapsulated {
     bool has_request, has_response; /* a head of that kind */

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 /* FILTER_BITS and SLOTS: bits of the filter and slots for each name. */
-enum { FILTER_BITS = 16, FILTER_LEAST = 1024, SLOTS = 4 };
+enum { FILTER_BITS = 32, FILTER_LEAST = 1024, SLOTS = 4 };
 
 struct name_entry {
     struct slice name;
@@ -81,8 +81,9 @@ static void name_table_place(struct name_table *table, size_t at) {
         table->any_short = true;
         return;
     }
-    uint64_t bit = name_table_filter_bit(table, name);
-    table->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    const uint64_t bits[] = {name_table_filter_bit(table, name), name_table_whole_bit(table, name)};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        table->filter[bits[i] / 64] |= UINT64_C(1) << bits[i] % 64;
 }
 
 void name_table_seal(struct name_table *table) {

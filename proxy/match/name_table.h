@@ -50,14 +50,33 @@ static inline uint64_t name_table_filter_bit(const struct name_table *table, str
     return tail * UINT64_C(0x9e3779b97f4a7c15) >> table->filter_shift;
 }
 
+/* Likewise of its first eight bytes and its last ones together. */
+static inline uint64_t name_table_whole_bit(const struct name_table *table, struct slice name) {
+    uint64_t head, tail;
+    memcpy(&head, name.base, sizeof head);
+    memcpy(&tail, name.base + name.length - NAME_TABLE_TAIL, sizeof tail);
+    return (head * UINT64_C(0xc2b2ae3d27d4eb4f) ^ tail) * UINT64_C(0x9e3779b97f4a7c15) >>
+           table->filter_shift;
+}
+
+static inline bool name_table_has_bit(const struct name_table *table, uint64_t bit) {
+    return (table->filter[bit / 64] >> bit % 64 & 1) != 0;
+}
+
 /* False: neither it, nor anything else that ends in the same eight bytes, is there. */
 static inline bool name_table_may_have(const struct name_table *table, struct slice name) {
     if (table->count == 0 || name.length < table->shortest)
         return false;
     if (name.length < NAME_TABLE_TAIL)
         return table->any_short;
-    uint64_t bit = name_table_filter_bit(table, name);
-    return (table->filter[bit / 64] >> bit % 64 & 1) != 0;
+    return name_table_has_bit(table, name_table_filter_bit(table, name));
+}
+
+/* False: it is not there. */
+static inline bool name_table_may_have_whole(const struct name_table *table, struct slice name) {
+    return name_table_may_have(table, name) &&
+           (name.length < NAME_TABLE_TAIL ||
+            name_table_has_bit(table, name_table_whole_bit(table, name)));
 }
 
 /* False: no end of it is there. */
@@ -68,8 +87,8 @@ static inline bool name_table_may_have_end(const struct name_table *table, struc
 struct numbers name_table_find_surely(const struct name_table *table, struct slice name);
 
 static inline struct numbers name_table_find(const struct name_table *table, struct slice name) {
-    return name_table_may_have(table, name) ? name_table_find_surely(table, name)
-                                            : (struct numbers){NULL, 0};
+    return name_table_may_have_whole(table, name) ? name_table_find_surely(table, name)
+                                                  : (struct numbers){NULL, 0};
 }
 
 #endif

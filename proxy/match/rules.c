@@ -48,6 +48,7 @@ struct rules {
     uint64_t words_there[PLACES]; /* bits of the words filed there, see word_bit */
     uint64_t ports_there;         /* likewise of the last six bits of ports */
     bool by_url;                  /* classes are filed only under parts of URLs */
+    bool by_host;                 /* likewise only under hosts */
     bool by_nothing;              /* no class has a condition on a request */
     uint64_t *always;             /* bits of rules whose classes have no condition on a request */
     uint64_t *typed;              /* bits of rules whose classes have a content type */
@@ -276,6 +277,7 @@ void rules_seal(struct rules *rules) {
             rules->by_url &=
                 i == PLACE_HOSTS || i == PLACE_BELOW || i == PLACE_IN_PATHS || i == PLACE_IN_URLS;
         }
+    rules->by_host = rules->by_url && rules->in_paths == NULL && rules->in_urls == NULL;
 }
 
 void rules_free(struct rules **rulesp) {
@@ -487,18 +489,30 @@ static __attribute__((noinline)) bool host_is_filed(const struct rules *rules, s
     return false;
 }
 
+static __attribute__((noinline)) const uint64_t *
+look_closer(const struct rules *rules, const struct url *url, struct slice url_text) {
+    if (!rules->by_url || host_is_filed(rules, url_class_host(url->host)) ||
+        (rules->in_paths != NULL && needles_are_in(rules->in_paths, url->path_query, '?')) ||
+        (rules->in_urls != NULL && needles_are_in(rules->in_urls, url_text, -1)))
+        return NULL;
+    return rules->always;
+}
+
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text) {
     CHECK_OBJ(rules, RULES_MAGIC);
     if (rules->by_nothing)
         return rules->always;
+    const struct name_table *below = &rules->places[PLACE_BELOW];
     struct slice host = url_class_host(url->host);
-    bool may_be_filed = name_table_may_have(&rules->places[PLACE_HOSTS], host) ||
-                        name_table_may_have_end(&rules->places[PLACE_BELOW], host);
-    if (!rules->by_url || (may_be_filed && host_is_filed(rules, host)) ||
-        (rules->in_paths != NULL && needles_are_in(rules->in_paths, url->path_query, '?')) ||
-        (rules->in_urls != NULL && needles_are_in(rules->in_urls, url_text, -1)))
-        return NULL;
+    if (rules->by_host && !name_table_may_have_whole(&rules->places[PLACE_HOSTS], host) &&
+        (host.length < below->shortest + 2 || !name_table_may_have_end(below, host)))
+        return rules->always;
+    return look_closer(rules, url, url_text);
+}
+
+const uint64_t *rules_always(const struct rules *rules) {
+    CHECK_OBJ(rules, RULES_MAGIC);
     return rules->always;
 }
 

@@ -50,6 +50,8 @@ size_t rules_words(const struct rules *rules);
  * their bits; otherwise NULL. */
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text);
+/* Their bits: of the rules whose classes have no condition on a request. */
+const uint64_t *rules_always(const struct rules *rules);
 /* The rules whose classes the request fits for certain, whatever content type they state. The bits
  * belong to the arena or to the rules. */
 const uint64_t *rules_find(const struct rules *rules, const struct class_subject *subject,

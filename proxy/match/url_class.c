@@ -117,14 +117,16 @@ static unsigned asks_of(const struct url_class_conditions *stated) {
            (stated->snis != NULL ? CLASS_ASKS_SNI : 0u) |
            (stated->certificates != NULL ? CLASS_ASKS_CERTIFICATE : 0u) |
            (stated->listeners != NULL ? CLASS_ASKS_LISTENER : 0u) |
+           (stated->clients != NULL || stated->client_files != NULL ? CLASS_ASKS_CLIENT : 0u) |
            (asks_for_server(stated) ? CLASS_ASKS_SERVER : 0u);
 }
 
 static bool states_seldom(const struct url_class *url_class) {
     const struct url_class_conditions *stated = &url_class->conditions;
-    return (url_class->asks & ~(unsigned)(CLASS_ASKS_TYPE | CLASS_ASKS_SERVER)) != 0 ||
-           stated->snis != NULL || stated->ports != NULL || stated->schemes != NULL ||
-           stated->nots != NULL || stated->any_ofs != NULL || stated->url_files != NULL;
+    const unsigned often = CLASS_ASKS_TYPE | CLASS_ASKS_SERVER | CLASS_ASKS_CLIENT;
+    return (url_class->asks & ~often) != 0 || stated->snis != NULL || stated->ports != NULL ||
+           stated->schemes != NULL || stated->nots != NULL || stated->any_ofs != NULL ||
+           stated->url_files != NULL;
 }
 
 struct url_class *url_class_new(const char *name, const struct url_class_conditions *conditions,

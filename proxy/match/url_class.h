@@ -62,8 +62,7 @@ enum class_answer { CLASS_NO, CLASS_YES, CLASS_UNKNOWN };
 enum class_answer url_class_judge(const struct url_class *url_class,
                                   const struct class_subject *subject);
 
-/* What a class depends on besides the URL, the method and the client's address, through `not` and
- * `any_of` too. */
+/* What a class depends on besides the URL and the method, through `not` and `any_of` too. */
 enum class_asks {
     CLASS_ASKS_USER = 1,
     CLASS_ASKS_GROUP = 2,
@@ -74,7 +73,11 @@ enum class_asks {
     CLASS_ASKS_SNI = 64,
     CLASS_ASKS_CERTIFICATE = 128,
     CLASS_ASKS_LISTENER = 256,
-    CLASS_ASKS_SERVER = 512, /* which server the request is for, by its name or by the SNI */
+    CLASS_ASKS_SERVER = 512,  /* which server the request is for, by its name or by the SNI */
+    CLASS_ASKS_CLIENT = 1024, /* the client's address */
+    /* Who asks. */
+    CLASS_ASKS_WHO =
+        CLASS_ASKS_USER | CLASS_ASKS_GROUP | CLASS_ASKS_CERTIFICATE | CLASS_ASKS_CLIENT,
     /* What becomes known later than the request. */
     CLASS_ASKS_LATER = CLASS_ASKS_USER | CLASS_ASKS_GROUP | CLASS_ASKS_DESTINATION,
 };

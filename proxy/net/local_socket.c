@@ -49,8 +49,6 @@ static int local_socket_listen(const struct address *address, int type) {
 
 bool local_socket_open(struct local_socket *local, const struct address *address, int type,
                        int inherited, const char *option, char *error) {
-    const char *path = address->local.sun_path;
-    struct stat status;
     *local = (struct local_socket){.fd = inherited};
     if (inherited < 0)
         local->fd = local_socket_listen(address, type);
@@ -58,15 +56,21 @@ bool local_socket_open(struct local_socket *local, const struct address *address
         snprintf(error, LOCAL_SOCKET_ERROR,
                  "%s: %.108s can not be used: %s; let retort's user write to its directory, and "
                  "stop the other retort or choose another path",
-                 option, path, strerror(errno));
+                 option, address->local.sun_path, strerror(errno));
         return false;
     }
-    if (stat(path, &status) == 0) {
-        local->path = xstrdup(path);
-        local->device = status.st_dev;
-        local->inode = status.st_ino;
-    }
+    if (inherited < 0)
+        local_socket_own(local, address);
     return true;
+}
+
+void local_socket_own(struct local_socket *local, const struct address *address) {
+    struct stat status;
+    if (local->path != NULL || stat(address->local.sun_path, &status) != 0)
+        return;
+    local->path = xstrdup(address->local.sun_path);
+    local->device = status.st_dev;
+    local->inode = status.st_ino;
 }
 
 int local_socket_accept(const struct local_socket *local, int stop) {

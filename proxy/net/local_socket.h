@@ -26,12 +26,15 @@ struct local_socket {
     ino_t inode;
 };
 
-/* `inherited`: a socket that listens at the address already, -1: none. `option`: the name in
+/* `inherited`: a socket that listens at the address already, -1: none. Its file belongs to another
+ * process until local_socket_own. `option`: the name in
  * messages. Returns false with a message in `error`, which has LOCAL_SOCKET_ERROR bytes. */
 bool local_socket_open(struct local_socket *local, const struct address *address, int type,
                        int inherited, const char *option, char *error);
 /* Waits for a connection, close-on-exec. */
 int local_socket_accept(const struct local_socket *local, int stop);
+/* The file of an inherited socket is removed at the end from now on. */
+void local_socket_own(struct local_socket *local, const struct address *address);
 /* The file stays: another process has the socket too. */
 void local_socket_give_away(struct local_socket *local);
 void local_socket_close(struct local_socket *local);

@@ -329,13 +329,13 @@ static void call_some(struct name_lookup *lookup) {
 
 static void lookup_keep(struct name_lookup *lookup, const struct dns_answer *answer, bool v6) {
     uint64_t ttl = (uint64_t)answer->ttl * 1000;
-    if (answer->kind == DNS_ANSWER_ADDRESSES) {
+    if (answer->kind == DNS_ANSWER_FOUND) {
         lookup->found.count[v6] = answer->count;
         memcpy(lookup->found.ips[v6], answer->ips, sizeof answer->ips);
         lookup->ttl = ttl < lookup->ttl ? ttl : lookup->ttl;
         return;
     }
-    lookup->no_address = lookup->no_address || answer->kind == DNS_ANSWER_NO_ADDRESS;
+    lookup->no_address = lookup->no_address || answer->kind == DNS_ANSWER_NO_RECORD;
     lookup->negative_ttl = ttl < lookup->negative_ttl ? ttl : lookup->negative_ttl;
 }
 
@@ -372,7 +372,7 @@ static void lookup_on_answer(struct name_lookup *lookup, const unsigned char *by
     }
     if (lookup->waiting == 0)
         step_finished(lookup);
-    else if (answer.kind == DNS_ANSWER_ADDRESSES)
+    else if (answer.kind == DNS_ANSWER_FOUND)
         call_some(lookup);
 }
 
@@ -401,6 +401,25 @@ static void lookup_ask(struct name_lookup *lookup) {
     dns_channel_ask(resolver->channel, name, DNS_TYPE_A, on_answer_v4, lookup);
 }
 
+/* The look-up is counted in the share, which it takes. */
+static void name_lookup_begin(struct resolver *resolver, struct name_entry *entry,
+                              struct lookup_share **sharep) {
+    struct name_lookup *lookup;
+    ALLOC_OBJ(lookup, NAME_LOOKUP_MAGIC);
+    lookup->resolver = resolver;
+    lookup->entry = entry;
+    lookup->share = *sharep;
+    *sharep = NULL;
+    lookup->ttl = lookup->negative_ttl = UINT64_MAX;
+    lookup->until = resolver->net->loop->now + resolver->net->configured.dns_timeout;
+    list_append(&resolver->lookups, &lookup->link);
+    resolver->lookup_count++;
+    entry->lookup = lookup;
+    resolver->net->counters.dns_lookups++;
+    lookup_ask(lookup);
+    resolver_rearm(resolver);
+}
+
 /* False: the client, or all together, have too many under way. */
 static bool lookup_start(struct resolver *resolver, struct name_entry *entry,
                          const struct address *client) {
@@ -411,19 +430,7 @@ static bool lookup_start(struct resolver *resolver, struct name_entry *entry,
         resolver->net->counters.dns_refused++;
         return false;
     }
-    struct name_lookup *lookup;
-    ALLOC_OBJ(lookup, NAME_LOOKUP_MAGIC);
-    lookup->resolver = resolver;
-    lookup->entry = entry;
-    lookup->share = share;
-    lookup->ttl = lookup->negative_ttl = UINT64_MAX;
-    lookup->until = resolver->net->loop->now + resolver->net->configured.dns_timeout;
-    list_append(&resolver->lookups, &lookup->link);
-    resolver->lookup_count++;
-    entry->lookup = lookup;
-    resolver->net->counters.dns_lookups++;
-    lookup_ask(lookup);
-    resolver_rearm(resolver);
+    name_lookup_begin(resolver, entry, &share);
     return true;
 }
 
@@ -547,16 +554,22 @@ void resolver_free(struct resolver **resolverp) {
     FREE_OBJ(resolver);
 }
 
-/* Look-ups under way begin anew at the servers of the new channel. */
+/* Look-ups under way begin anew at the servers of the new channel, in the shares of the same
+ * clients. */
 static void resolver_restart_lookups(struct resolver *resolver) {
     struct list_link former, *link;
     list_init(&former);
     list_splice(&former, &resolver->lookups);
     while ((link = list_first(&former)) != NULL) {
-        struct name_entry *entry = lookup_of(link)->entry;
-        lookup_detach(lookup_of(link));
-        if (!list_empty(&entry->queries) && !lookup_start(resolver, entry, NULL))
-            call_queries(entry);
+        struct name_lookup *lookup = lookup_of(link);
+        struct name_entry *entry = lookup->entry;
+        struct lookup_share *share = lookup->share;
+        lookup->share = NULL;
+        lookup_detach(lookup);
+        if (list_empty(&entry->queries))
+            lookup_share_give(&resolver->shares, &share);
+        else
+            name_lookup_begin(resolver, entry, &share);
     }
 }
 

@@ -61,9 +61,14 @@ struct field {
     bool backup;
 };
 
+/* May this request go there at all? */
+static bool choice_is_open(const struct field *field, const struct origin_member *member) {
+    return !member->drain && !was_tried(field->wish, member);
+}
+
 static bool choice_is_up(const struct field *field, const struct origin_member *member) {
     return member->state == ORIGIN_MEMBER_UP && member->backup == field->backup &&
-           !was_tried(field->wish, member);
+           choice_is_open(field, member);
 }
 
 static bool may_enter(const struct field *field, const struct origin_member *member) {
@@ -140,7 +145,7 @@ static struct origin_member *balance(const struct field *field) {
 static struct origin_member *due_for_probe(const struct field *field) {
     FIELD_FOR_EACH (member, field) {
         if (member->backup == field->backup && choice_is_due(member, field->wish, field->now) &&
-            !was_tried(field->wish, member) && !choice_is_full(field->group, member))
+            choice_is_open(field, member) && !choice_is_full(field->group, member))
             return member;
     }
     return NULL;
@@ -154,11 +159,11 @@ static bool any_is_up(const struct field *field) {
     return false;
 }
 
-/* All members are down. Asking one of them is better than an error page. */
+/* All members are down or drain. Asking one of them is better than an error page. */
 static enum origin_choice least_bad(const struct field *field, struct origin_member **chosen) {
     bool full = false;
     FIELD_FOR_EACH (member, field) {
-        if (member->state != ORIGIN_MEMBER_DOWN || was_tried(field->wish, member))
+        if (member->state != ORIGIN_MEMBER_DOWN || !choice_is_open(field, member))
             continue;
         full = full || choice_is_full(field->group, member);
         if (!choice_is_full(field->group, member) &&

@@ -144,6 +144,7 @@ static void group_configure(struct origin_group *group, const struct origins_set
         members[i] = take_over(group, &settings->servers[i]);
         members[i]->weight = settings->servers[i].weight;
         members[i]->backup = settings->servers[i].backup;
+        members[i]->drain = settings->servers[i].drain;
         members[i]->credit = 0;
         /* A health check may decide now when it comes back, or no longer. */
         if (members[i]->state == ORIGIN_MEMBER_DOWN)
@@ -263,7 +264,8 @@ static void report_member(const struct origin_member *member, uint64_t now,
     bool down = member->state == ORIGIN_MEMBER_DOWN;
     *report = (struct origin_member_report){
         .url = xstrdup(member->text),
-        .state = !down             ? "up"
+        .state = member->drain     ? "drain"
+                 : !down           ? "up"
                  : member->probing ? "trying"
                                    : "down",
         .error = member->error != NULL ? xstrdup(member->error) : NULL,

@@ -43,6 +43,7 @@ struct origin_member {
     bool listed;         /* the settings still name it */
     unsigned weight;
     bool backup;
+    bool drain; /* it gets no new requests */
     enum origin_member_state state;
     unsigned failures; /* in a row */
     bool probing;      /* a request is out that decides whether it comes up */
@@ -90,7 +91,7 @@ void origin_groups_release(struct origin_groups **groupsp);
 /* What the admin plane shows of a group. */
 struct origin_member_report {
     char *url;
-    const char *state; /* "up", "down", "trying" */
+    const char *state; /* "up", "down", "trying", "drain" */
     char *error;       /* of the last failure; NULL: none yet */
     unsigned weight, active, failures;
     bool backup;

@@ -21,6 +21,7 @@ struct recorder {
     _Atomic unsigned references;
     uint64_t number;
     struct record_filter filter;
+    struct recorder_sink sink; /* arg NULL: a client fetches */
     struct recorder_limits limits;
     bool masked;
     uint64_t until; /* microseconds, like `taken` */
@@ -49,6 +50,14 @@ struct recorder *recorder_new(struct record_filter *filter, const struct recorde
     recorder->until = recorder->taken + limits->seconds * 1000000;
     pthread_mutex_init(&recorder->lock, NULL);
     list_init(&recorder->waiting);
+    return recorder;
+}
+
+struct recorder *recorder_for(const struct recorder_sink *sink,
+                              const struct recorder_limits *limits, bool masked) {
+    struct record_filter none = {0};
+    struct recorder *recorder = recorder_new(&none, limits, masked);
+    recorder->sink = *sink;
     return recorder;
 }
 
@@ -112,7 +121,8 @@ void recorder_stop(struct recorder *recorder, const char *reason) {
 
 static bool is_abandoned(const struct recorder *recorder, uint64_t now) {
     uint64_t taken = atomic_load(&recorder->taken);
-    return now > taken && now - taken > (uint64_t)RECORDER_PATIENCE * 1000000;
+    return recorder->sink.arg == NULL && now > taken &&
+           now - taken > (uint64_t)RECORDER_PATIENCE * 1000000;
 }
 
 static void forget_abandoned(struct recorder *recorder) {
@@ -125,11 +135,17 @@ static void forget_abandoned(struct recorder *recorder) {
 bool recorder_is_over(struct recorder *recorder) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
     uint64_t now = clocks_microseconds(CLOCK_MONOTONIC);
+    if (recorder->sink.arg != NULL && recorder->sink.is_over(recorder->sink.arg))
+        atomic_store(&recorder->over, true);
     if (!atomic_load(&recorder->over) && now >= recorder->until)
         recorder_stop(recorder, "its time limit was reached");
     if (is_abandoned(recorder, now))
         forget_abandoned(recorder);
     return atomic_load(&recorder->over);
+}
+
+bool recorder_is_fetched(const struct recorder *recorder) {
+    return recorder->sink.arg == NULL;
 }
 
 bool recorder_is_empty(const struct recorder *recorder) {
@@ -215,6 +231,8 @@ bool recorder_masks(const struct recorder *recorder) {
 
 bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *recorded) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
+    if (recorder->sink.arg != NULL)
+        return recorder->sink.wants(recorder->sink.arg, recorded->id);
     if (!record_filter_fits(&recorder->filter, recorded) || !record_filter_takes(&recorder->filter))
         return false;
     pthread_mutex_lock(&recorder->lock);
@@ -234,8 +252,10 @@ void recorder_unreserve(struct recorder *recorder, size_t bytes) {
     atomic_fetch_sub(&recorder->reserved, bytes);
 }
 
-void recorder_drop(struct recorder *recorder) {
+void recorder_drop(struct recorder *recorder, struct slice id) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
+    if (recorder->sink.arg != NULL)
+        recorder->sink.lose(recorder->sink.arg, id);
     pthread_mutex_lock(&recorder->lock);
     recorder->dropped++;
     pthread_mutex_unlock(&recorder->lock);
@@ -256,10 +276,24 @@ static enum icap_keeping recorder_append(struct recorder *recorder, struct waiti
     return over ? ICAP_NOT_WANTED : ICAP_KEPT;
 }
 
+static enum icap_keeping recorder_give(struct recorder *recorder,
+                                       const struct recorded_exchange *recorded) {
+    const struct recorder_sink *sink = &recorder->sink;
+    size_t length;
+    char *bytes = recorded_exchange_write(recorded, RECORDED_EXCHANGE, &length);
+    if (bytes == NULL)
+        sink->lose(sink->arg, recorded->id);
+    else
+        sink->keep(sink->arg, recorded->id, bytes, length);
+    return bytes == NULL ? ICAP_DROPPED : ICAP_KEPT;
+}
+
 enum icap_keeping recorder_keep(struct recorder *recorder,
                                 const struct recorded_exchange *recorded) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
     size_t length;
+    if (recorder->sink.arg != NULL)
+        return recorder_give(recorder, recorded);
     if (!record_filter_fits_verdict(&recorder->filter, recorded)) {
         pthread_mutex_lock(&recorder->lock);
         recorder->passed_over++;
@@ -270,6 +304,6 @@ enum icap_keeping recorder_keep(struct recorder *recorder,
     if (bytes != NULL && recorder_reserve(recorder, length))
         return recorder_append(recorder, new_record(bytes, length));
     free(bytes);
-    recorder_drop(recorder);
+    recorder_drop(recorder, recorded->id);
     return ICAP_DROPPED;
 }

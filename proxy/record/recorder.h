@@ -12,7 +12,8 @@
  * The recorder never makes a worker wait. An exchange that does not fit into `memory` is dropped as
  * a whole and counted. A recording ends after the given number of exchanges or seconds, or when
  * nothing was fetched for RECORDER_PATIENCE; exchanges that still wait are then dropped. Workers
- * release the recorder when they find that it has ended and is empty.
+ * release the recorder when they find that it has ended and is empty. A recorder for a sink
+ * (recorder_for) holds only exchanges in progress.
  *
  * Threads: all of it from any thread; a mutex guards the queue.
  */
@@ -40,9 +41,23 @@ enum icap_keeping { ICAP_KEPT, ICAP_NOT_WANTED, ICAP_DROPPED };
 #define RECORDER_MOST                                                                              \
     ((struct recorder_limits){RECORDED_BODY_MAX, (uint64_t)1 << 30, 1000000, 86400})
 
+/* Who gets exchanges in place of a client that fetches them: a store that knows by the transaction's
+ * id what it wants. Called from the workers' threads. */
+struct recorder_sink {
+    bool (*is_over)(void *arg); /* it wants no more */
+    bool (*wants)(void *arg, struct slice id);
+    void (*keep)(void *arg, struct slice id, char *record,
+                 size_t length);              /* takes the bytes over */
+    void (*lose)(void *arg, struct slice id); /* one that it wanted found no memory */
+    void *arg;
+};
+
 /* Takes over the content of the filter. */
 struct recorder *recorder_new(struct record_filter *filter, const struct recorder_limits *limits,
                               bool masked);
+/* What the sink wants; it outlives the workers. Of the limits, body, memory and seconds count. */
+struct recorder *recorder_for(const struct recorder_sink *sink,
+                              const struct recorder_limits *limits, bool masked);
 struct recorder *recorder_reference(struct recorder *recorder);
 void recorder_release(struct recorder **recorderp);
 /* The number identifies a recording. */
@@ -54,6 +69,8 @@ char *recorder_take(struct recorder *recorder, size_t *length);
 void recorder_stop(struct recorder *recorder, const char *reason);
 
 /* For the workers. */
+/* A client fetches the exchanges: it is not for a sink. */
+bool recorder_is_fetched(const struct recorder *recorder);
 /* Drops exchanges that no client fetches any more. */
 bool recorder_is_over(struct recorder *recorder);
 /* True when nothing waits and no exchange is in progress. */
@@ -66,6 +83,6 @@ bool recorder_reserve(struct recorder *recorder, size_t bytes);
 void recorder_unreserve(struct recorder *recorder, size_t bytes);
 enum icap_keeping recorder_keep(struct recorder *recorder,
                                 const struct recorded_exchange *recorded);
-void recorder_drop(struct recorder *recorder);
+void recorder_drop(struct recorder *recorder, struct slice id);
 
 #endif

@@ -263,10 +263,67 @@ bool field_rules_name_client(const struct field_rules *rules) {
     return false;
 }
 
+static const enum variable user_variables[] = {VARIABLE_USER, VARIABLE_GROUPS,
+                                               VARIABLE_TLS_SUBJECT};
+
+static bool tells_user(const struct field_rule *rule) {
+    for (size_t i = 0; i < sizeof user_variables / sizeof *user_variables; i++)
+        if (rule->value != NULL && text_template_names(rule->value, user_variables[i]))
+            return true;
+    return false;
+}
+
+bool field_rules_tell_user(const struct field_rules *rules) {
+    CHECK_OBJ(rules, FIELD_RULES_MAGIC);
+    for (unsigned i = 0; i < rules->count; i++)
+        if (tells_user(&rules->list[i]))
+            return true;
+    return false;
+}
+
+bool field_rules_are_listed(const struct field_rules *rules, bool user_only,
+                            const struct http_head *head, enum http_name list) {
+    CHECK_OBJ(rules, FIELD_RULES_MAGIC);
+    for (unsigned i = 0; i < rules->count; i++) {
+        const struct field_rule *rule = &rules->list[i];
+        bool counts = user_only ? tells_user(rule) : rule->action != FIELD_REMOVE;
+        if (counts && !http_head_has_token(head, list, rule->name))
+            return false;
+    }
+    return true;
+}
+
+static const enum variable url_variables[] = {
+    VARIABLE_URL,  VARIABLE_SCHEME, VARIABLE_HOST,       VARIABLE_PORT,
+    VARIABLE_PATH, VARIABLE_QUERY,  VARIABLE_PATH_QUERY, VARIABLE_SERVER_NAME,
+};
+
+static bool is_of_url(enum variable variable) {
+    for (size_t i = 0; i < sizeof url_variables / sizeof *url_variables; i++)
+        if (url_variables[i] == variable)
+            return true;
+    return false;
+}
+
+static bool varies(const struct field_rule *rule) {
+    for (int i = 0; rule->value != NULL && i < VARIABLE_GROUP; i++)
+        if (!is_of_url((enum variable)i) && text_template_names(rule->value, (enum variable)i))
+            return true;
+    return false;
+}
+
 static bool rule_names(const struct field_rule *rule, struct slice name) {
     if (!rule->is_prefix)
         return slice_equal_nocase(name, rule->name);
     return slice_starts_with_nocase(name, rule->name) && !is_reserved(name, rule->place);
+}
+
+bool field_rules_hide(const struct field_rules *rules, bool always, struct slice name) {
+    CHECK_OBJ(rules, FIELD_RULES_MAGIC);
+    for (unsigned i = 0; i < rules->count; i++)
+        if (rule_names(&rules->list[i], name) && (always || varies(&rules->list[i])))
+            return true;
+    return false;
 }
 
 bool field_rules_touch(const struct field_rules *rules, struct slice text) {

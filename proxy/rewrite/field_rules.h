@@ -55,6 +55,16 @@ bool field_rules_name_fields(const struct field_rules *rules);
 /* Does a value name something that belongs to one client alone: its address, its name, its TLS, or a
  * field of its request? */
 bool field_rules_name_client(const struct field_rules *rules);
+/* Does a value tell who asks: the proven user, the user's groups, or the subject of the client's
+ * certificate? */
+bool field_rules_tell_user(const struct field_rules *rules);
+/* Does `list`, the fields of that name, name each field that is written here? `user_only`: each one
+ * whose value tells who asks. */
+bool field_rules_are_listed(const struct field_rules *rules, bool user_only,
+                            const struct http_head *head, enum http_name list);
+/* Can this field go out with a value that does not follow from the URL and from the value that it
+ * had before? `always`: any rule for it makes it such a field. */
+bool field_rules_hide(const struct field_rules *rules, bool always, struct slice name);
 /* Could a rule change one of these lines, "Name: value\r\n" behind a status line? */
 bool field_rules_touch(const struct field_rules *rules, struct slice head_text);
 

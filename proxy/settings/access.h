@@ -41,6 +41,7 @@ struct access_settings {
     size_t authenticator_count;
     unsigned asks;     /* url_class_asks of the class */
     bool purges, bans; /* the class names the method PURGE, or BAN */
+    uint32_t at;       /* its place in settings->accesses */
 };
 
 /* How often a section has decided. Each worker counts apart. */

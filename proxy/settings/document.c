@@ -46,6 +46,51 @@ void document_add_value(struct document *document, size_t number, const struct o
         (struct document_value){.option = option, .text = xstrdup(text), .line = place};
 }
 
+void document_remove_values(struct document *document, size_t number, const struct option *option) {
+    struct document_section *section = &document->sections[number];
+    size_t kept = 0;
+    for (size_t i = 0; i < section->value_count; i++) {
+        if (section->values[i].option == option)
+            free(section->values[i].text);
+        else
+            section->values[kept++] = section->values[i];
+    }
+    section->value_count = kept;
+}
+
+int document_add_file(struct document *document, const char *path) {
+    document->files =
+        xrealloc(document->files, (document->file_count + 1) * sizeof *document->files);
+    document->files[document->file_count] = xstrdup(path);
+    return (int)document->file_count++ << DOCUMENT_LINE_BITS;
+}
+
+static void copy_section(struct document *copy, const struct document_section *section) {
+    size_t number = document_add_section(copy, section->kind, section->title, section->line);
+    struct document_section *made = &copy->sections[number];
+    for (size_t i = 0; i < section->value_count; i++) {
+        const struct document_value *value = &section->values[i];
+        document_add_value(copy, number, value->option, value->text, value->line);
+        made->values[i].faulty = value->faulty;
+    }
+    made->incomplete = section->incomplete;
+    made->blamed = section->blamed;
+    made->faulty = section->faulty;
+    made->dropped = section->dropped;
+}
+
+struct document *document_copy(const struct document *document) {
+    struct document *copy;
+    CHECK_OBJ(document, DOCUMENT_MAGIC);
+    ALLOC_OBJ(copy, DOCUMENT_MAGIC);
+    copy->path = xstrdup(document->path);
+    for (size_t i = 0; i < document->file_count; i++)
+        document_add_file(copy, document->files[i]);
+    for (size_t i = 0; i < document->section_count; i++)
+        copy_section(copy, &document->sections[i]);
+    return copy;
+}
+
 const struct document_section *document_section(const struct document *document, const char *kind,
                                                 const struct document_section *after) {
     const struct document_section *end = document->sections + document->section_count;

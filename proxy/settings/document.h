@@ -93,10 +93,17 @@ void document_blame(struct document *document, struct faults *faults, int place,
 /* Drops what was blamed. False: nothing was. */
 bool document_drop_faulty(struct document *document);
 
-/* For parse.c: adds a section, or a value to one. The index of a section stays the same. */
+/* The whole document again. */
+struct document *document_copy(const struct document *document);
+
+/* For parse.c and overrides.c: adds a section, or a value to one. The index of a section stays the
+ * same. */
 size_t document_add_section(struct document *document, const struct option_section *kind,
                             const char *title, int place);
 void document_add_value(struct document *document, size_t section, const struct option *option,
                         const char *text, int place);
+void document_remove_values(struct document *document, size_t section, const struct option *option);
+/* Returns the place of its line 0. */
+int document_add_file(struct document *document, const char *path);
 
 #endif

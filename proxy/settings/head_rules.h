@@ -24,8 +24,12 @@ struct fields_settings {
     const struct url_class *url_class;
     char **remove, **replace, **set, **add; /* as configured; each ends with NULL; NULL: none */
     enum fields_where where;
-    bool on_errors;            /* of responses: pages of the proxy's own are changed too */
-    bool name_fields;          /* a value names a field of the request or the response */
+    bool on_errors;   /* of responses: pages of the proxy's own are changed too */
+    bool name_fields; /* a value names a field of the request or the response */
+    /* Of requests: */
+    bool tells_user;  /* a value tells who asks */
+    bool tells_class; /* the class depends on who asks, so that a field is written tells it */
+    bool is_by_url;   /* the class depends on the URL alone */
     struct field_rules *rules; /* all of them, compiled */
 };
 

@@ -89,9 +89,12 @@ static void add_url_classes(json_t *root, const struct settings *settings) {
 static void add_adapts(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->adapt_count; i++) {
         const struct adapt_settings *adapt = &settings->adapts[i];
-        struct adapt_names names = {xcalloc(adapt->service_count + 1, sizeof(char *))};
-        for (size_t j = 0; j < adapt->service_count; j++)
+        size_t count = adapt->service_count + adapt->disabled_count;
+        struct adapt_names names = {.services = xcalloc(count + 1, sizeof(char *))};
+        for (size_t j = 0; j < count; j++)
             names.services[j] = adapt->services[j]->name;
+        if (adapt->disabled_count > 0)
+            names.disabled = names.services + adapt->service_count;
         add_element(root, "adapt", "class", url_class_name(adapt->url_class), &names);
         free(names.services);
     }

@@ -24,11 +24,11 @@ static void load_log(const struct load *load, enum log_level level, int line, co
     if (load->quiet)
         return;
     vsnprintf(text, sizeof text, format, arguments);
-    if (line > 0)
+    if (document_line(line) > 0)
         log_write(level, "%s:%d: %s", document_file(load->document, line), document_line(line),
                   text);
     else
-        log_write(level, "%s: %s", load->document->path, text);
+        log_write(level, "%s: %s", document_file(load->document, line), text);
 }
 
 void load_warn(const struct load *load, int line, const char *format, ...) {

@@ -63,6 +63,7 @@ bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen);
 bool load_transparent(struct load *load);
 bool load_forwarding(struct load *load);
+bool load_tracing(struct load *load);
 bool load_head_rules(struct load *load);
 bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);
@@ -98,8 +99,6 @@ void warn_about_secrets(const struct load *load);
 /* Returns NULL when no class has that name. */
 const struct origins_settings *load_find_origins(const struct settings *settings,
                                                  struct slice name);
-/* Returns NULL when no class has that name. */
-const struct url_class *load_find_class(const struct settings *settings, const char *name);
 /* Finds the class that a section's title names. False with an error: there is none. */
 bool load_section_class(struct load *load, const struct document_section *section,
                         const struct url_class **url_class);

@@ -123,6 +123,7 @@ static bool apply_access(struct load *load, const struct document_section *secti
         !load_values(load, section, "access", access))
         return false;
     access->asks = url_class_asks(access->url_class);
+    access->at = (uint32_t)(access - load->settings->accesses);
     access->purges = names_method(access, "PURGE");
     access->bans = names_method(access, "BAN");
     return check_access_options(load, section, access) &&
@@ -176,6 +177,15 @@ static bool access_ends(const struct settings *settings, size_t at) {
     return !settings->accesses[at].log_only;
 }
 
+static void note_otherwise(struct settings *settings) {
+    if (settings->access_asks_later)
+        return;
+    settings->access_always = rules_always(settings->rules);
+    size_t at = settings_next_rule(settings, RULE_ACCESS, settings->access_always, 0);
+    if (at < settings->access_count && settings->accesses[at].action == ACCESS_ACTION_ALLOW)
+        settings->access_otherwise = &settings->accesses[at];
+}
+
 void finish_accesses(const struct load *load) {
     struct settings *settings = load->settings;
     class_warnings_shadowed(load, RULE_ACCESS, access_ends);
@@ -190,6 +200,7 @@ void finish_accesses(const struct load *load) {
                                 (asks & CLASS_ASKS_DESTINATION) == 0 &&
                                 settings->authenticator_count == 0 && !settings->access_logs_only &&
                                 !settings->access_purges;
+    note_otherwise(settings);
 }
 
 void release_accesses(struct settings *settings) {

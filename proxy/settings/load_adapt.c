@@ -170,7 +170,46 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
                   "service %s is asked about requests, but class %s has a content_type and matches "
                   "only responses: the service will never be asked",
                   service->name, url_class_name(adapt->url_class));
+    if (service->point == ADAPT_RESPMOD_PRECACHE &&
+        (url_class_asks(adapt->url_class) & CLASS_ASKS_WHO) != 0)
+        load_warn(load, value->line,
+                  "class %s depends on who asks, but what service %s makes at respmod_precache is "
+                  "stored for all clients, and so are responses that others had without it; use "
+                  "point = respmod_postcache",
+                  url_class_name(adapt->url_class), service->name);
     return true;
+}
+
+/* The services behind those that are asked are disabled. */
+static bool disable_service(struct load *load, const struct document_value *value,
+                            struct adapt_settings *adapt) {
+    for (size_t i = 0; i < adapt->service_count; i++) {
+        const struct icap_service_settings *service = adapt->services[i];
+        if (strcmp(service->name, value->text) != 0)
+            continue;
+        size_t behind = --adapt->service_count - i;
+        memmove(&adapt->services[i], &adapt->services[i + 1], behind * sizeof service);
+        adapt->services[adapt->service_count] = service;
+        adapt->disabled_count++;
+        return true;
+    }
+    return load_fail(
+        load, value->line,
+        "disabled: \"%s\" is not one of the services of this section; correct the name",
+        value->text);
+}
+
+static bool add_adapt_services(struct load *load, const struct document_section *section,
+                               struct adapt_settings *adapt) {
+    bool good = true;
+    adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);
+    for (size_t i = 0; good && i < section->value_count; i++)
+        if (strcmp(section->values[i].option->name, "services") == 0)
+            good = load_adapt_add_service(load, &section->values[i], adapt);
+    for (size_t i = 0; good && i < section->value_count; i++)
+        if (strcmp(section->values[i].option->name, "disabled") == 0)
+            good = disable_service(load, &section->values[i], adapt);
+    return good;
 }
 
 static bool apply_adapt(struct load *load, const struct document_section *section,
@@ -180,10 +219,7 @@ static bool apply_adapt(struct load *load, const struct document_section *sectio
         return false;
     bool good = load_values(load, section, "adapt", &names);
     load_release_values("adapt", &names);
-    adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);
-    for (size_t i = 0; good && i < section->value_count; i++)
-        good = load_adapt_add_service(load, &section->values[i], adapt);
-    return good;
+    return good && add_adapt_services(load, section, adapt);
 }
 
 bool load_adapts(struct load *load) {

@@ -80,13 +80,13 @@ bool load_url_classes(struct load *load) {
     return link_classes(load);
 }
 
-const struct url_class *load_find_class(const struct settings *settings, const char *name) {
+const struct url_class *settings_class(const struct settings *settings, const char *name) {
     return find_class_to_name((void *)(uintptr_t)settings, name);
 }
 
 bool load_section_class(struct load *load, const struct document_section *section,
                         const struct url_class **url_class) {
-    *url_class = load_find_class(load->settings, section->title);
+    *url_class = settings_class(load->settings, section->title);
     return *url_class != NULL ||
            load_fail(
                load, section->line,

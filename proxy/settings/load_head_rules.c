@@ -50,6 +50,50 @@ static bool class_is_known_early(struct load *load, const struct document_sectio
                      kind, section->title);
 }
 
+/* What the fields of a request tell about who asks, and what the URL does not tell. */
+static void note_told(const struct load *load, const struct document_section *section,
+                      struct fields_settings *fields) {
+    const unsigned known = CLASS_ASKS_TYPE | CLASS_ASKS_SERVER;
+    unsigned asks = url_class_asks(fields->url_class);
+    bool writes = fields->set != NULL || fields->add != NULL || fields->replace != NULL;
+    fields->tells_user = field_rules_tell_user(fields->rules);
+    fields->tells_class = writes && (asks & CLASS_ASKS_WHO) != 0;
+    fields->is_by_url = (asks & ~known) == 0;
+    if (fields->where == FIELDS_AT_ORIGIN && (fields->tells_user || fields->tells_class))
+        load_tell(load, section->line,
+                  "request_headers %s tells the origin who asks: a response is stored only if it "
+                  "says public or s-maxage; with where = client, also if Vary names the field",
+                  section->title);
+}
+
+static bool check_fields(struct load *load, const struct document_section *section,
+                         const char *kind, bool of_requests, const struct fields_settings *fields) {
+    if (fields->remove == NULL && fields->replace == NULL && fields->set == NULL &&
+        fields->add == NULL)
+        return load_fail(load, section->line,
+                         "%s \"%s\" changes nothing; write, for example: remove = \"Referer\"",
+                         kind, section->title);
+    if (!of_requests && fields->where == FIELDS_AT_ORIGIN && field_rules_name_client(fields->rules))
+        return load_fail(load, section->line,
+                         "%s \"%s\": a variable stands for something of one client, but at where = "
+                         "origin the cache stores what it says and gives it to other clients; "
+                         "write where = client",
+                         kind, section->title);
+    if (!of_requests && fields->where == FIELDS_AT_ORIGIN &&
+        (url_class_asks(fields->url_class) & CLASS_ASKS_WHO) != 0)
+        return load_fail(
+            load, section->line,
+            "%s \"%s\": the class depends on who asks, but at where = origin the cache "
+            "stores what the section makes and gives it to other clients; write where "
+            "= client",
+            kind, section->title);
+    if (fields->on_errors && fields->where != FIELDS_AT_CLIENT)
+        return load_fail(load, load_line_of(section, "on_errors"),
+                         "on_errors: pages of the proxy never pass where = origin; remove one of "
+                         "the two");
+    return true;
+}
+
 static bool apply_fields(struct load *load, const struct document_section *section,
                          const char *kind, bool of_requests, struct fields_settings *fields) {
     if (!load_section_class(load, section, &fields->url_class) ||
@@ -61,23 +105,10 @@ static bool apply_fields(struct load *load, const struct document_section *secti
     for (size_t i = 0; i < sizeof field_options / sizeof *field_options; i++)
         if (!compile_fields(load, section, &field_options[i], place, fields->rules))
             return false;
-    if (fields->remove == NULL && fields->replace == NULL && fields->set == NULL &&
-        fields->add == NULL)
-        return load_fail(load, section->line,
-                         "%s \"%s\" changes nothing; write, for example: remove = \"Referer\"",
-                         kind, section->title);
     fields->name_fields = field_rules_name_fields(fields->rules);
-    if (!of_requests && fields->where == FIELDS_AT_ORIGIN && field_rules_name_client(fields->rules))
-        return load_fail(load, section->line,
-                         "%s \"%s\": a variable stands for something of one client, but at where = "
-                         "origin the cache stores what it says and gives it to other clients; "
-                         "write where = client",
-                         kind, section->title);
-    if (fields->on_errors && fields->where != FIELDS_AT_CLIENT)
-        return load_fail(load, load_line_of(section, "on_errors"),
-                         "on_errors: pages of the proxy never pass where = origin; remove one of "
-                         "the two");
-    return true;
+    if (of_requests)
+        note_told(load, section, fields);
+    return check_fields(load, section, kind, of_requests, fields);
 }
 
 /* Notes where there are rules, so that nobody looks for them elsewhere. */

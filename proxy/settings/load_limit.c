@@ -80,6 +80,22 @@ static bool check_limit(struct load *load, const struct document_section *sectio
     return true;
 }
 
+static bool any_trusted_proxy(const struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (settings->listens[i].trusted_proxy_count > 0)
+            return true;
+    return false;
+}
+
+static void limit_tell(const struct load *load, const struct document_section *section,
+                       const struct limit_settings *limit) {
+    if (limit->connections > 0 && limit->by != LIMIT_BY_CLASS && any_trusted_proxy(load->settings))
+        load_tell(load, load_line_of(section, "connections"),
+                  "limit %s: connections of trusted proxies (listen.trusted_proxies) are not "
+                  "counted for clients or users; concurrent counts their requests",
+                  section->title);
+}
+
 static bool apply_limit(struct load *load, const struct document_section *section,
                         struct limit_settings *limit) {
     if (!load_section_class(load, section, &limit->url_class) ||
@@ -87,6 +103,7 @@ static bool apply_limit(struct load *load, const struct document_section *sectio
         return false;
     limit_set_demand(limit);
     limit->name = limit_name(load->settings, limit);
+    limit_tell(load, section, limit);
     return check_limit(load, section, limit);
 }
 

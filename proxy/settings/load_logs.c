@@ -15,7 +15,7 @@ static const char icap_squid[] = "%ts.%03tu %6icap::tr %>a %icap::to/%03icap::Hs
 static const char *const formats[] = {"squid", "combined", "json", "squid_extended",
                                       "combined_extended"};
 
-static bool parse_statuses(const char *text, struct log_statuses *statuses) {
+bool log_statuses_parse(const char *text, struct log_statuses *statuses) {
     unsigned hundred = (unsigned)(text[0] - '0') * 100;
     uint64_t from, to;
     if (text[0] >= '1' && text[0] <= '5' && strcmp(text + 1, "xx") == 0) {
@@ -36,7 +36,7 @@ static bool parse_statuses(const char *text, struct log_statuses *statuses) {
 
 bool option_check_log_status(const char *text, char *error, size_t error_size) {
     struct log_statuses statuses;
-    if (parse_statuses(text, &statuses))
+    if (log_statuses_parse(text, &statuses))
         return true;
     snprintf(error, error_size, "is no status: write 404, 5xx or 400-499");
     return false;
@@ -96,7 +96,7 @@ static void set_statuses(struct log_settings *log) {
         log->status_count++;
     log->statuses = xcalloc(log->status_count + 1, sizeof *log->statuses);
     for (size_t i = 0; i < log->status_count; i++)
-        parse_statuses(log->status_texts[i], &log->statuses[i]);
+        log_statuses_parse(log->status_texts[i], &log->statuses[i]);
 }
 
 static bool check_services(struct load *load, const struct document_section *section,
@@ -127,7 +127,7 @@ static bool load_one_log(struct load *load, const struct document_section *secti
     set_statuses(log);
     if (log->class_name == NULL)
         return true;
-    log->url_class = load_find_class(load->settings, log->class_name);
+    log->url_class = settings_class(load->settings, log->class_name);
     return log->url_class != NULL ||
            load_fail(load, load_line_of(section, "class"),
                      "class: there is no url_class \"%s\"; add one or correct the name",

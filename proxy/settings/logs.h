@@ -49,6 +49,9 @@ struct log_settings {
     unsigned ipv4_prefix, ipv6_prefix; /* bits of a client's address that are written */
 };
 
+/* Of "404", "5xx" or "400-499". False: it is none of these. */
+bool log_statuses_parse(const char *text, struct log_statuses *statuses);
+
 /* For the option table. */
 bool option_check_log_status(const char *text, char *error, size_t error_size);
 bool option_check_log_result(const char *text, char *error, size_t error_size);

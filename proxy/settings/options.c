@@ -27,6 +27,7 @@ static const char *const other_words[] = {"refuse", "tunnel", NULL};
 static const char *const fields_where_words[] = {"client", "origin", NULL};
 static const char *const page_purpose_words[] = {"error", "waiting", "authority", NULL};
 static const char *const forwarding_words[] = {"append", "off", "replace", "delete", NULL};
+static const char *const tracing_icap_words[] = {"head", "message", "both", "off", NULL};
 static const char *const untrusted_words[] = {"keep", "drop", NULL};
 /* enum forwarded_field. */
 static const char *const client_from_words[] = {"x_forwarded_for", "forwarded", NULL};
@@ -85,6 +86,7 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
     .section = "response_headers", .at = offsetof(struct fields_settings, member)
 #define REWRITE(member)    .section = "rewrite", .at = offsetof(struct rewrite_settings, member)
 #define FORWARDING(member) ONCE("forwarding", forwarding.member)
+#define TRACING(member)    ONCE("tracing", tracing.member)
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
 #define ORIGINS(member)    .section = "origins", .at = offsetof(struct origins_settings, member)
 #define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
@@ -117,6 +119,9 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define STRINGS            .type = OPTION_STRINGS
 #define WORD(list)         .type = OPTION_WORD, .words = list
 #define DEFAULT(text)      .fallback = text
+#define AT_RUN_TIME        .change = OPTION_AT_RUN_TIME
+#define AT_START           .change = OPTION_AT_START
+#define BY_FILE            .change = OPTION_BY_FILE
 #define DOC                .documentation =
 
 const struct option options[] = {
@@ -129,11 +134,19 @@ const struct option options[] = {
          "nothing is none. Included files may include others, 8 deep. The option may occur any "
          "number of times, outside all sections.",
      .example = "\"conf.d/*.conf\""},
-    {TOP(workers), .name = "workers", COUNT(0, 1024), DEFAULT("0"),
+    {TOP(workers), .name = "workers", COUNT(0, 1024), DEFAULT("0"), AT_START,
      DOC "Sets the number of threads that serve clients. Each thread has an event loop of its "
          "own. The value 0 starts one thread for each CPU core. A reload does not change this "
          "setting.",
      .example = "4"},
+    {TOP(saved_settings), .name = "saved_settings", STRING, .fallback_note = "none",
+     DOC
+     "Sets the file that keeps what \"retortctl set --save\" has changed. It is read behind the "
+     "configuration, and its values take precedence. retort writes it as a whole, with mode "
+     "0600; it must be able to make files in its directory. A file that is not there is good. "
+     "Without this option nothing can be saved. A path that does not begin with / is relative "
+     "to the directory of the configuration.",
+     .example = "\"/var/lib/retort/saved.conf\""},
     {TOP(share_listeners), .name = "share_listeners", BOOL, DEFAULT("false"),
      DOC "Lets a second retort of the same user listen at the same addresses at the same time, "
          "so that a new process can start before the old one stops. The kernel divides new "
@@ -366,6 +379,7 @@ const struct option options[] = {
 #include "settings/options_logs.def"
 #include "settings/options_pages.def"
 #include "settings/options_services.def"
+#include "settings/options_tracing.def"
 #include "settings/options_transparent.def"
 
     {.name = NULL},
@@ -383,6 +397,23 @@ const struct option *options_find(const char *section, const char *name) {
         if (strcmp(option->name, name) == 0)
             return option;
     return NULL;
+}
+
+enum option_change option_change_of(const struct option *option) {
+    bool text = option->type == OPTION_STRING || option->type == OPTION_STRINGS;
+    if (strcmp(option->section, "admin") == 0) /* who changes them could lock others out */
+        return OPTION_BY_FILE;
+    if (option->change != OPTION_BY_TYPE)
+        return option->change;
+    return text ? OPTION_BY_FILE : OPTION_AT_RUN_TIME;
+}
+
+const char *option_change_name(const struct option *option) {
+    switch (option_change_of(option)) {
+    case OPTION_AT_RUN_TIME: return "now";
+    case OPTION_AT_START: return "restart";
+    default: return "file";
+    }
 }
 
 bool option_is_list(const struct option *option) {

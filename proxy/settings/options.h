@@ -39,13 +39,23 @@ enum option_type {
     OPTION_PORTS,    /* uint16_t * and size_t; "none" leaves both empty */
 };
 
+/* When a change of an option can be in use. */
+enum option_change {
+    OPTION_BY_TYPE,     /* of a row: texts by the file, others at run time */
+    OPTION_AT_RUN_TIME, /* "retortctl set" may change it */
+    OPTION_AT_START,    /* likewise, but the change waits for a restart */
+    OPTION_BY_FILE,     /* only the configuration may */
+};
+
 struct option {
     const char *section; /* "": top level */
     const char *name;
     enum option_type type;
     bool required;
-    bool nobody;               /* an empty OPTION_NETWORKS is nobody, not everybody */
-    bool secret;               /* an OPTION_STRING that is shown to nobody */
+    bool nobody; /* an empty OPTION_NETWORKS is nobody, not everybody */
+    bool secret; /* an OPTION_STRING that is shown to nobody */
+    bool keyed;  /* a list whose elements are known by their first word */
+    enum option_change change;
     const char *fallback;      /* the default, as it would be written */
     const char *fallback_note; /* shown instead when the default is not a fixed value */
     double least, most;        /* range of a number, in bytes or milliseconds; most 0: no range */
@@ -73,7 +83,7 @@ extern const struct option_section option_sections[]; /* the top level, "", is t
 
 /* The destination of "adapt" while names are not yet resolved. */
 struct adapt_names {
-    char **services;
+    char **services, **disabled; /* end with NULL; disabled NULL: none */
 };
 
 #define OPTIONS_FOR_EACH(option, of_section)                                                       \
@@ -89,6 +99,10 @@ bool option_section_is_in(const struct option_section *kind, const char *section
 /* Returns the option or section allowed in `section` that looks most like `name`, or NULL when
  * none is similar. */
 const char *options_suggest(const char *section, const char *name);
+/* Never OPTION_BY_TYPE. */
+enum option_change option_change_of(const struct option *option);
+/* "now", "restart" or "file". */
+const char *option_change_name(const struct option *option);
 /* Whether an option takes several values. */
 bool option_is_list(const struct option *option);
 
@@ -105,6 +119,8 @@ bool option_check_direct(const char *text, char *error, size_t error_size);
 bool option_check_pac_proxy(const char *text, char *error, size_t error_size);
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
+/* A URL that spans are posted to. */
+bool option_check_collector(const char *text, char *error, size_t error_size);
 /* A token that may stand in Via. */
 bool option_check_pseudonym(const char *text, char *error, size_t error_size);
 

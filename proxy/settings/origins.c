@@ -29,9 +29,13 @@ static bool parse_word(struct origin_server_settings *server, struct slice word,
         server->backup = true;
         return true;
     }
+    if (slice_equal(word, SLICE("drain"))) {
+        server->drain = true;
+        return true;
+    }
     if (!slice_starts_with(word, weight)) {
         snprintf(error, error_size,
-                 "has \"%.*s\" after the URL; only weight=N and backup may follow it",
+                 "has \"%.*s\" after the URL; only weight=N, backup and drain may follow it",
                  SLICE_PRINT(word));
         return false;
     }
@@ -57,7 +61,7 @@ bool origins_parse_server(struct origin_server_settings *server, const char *tex
         return origins_complain(error, error_size,
                                 "is not a server: write \"http://HOST:PORT\" or "
                                 "\"https://HOST:PORT\" without a path, optionally followed by "
-                                "weight=N or backup");
+                                "weight=N, backup or drain");
     while ((word = origins_next_word(&rest)).length > 0)
         if (!parse_word(server, word, error, error_size))
             return false;

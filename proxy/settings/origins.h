@@ -32,10 +32,11 @@ enum origins_balance {
 enum origins_hash { ORIGINS_HASH_URL, ORIGINS_HASH_HOST, ORIGINS_HASH_CLIENT };
 
 struct origin_server_settings {
-    char *text;     /* the URL alone, without weight and backup */
+    char *text;     /* the URL alone, without what follows it */
     struct url url; /* slices of text */
     unsigned weight;
     bool backup; /* asked only while no other server is up */
+    bool drain;  /* gets no new requests */
 };
 
 enum { ORIGINS_TRIES_MAX = 8, ORIGINS_WEIGHT_MAX = 256, ORIGINS_SERVERS_MAX = 1024 };
@@ -78,7 +79,7 @@ struct parent_settings {
     enum parent_direct direct;
 };
 
-/* Parses "URL [weight=N] [backup]". The caller releases *server, also after false. */
+/* Parses "URL [weight=N] [backup] [drain]". The caller releases *server, also after false. */
 bool origins_parse_server(struct origin_server_settings *server, const char *text, char *error,
                           size_t error_size);
 void origins_release_server(struct origin_server_settings *server);

@@ -280,17 +280,10 @@ static bool is_open(const struct parse *parse) {
     return false;
 }
 
-static int add_file(struct document *document, const char *path) {
-    document->files =
-        xrealloc(document->files, (document->file_count + 1) * sizeof *document->files);
-    document->files[document->file_count] = xstrdup(path);
-    return (int)document->file_count++ << DOCUMENT_LINE_BITS;
-}
-
 static void parse_text(struct parse *parse, const char *text, size_t length) {
     struct document *document = parse->document;
     struct slice plain = text_without_mark(slice_make(text, length));
-    parse->file = add_file(document, parse->path);
+    parse->file = document_add_file(document, parse->path);
     document->bytes += length;
     parse->lexer = (struct lexer){.at = plain.base, .end = plain.base + plain.length, .line = 1};
     if (!document_scan(plain.base, plain.length, parse->path, parse->file, parse->faults)) {

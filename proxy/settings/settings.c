@@ -2,9 +2,12 @@
 
 #include "base/assert.h"
 #include "base/clocks.h"
+#include "base/log.h"
 #include "match/map_table.h"
 #include "settings/class_warnings.h"
+#include "settings/config_file.h"
 #include "settings/load.h"
+#include "settings/overrides.h"
 #include "tls/trust_files.h"
 
 #include <sched.h>
@@ -25,6 +28,7 @@ static bool apply_top(struct load *load) {
         return false;
     if (settings->workers == 0)
         settings->workers = count_cores();
+    settings->watches_transactions = settings->log_level == LOG_LEVEL_DEBUG;
     return true;
 }
 
@@ -84,6 +88,7 @@ static bool (*const loaders[])(struct load *load) = {
     load_listens,
     load_transparent,
     load_forwarding,
+    load_tracing,
     load_origin,
     load_origins_groups,
     load_identity,
@@ -121,12 +126,18 @@ static void note_files(struct settings *settings, const struct document *documen
         settings->files[i] = xstrdup(document->files[i]);
 }
 
+/* What a snapshot is made from. */
+struct settings_plan {
+    bool without_files;
+    struct document *document;
+    struct overrides *saved, *changes; /* NULL: those of the file, and none */
+};
+
 static struct settings *make_once(struct load *load) {
     struct settings *settings;
     ALLOC_OBJ(settings, SETTINGS_MAGIC);
     settings->references = 1;
     settings->path = xstrdup(load->document->path);
-    note_files(settings, load->document);
     load->settings = settings;
     if (apply_document(load)) {
         rule_kinds_make_rules(settings);
@@ -163,27 +174,166 @@ static struct settings *make_without_faults(struct load *load) {
     return settings;
 }
 
-static struct settings *settings_make(const char *path, bool without_files,
+/* Overrides. */
+
+static const struct document_value *saved_settings_value(const struct document *document) {
+    return document_value(document_section(document, "", NULL), "saved_settings");
+}
+
+/* The caller frees it; NULL: there is none. */
+static char *saved_settings_path(const struct document *document) {
+    const struct document_value *value = saved_settings_value(document);
+    if (value == NULL || value->text[0] == '\0')
+        return NULL;
+    return config_file_beside(document_file(document, value->line), value->text);
+}
+
+/* False: after a fault. */
+static bool read_saved(struct settings_plan *plan, struct faults *faults) {
+    char *path = plan->saved == NULL ? saved_settings_path(plan->document) : NULL;
+    if (path != NULL)
+        plan->saved = overrides_read(path, faults);
+    else if (plan->saved == NULL)
+        plan->saved = overrides_new();
+    free(path);
+    if (plan->changes == NULL)
+        plan->changes = overrides_new();
+    return plan->saved != NULL;
+}
+
+/* What is changed now takes the place of what is saved. */
+static void cover_saved(struct overrides *saved, const struct overrides *changes) {
+    for (size_t i = 0; i < changes->count; i++)
+        overrides_remove(saved, changes->list[i].name);
+}
+
+static void tell_of_dropped(const struct findings *dropped, const struct settings *settings) {
+    for (unsigned i = 0; settings != NULL && i < dropped->count; i++)
+        log_warn("%s", dropped->text[i]);
+}
+
+/* The document as the overrides make it. Changes that have no effect are dropped. */
+static struct document *overridden(struct settings_plan *plan, struct findings *dropped) {
+    struct document *document = document_copy(plan->document);
+    struct overrides *saved = overrides_copy(plan->saved), *left = overrides_new();
+    char *path = saved_settings_path(plan->document);
+    cover_saved(saved, plan->changes);
+    if (saved->count > 0)
+        overrides_apply(saved, document, path != NULL ? path : "saved_settings", NULL, dropped);
+    if (plan->changes->count > 0) {
+        overrides_apply(plan->changes, document, SETTINGS_CHANGED, left, dropped);
+        overrides_free(&plan->changes);
+        plan->changes = left;
+        left = NULL;
+    }
+    overrides_free(&left);
+    overrides_free(&saved);
+    free(path);
+    return document;
+}
+
+/* The snapshot takes over what it was made from. */
+static void keep_plan(struct settings *settings, struct settings_plan *plan) {
+    note_files(settings, plan->document);
+    settings->saved_settings_path = saved_settings_path(plan->document);
+    settings->document = plan->document;
+    settings->saved = plan->saved;
+    settings->changes = plan->changes;
+    *plan = (struct settings_plan){.document = NULL};
+}
+
+struct document *settings_document(const struct settings *settings) {
+    struct findings dropped = {0};
+    struct settings_plan plan = {.document = settings->document, .saved = settings->saved};
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    plan.changes = overrides_copy(settings->changes);
+    struct document *document = overridden(&plan, &dropped);
+    overrides_free(&plan.changes);
+    return document;
+}
+
+static struct settings *make_by_plan(struct settings_plan *plan, struct faults *faults) {
+    struct findings dropped = {0};
+    struct load load = {.faults = faults, .without_files = plan->without_files};
+    if (!read_saved(plan, faults))
+        return NULL;
+    load.document = overridden(plan, &dropped);
+    struct settings *settings = make_without_faults(&load);
+    document_free(&load.document);
+    tell_of_dropped(&dropped, settings);
+    if (settings != NULL)
+        keep_plan(settings, plan);
+    return settings;
+}
+
+/* Takes what the plan has. `faults`: those of the document. */
+static struct settings *settings_make(struct settings_plan *plan, struct faults *faults,
                                       char error[SETTINGS_ERROR]) {
-    struct faults faults = {0};
-    struct document *document = document_parse(path, &faults);
-    struct settings *settings = NULL;
-    struct load load = {.document = document, .faults = &faults, .without_files = without_files};
-    if (document != NULL)
-        settings = make_without_faults(&load);
+    struct settings *settings = plan->document == NULL ? NULL : make_by_plan(plan, faults);
     if (settings == NULL)
-        faults_join(&faults, error);
-    faults_release(&faults);
-    document_free(&document);
+        faults_join(faults, error);
+    faults_release(faults);
+    document_free(&plan->document);
+    overrides_free(&plan->saved);
+    overrides_free(&plan->changes);
     return settings;
 }
 
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
-    return settings_make(path, false, error);
+    struct faults faults = {0};
+    struct settings_plan plan = {.document = document_parse(path, &faults)};
+    return settings_make(&plan, &faults, error);
 }
 
 struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR]) {
-    return settings_make(path, true, error);
+    struct faults faults = {0};
+    struct settings_plan plan = {.document = document_parse(path, &faults), .without_files = true};
+    return settings_make(&plan, &faults, error);
+}
+
+struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct settings_plan plan = {
+        .document = document_parse(before->path, &faults),
+        .changes = overrides_copy(before->changes),
+    };
+    return settings_make(&plan, &faults, error);
+}
+
+/* "As the files say" says nothing where nothing is saved. */
+static void forget_undone(struct overrides *overrides, const struct overrides *saved) {
+    for (size_t i = overrides->count; i-- > 0;)
+        if (overrides->list[i].values == NULL &&
+            (saved == NULL || overrides_find(saved, overrides->list[i].name) == NULL))
+            overrides_remove(overrides, overrides->list[i].name);
+}
+
+struct settings *settings_change(const struct settings *before, const struct overrides *changes,
+                                 bool keep, char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct document *document = settings_document(before);
+    bool fit = overrides_fit(changes, document, error, SETTINGS_ERROR);
+    document_free(&document);
+    if (!fit)
+        return NULL;
+    struct settings_plan plan = {
+        .document = document_copy(before->document),
+        .saved = overrides_copy(before->saved),
+        .changes = overrides_copy(before->changes),
+    };
+    overrides_join(keep ? plan.saved : plan.changes, changes);
+    if (keep)
+        cover_saved(plan.changes, changes);
+    forget_undone(plan.saved, NULL);
+    forget_undone(plan.changes, plan.saved);
+    return settings_make(&plan, &faults, error);
+}
+
+bool settings_listens_at(const struct settings *settings, const struct address *address) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (address_equal(&settings->listens[i].address, address))
+            return true;
+    return false;
 }
 
 struct settings *settings_reference(struct settings *settings) {
@@ -224,9 +374,14 @@ void settings_release(struct settings **settingsp) {
     static const char *const sections[] = {
         "",           "admin",          "cache",       "client",
         "origin",     "interception",   "transparent", "authority",
-        "forwarding", "authentication", "pac",         "limits"};
+        "forwarding", "authentication", "pac",         "limits",
+        "tracing"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         load_release_values(sections[i], settings);
+    document_free(&settings->document);
+    overrides_free(&settings->saved);
+    overrides_free(&settings->changes);
+    free(settings->saved_settings_path);
     for (size_t i = 0; settings->files != NULL && settings->files[i] != NULL; i++)
         free(settings->files[i]);
     free(settings->files);

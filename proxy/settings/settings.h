@@ -33,6 +33,7 @@
 #include "settings/origins.h"
 #include "settings/policy.h"
 #include "settings/rule_kinds.h"
+#include "settings/tracing.h"
 #include "tls/server.h"
 #include "tls/trust.h"
 
@@ -191,17 +192,26 @@ struct icap_service_settings {
 /* adapt CLASS { services = { a, b } } */
 struct adapt_settings {
     const struct url_class *url_class;
-    const struct icap_service_settings **services; /* in the order in which they are asked */
-    size_t service_count;
+    const struct icap_service_settings **services; /* in the order in which they are asked; those
+                                                      behind them are disabled */
+    size_t service_count, disabled_count;
 };
+
+struct document;
+struct overrides;
 
 struct settings {
     unsigned magic;
 #define SETTINGS_MAGIC 0x53455454u
     _Atomic unsigned references;
-    char *path;     /* path of the configuration file */
-    char **include; /* as configured; ends with NULL; NULL: none */
-    char **files;   /* the paths of all files that were read; ends with NULL */
+    char *path;                        /* path of the configuration file */
+    char **include;                    /* as configured; ends with NULL; NULL: none */
+    char **files;                      /* the paths of all files that were read; ends with NULL */
+    struct document *document;         /* what the files say */
+    struct overrides *saved, *changes; /* over them: what saved_settings keeps, and over that
+                                              what was changed since; see overrides.h */
+    char *saved_settings, *saved_settings_path; /* as configured, and from the directory of the file
+                                                   that says so; NULL: nothing can be saved */
 
     unsigned workers; /* at least 1: a 0 in the file is already resolved */
     char *name;       /* the name in Via and on error pages */
@@ -240,6 +250,8 @@ struct settings {
     struct rules *intercept_rules; /* a rule for each of them */
     struct interception_settings interception;
     struct forwarding_settings forwarding;
+    struct tracing_settings tracing;
+    bool watches_transactions; /* each step is looked at: log_level is debug, or there is tracing */
     struct authenticator **authenticators; /* in the file's order */
     size_t authenticator_count;
     struct authentication_settings authentication;
@@ -275,10 +287,14 @@ struct settings {
                                      more for each of them. A request fits it unless the section
                                      can't be for it, whoever the user is and wherever the host
                                      leads; if the section asks for neither, no request fits it */
-    bool access_is_plain;        /* there are some, none is only logged, and no section asks for the
+    bool access_is_plain; /* there are some, none is only logged, and no section asks for the
                                      address or for credentials, or lets clients purge; nobody can
                                      prove who he is */
-    bool others_ask_destination; /* some class of another section depends on the address */
+    /* The section that allows a request that fits no class but those without conditions; NULL:
+     * none does for certain. `access_always` are the bits of such a request; NULL: not known. */
+    const struct access_settings *access_otherwise;
+    const uint64_t *access_always;
+    bool others_ask_destination;        /* some class of another section depends on the address */
     struct access_count *access_counts; /* ACCESS_COUNTERS times access_count_stride */
     size_t access_count_stride;
     struct policy_settings *policies; /* likewise */
@@ -380,13 +396,20 @@ struct settings {
     } pac;
 
     struct {
-        char *listen;     /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
-        char *token_file; /* NULL: there are no tokens */
-        char *audit_log;  /* NULL: changes are told in the error log */
+        char *listen;          /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
+        char *token_file;      /* NULL: there are no tokens */
+        char *audit_log;       /* NULL: changes are told in the error log */
+        char *helpers;         /* the socket of retort-helperd */
+        uint64_t history_step; /* milliseconds */
+        unsigned event_consumers;
+        size_t event_queue; /* bytes */
         struct address address;
         struct operator_tokens *tokens; /* of token_file */
     } admin;
 };
+
+/* Stands for a file in the messages about what was changed at run time. */
+#define SETTINGS_CHANGED "retortctl set"
 
 /* Returns NULL on an error, with a message that names the file, the line, and what to do. Several
  * errors are lines of the message. */
@@ -394,9 +417,21 @@ struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]);
 /* As settings_load, for a configuration that another machine will use: reads no certificates and no
  * keys. The snapshot can't be served. */
 struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR]);
+/* Reads the configuration again. What was changed at run time stays changed. */
+struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]);
+/* The snapshot with the changes over what was changed before. Reads no configuration again, but the
+ * files that it names. `keep`: the changes become those of `saved`, and nothing is written yet. */
+struct settings *settings_change(const struct settings *before, const struct overrides *changes,
+                                 bool keep, char error[SETTINGS_ERROR]);
+/* What the files say, with what was changed at run time in its place. The caller frees it. */
+struct document *settings_document(const struct settings *settings);
 struct settings *settings_reference(struct settings *settings);
 void settings_release(struct settings **settingsp);
 
+/* The class of that name; NULL: there is none. */
+const struct url_class *settings_class(const struct settings *settings, const char *name);
+/* Is there a listen section with this address? */
+bool settings_listens_at(const struct settings *settings, const struct address *address);
 /* The rule for this Host ("host" or "host:port", lower case) and path; NULL when none matches. */
 const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
                                              struct slice path);

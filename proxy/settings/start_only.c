@@ -5,7 +5,7 @@
 static bool same_disk(const struct disk_settings *a, const struct disk_settings *b) {
     return strcmp(a->path, b->path) == 0 && a->size == b->size && a->admission == b->admission &&
            a->max_object == b->max_object && a->threads == b->threads &&
-           a->write_queue == b->write_queue && a->write_wait == b->write_wait;
+           a->write_queue == b->write_queue && a->write_wait == b->write_wait && a->sync == b->sync;
 }
 
 static bool same_disks(const struct settings *old, const struct settings *new) {
@@ -50,10 +50,18 @@ void start_only_compare(const struct settings *first, const struct settings *new
     if (strcmp(before, after) != 0)
         findings_add(left, "admin.listen is still %s, not %s: restart retort to apply the change",
                      before, after);
+    if (first->admin.history_step != new->admin.history_step)
+        findings_add(left,
+                     "admin.history_step is still %llu ms: restart retort to apply the change",
+                     (unsigned long long)first->admin.history_step);
     if (!same_path(first->take_over_socket, new->take_over_socket))
         findings_add(left,
                      "take_over_socket is still as it was at the start: restart retort to apply "
                      "the change");
+    if (first->admin.event_consumers != new->admin.event_consumers ||
+        first->admin.event_queue != new->admin.event_queue)
+        findings_add(left, "admin.event_consumers and admin.event_queue are still as they were at "
+                           "the start: restart retort to apply the change");
     if (!same_disks(first, new))
         findings_add(left, "cache.disk and cache.disk_io are still as they were at the start: "
                            "restart retort to apply the change");

@@ -358,3 +358,32 @@ json_t *value_to_json(const struct option *option, const void *source) {
     }
     return json_string(text);
 }
+
+/* A destination that has only this value. The caller frees it. */
+static void *lone_destination(const struct option *option) {
+    size_t end = option->at + value_size(option);
+    size_t count_end = option->count_at + sizeof(size_t);
+    return xcalloc(1, end > count_end ? end : count_end);
+}
+
+bool value_check(const struct option *option, const char *text, char *error, size_t error_size) {
+    void *lone = lone_destination(option);
+    bool good = value_set(option, lone, text, error, error_size);
+    value_release(option, lone);
+    free(lone);
+    return good;
+}
+
+json_t *value_text_to_json(const struct option *option, char *const *texts) {
+    char error[400];
+    bool good = texts != NULL || option->fallback != NULL;
+    void *lone = lone_destination(option);
+    if (texts == NULL)
+        value_set_fallback(option, lone);
+    for (size_t i = 0; good && texts != NULL && texts[i] != NULL; i++)
+        good = value_set(option, lone, texts[i], error, sizeof error);
+    json_t *json = good ? value_to_json(option, lone) : json_null();
+    value_release(option, lone);
+    free(lone);
+    return json;
+}

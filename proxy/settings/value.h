@@ -21,6 +21,11 @@
 
 bool value_set(const struct option *option, void *destination, const char *text, char *error,
                size_t error_size);
+/* Is this one value of the option by itself? False with what is wrong: "is not a size". */
+bool value_check(const struct option *option, const char *text, char *error, size_t error_size);
+/* The JSON of a value as it is written: of each text, or of the default if `texts` is NULL. Null:
+ * there is no default, or a text is wrong. */
+json_t *value_text_to_json(const struct option *option, char *const *texts);
 /* Sets the default if the row has one. A malformed default is a bug in the table. */
 void value_set_fallback(const struct option *option, void *destination);
 /* The size of a value in its destination; for lists, of the pointer. */

@@ -68,7 +68,7 @@ static struct access_count *count_of(const struct transaction *transaction,
                                      const struct access_settings *section) {
     const struct settings *settings = transaction->settings;
     size_t place = transaction->host->index % ACCESS_COUNTERS * settings->access_count_stride;
-    return &settings->access_counts[place + (size_t)(section - settings->accesses)];
+    return &settings->access_counts[place + section->at];
 }
 
 static void count_one(_Atomic uint64_t *count) {
@@ -124,11 +124,27 @@ void access_note_again(struct transaction *transaction, struct access_question *
     transaction->access->tunnel |= tunnel;
 }
 
+/* Does a CONNECT for another host promise that name? Of an address nobody knows whose it is, and at a
+ * transparent listener the name is all that there is. */
+static bool is_another_host(const struct transaction *transaction, struct slice name) {
+    struct slice host = transaction->request.url.host;
+    struct address address;
+    return !transaction->access->deferred && name.length > 0 &&
+           !address_parse_ip(&address, host, 0) &&
+           !slice_equal(url_class_host(name), url_class_host(host));
+}
+
 void access_note_name(struct transaction *transaction, struct access_question *question,
                       const struct access_decision *decision, struct slice name) {
-    access_note_again(transaction, question, decision);
-    transaction->access->name = name;
-    transaction->access->settled = true;
+    struct access *access = transaction->access;
+    bool tunnel = access->tunnel;
+    access_note(transaction, question, decision);
+    access->tunnel =
+        is_another_host(transaction, name) ? access->tunnel && tunnel : access->tunnel || tunnel;
+    if (tunnel && !access->tunnel)
+        request_changed(transaction); /* services are for it again */
+    access->name = name;
+    access->settled = true;
 }
 
 void access_end(struct transaction *transaction) {

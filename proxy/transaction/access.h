@@ -68,7 +68,9 @@ void access_note_allowed(struct transaction *transaction);
 /* As access_note, for a further decision: what bypasses the cache and services goes on doing so. */
 void access_note_again(struct transaction *transaction, struct access_question *question,
                        const struct access_decision *decision);
-/* As access_note_again. `name`: that the TLS of the connection asks for. */
+/* As access_note_again. `name`: that the TLS of the connection asks for. Clients may write any name
+ * there: where the CONNECT names another host, the connection is a tunnel only if sections say so
+ * about both. */
 void access_note_name(struct transaction *transaction, struct access_question *question,
                       const struct access_decision *decision, struct slice name);
 

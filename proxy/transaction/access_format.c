@@ -82,6 +82,13 @@ static struct slice format_query(const struct url *url) {
                : slice_make(mark, (size_t)(url->path_query.base + url->path_query.length - mark));
 }
 
+static void put_trace_id(struct format_value *value, const struct trace_context *trace) {
+    char text[TRACE_ID_TEXT];
+    if (trace != NULL)
+        trace_context_write_id(trace, text);
+    value_put(value, slice_make(text, trace != NULL ? TRACE_ID_TEXT : 0));
+}
+
 static void put_protocol(struct format_value *value) {
     if (value->entry->method.length == 0) {
         value_put(value, slice_make("", 0));
@@ -259,6 +266,7 @@ static void put_reply_value(struct format_value *value) {
         break;
     case LOG_CODE_ERROR: value_put(value, slice_from(entry->error)); break;
     case LOG_CODE_ID: value->line->at = slice_put_hex(value->line->at, entry->number); break;
+    case LOG_CODE_TRACE_ID: put_trace_id(value, entry->trace); break;
     case LOG_CODE_STEP: value_put(value, slice_from(entry->step)); break;
     case LOG_CODE_ACCESS: value_put(value, entry->access); break;
     case LOG_CODE_LIMIT: value_put(value, slice_from(entry->limit)); break;

@@ -85,6 +85,15 @@ static void put_id(struct log_line *line, const struct access_entry *entry) {
     line->at = slice_put_hex(line->at, entry->number);
 }
 
+static void access_line_put_trace(struct log_line *line, const struct access_entry *entry) {
+    char trace[TRACE_ID_TEXT];
+    trace_context_write_id(entry->trace, trace);
+    log_line_put(line, SLICE("\",\"trace_id\":\""));
+    log_line_put(line, slice_make(trace, TRACE_ID_TEXT));
+    log_line_put(line, SLICE("\",\"span_id\":\""));
+    line->at = slice_put_hex(line->at, entry->trace->span);
+}
+
 /* Of the request, if there was one that could be read. */
 static struct slice access_line_value_of(const struct access_entry *entry, enum http_name id) {
     return entry->request != NULL ? http_head_value(entry->request, id) : slice_make("", 0);
@@ -276,6 +285,8 @@ static void write_json(struct log_line *line, struct access_line_time *time_text
     put_time(line, time_text, &entry->time);
     log_line_put(line, SLICE(",\"id\":\""));
     put_id(line, entry);
+    if (entry->trace != NULL)
+        access_line_put_trace(line, entry);
     put_member(line, SLICE("\",\"client\":"), entry->client);
     put_member(line, SLICE(",\"method\":"), entry->method);
     put_member(line, SLICE(",\"url\":"), entry->url);

@@ -31,10 +31,12 @@ struct access_call {
 };
 
 struct access_entry {
-    struct timespec time; /* wall clock, at the end; milliseconds count */
-    uint64_t duration;    /* microseconds */
-    uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
+    struct timespec time;              /* wall clock, at the end; milliseconds count */
+    uint64_t duration;                 /* microseconds */
+    uint64_t number;                   /* shown in hexadecimal digits: the transaction's id */
+    const struct trace_context *trace; /* NULL: it is not traced */
     struct slice client, method, url, content_type, origin;
+    struct slice host; /* of the URL: lower case, without a port; empty: it is not known */
     const struct address *client_address; /* that `client` shows */
     bool hides_port;                      /* the address is not whole */
     const struct listen_settings *listen; /* NULL: a reload has removed it */

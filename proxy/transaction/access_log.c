@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "log/target.h"
-#include "match/url_class.h"
+#include "transaction/access_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,20 +109,10 @@ static void access_log_on_timer(struct timer *timer) {
     access_logs_flush(logs);
 }
 
-/* The bits of the results that the log has lines for. */
-static unsigned results_of(const struct log_settings *settings) {
-    unsigned results = 0;
-    for (char **name = settings->results; name != NULL && *name != NULL; name++)
-        for (unsigned i = 0; i <= RESULT_ERROR; i++)
-            if (slice_equal(slice_from(*name), cache_result_name((enum cache_result)i)))
-                results |= 1u << i;
-    return settings->results == NULL ? ~0u : results;
-}
-
 static void access_log_set(struct access_log *log, const struct log_settings *settings, bool icap) {
     log->settings = settings;
     log->icap = icap;
-    log->results = results_of(settings);
+    log->results = access_choice_results(settings->results);
     log->shortened = settings->ipv4_prefix < 32 || settings->ipv6_prefix < 128;
     log->plain = !icap && !log->shortened && log->results == ~0u && settings->status_count == 0 &&
                  settings->services == NULL && settings->url_class == NULL;
@@ -197,39 +187,12 @@ static inline void access_log_write_line(struct access_log *log, const struct ac
         flush(log);
 }
 
-static bool has_name(char *const *names, const char *name) {
-    for (; *names != NULL; names++)
-        if (strcmp(*names, name) == 0)
-            return true;
-    return false;
-}
-
-static bool fits_services(const struct log_settings *settings, const struct access_entry *entry) {
-    if (settings->services == NULL)
-        return true;
-    for (unsigned i = 0; i < entry->chain_count; i++)
-        for (unsigned j = 0; j < entry->chains[i]->at; j++)
-            if (has_name(settings->services, entry->chains[i]->records[j].service))
-                return true;
-    return false;
-}
-
-static bool fits_status(const struct log_settings *settings, unsigned status) {
-    for (size_t i = 0; i < settings->status_count; i++)
-        if (status >= settings->statuses[i].from && status <= settings->statuses[i].to)
-            return true;
-    return settings->status_count == 0;
-}
-
-static bool fits_class(const struct log_settings *settings, const struct access_entry *entry) {
-    return settings->url_class == NULL ||
-           (entry->subject != NULL && url_class_matches(settings->url_class, entry->subject));
-}
-
 static bool access_log_wants(const struct access_log *log, const struct access_entry *entry) {
+    const struct log_settings *settings = log->settings;
     return (log->results >> entry->result & 1) != 0 &&
-           fits_status(log->settings, access_line_status(entry)) &&
-           fits_services(log->settings, entry) && fits_class(log->settings, entry);
+           access_choice_has_status(entry, settings->statuses, settings->status_count) &&
+           access_choice_has_service(entry, settings->services) &&
+           (settings->url_class == NULL || access_choice_is_in(entry, settings->url_class));
 }
 
 /* A line for each service that was asked. */
@@ -239,8 +202,9 @@ static void write_calls(struct access_log *log, const struct access_entry *entry
         const struct adapt_chain *chain = entry->chains[i];
         for (unsigned j = 0; j < chain->at; j++) {
             const struct access_call call = {&chain->records[j], chain->calls[j], chain->reqmod};
-            if (call.call == NULL || (log->settings->services != NULL &&
-                                      !has_name(log->settings->services, call.record->service)))
+            if (call.call == NULL ||
+                (log->settings->services != NULL &&
+                 !access_choice_names(log->settings->services, call.record->service)))
                 continue;
             of_call.call = &call;
             access_log_write_line(log, &of_call);

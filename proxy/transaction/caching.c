@@ -2,6 +2,7 @@
 
 #include "cache/key.h"
 #include "transaction/access.h"
+#include "transaction/disclosure.h"
 #include "transaction/internal.h"
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
@@ -24,12 +25,8 @@ static void ignore_no_cache(struct cache_control *asked) {
         asked->max_age = -1;
 }
 
-/* Apart from its caller, so that a request without access sections and policies saves no registers. */
+/* Apart from its caller, so that a request without policies saves no registers. */
 __attribute__((noinline)) static bool begin_by_policy(struct transaction *transaction) {
-    if (transaction->access != NULL && access_is_tunnel(transaction))
-        return false;
-    if (transaction->settings->policy_count == 0)
-        return true;
     caching_resolve_policy(transaction, request_rules_without_type(transaction));
     const struct cache_policy *policy = transaction->caching.policy;
     if (policy == NULL)
@@ -44,8 +41,9 @@ __attribute__((noinline)) static bool begin_by_policy(struct transaction *transa
 }
 
 bool caching_begin_post(struct transaction *transaction) {
-    return (transaction->access == NULL && transaction->settings->policy_count == 0) ||
-           begin_by_policy(transaction);
+    if (transaction->access != NULL && transaction->access->tunnel)
+        return false;
+    return transaction->settings->policy_count == 0 || begin_by_policy(transaction);
 }
 
 bool caching_begin(struct transaction *transaction) {
@@ -89,7 +87,8 @@ unsigned caching_max_variants(const struct transaction *transaction) {
                                                       : transaction->settings->cache.max_variants;
 }
 
-struct freshness_rules caching_freshness_rules(const struct transaction *transaction) {
+struct freshness_rules caching_freshness_rules(struct transaction *transaction,
+                                               const struct http_head *response) {
     const struct settings *settings = transaction->settings;
     return (struct freshness_rules){
         .heuristic_fraction = settings->cache.heuristic_fraction,
@@ -101,6 +100,8 @@ struct freshness_rules caching_freshness_rules(const struct transaction *transac
         .targeted =
             transaction->exchange->listen->mode == LISTEN_REVERSE ? settings->cache.targeted : NULL,
         .policy = transaction->caching.policy,
+        .told_who = disclosure_is_personal(transaction, response),
+        .unselected = disclosure_hides_selector(transaction, response),
     };
 }
 

@@ -6,7 +6,7 @@
  *         caching_ask_by_name(transaction);
  *     }
  *     caching_review(transaction, response);        STORE: what the policies say of the response
- *     struct freshness_rules rules = caching_freshness_rules(transaction);
+ *     struct freshness_rules rules = caching_freshness_rules(transaction, response);
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
@@ -45,7 +45,9 @@ void caching_ask_by_name(struct transaction *transaction);
 void caching_review(struct transaction *transaction, const struct http_head *response);
 void caching_strip_cookies(const struct transaction *transaction, struct http_head *response);
 unsigned caching_max_variants(const struct transaction *transaction);
-struct freshness_rules caching_freshness_rules(const struct transaction *transaction);
+/* For a response with this head to this request. */
+struct freshness_rules caching_freshness_rules(struct transaction *transaction,
+                                               const struct http_head *response);
 /* The clients that a response to this request is for. */
 enum object_scope caching_scope(const struct transaction *transaction);
 

@@ -2,6 +2,7 @@
 
 #include "rewrite/field_rules.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/disclosure.h"
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
 #include "transaction/variables.h"
@@ -124,8 +125,11 @@ static bool change_head(struct transaction *transaction, struct head_rules_walk 
     struct field_changes changes = changes_of(&heads);
     changes.confirms = confirms;
     field_changes_begin(&changes, head);
-    for (; section != NULL; section = head_rules_next(walk))
+    for (; section != NULL; section = head_rules_next(walk)) {
         field_rules_apply(section->rules, &changes);
+        if (walk->kind == RULE_REQUEST_HEADERS)
+            disclosure_note(transaction, section);
+    }
     return !changes.failed && field_changes_join(&changes);
 }
 

@@ -5,6 +5,7 @@
 #include "tls/facts.h"
 #include "transaction/access.h"
 #include "transaction/inside.h"
+#include "transaction/spans.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
@@ -93,6 +94,7 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .client.access_rule = access_rule_name(transaction),
         .client.tls = client_tls(transaction),
         .transaction_id = slice_from(transaction_id(transaction)),
+        .trace = transaction->spans != NULL ? &transaction->spans->adapt : NULL,
     };
     message_put_user(transaction, &message->client);
     if (response == NULL)

@@ -2,6 +2,7 @@
 
 #include "cache/part.h"
 #include "http/date.h"
+#include "transaction/stored_source.h"
 #include "transaction/transaction.h"
 
 /* Gives a stored response a new head: after a 304 (RFC 9111 §4.3.4), or after the response to a
@@ -13,10 +14,10 @@ bool refresh_object(struct transaction *transaction, const struct http_head *new
     const struct http_head *request = request_as_get(transaction);
     struct object *object = transaction->lookup.object;
     struct freshness freshness;
-    if (!object_merge_head(object, news, merged))
+    if (!stored_source_is_same(transaction, object) || !object_merge_head(object, news, merged))
         return false;
     caching_review(transaction, merged);
-    struct freshness_rules rules = caching_freshness_rules(transaction);
+    struct freshness_rules rules = caching_freshness_rules(transaction, merged);
     freshness_of_response(&freshness, &rules, request, merged, transaction->response.request_time,
                           transaction->response.response_time);
     if (freshness.storable)

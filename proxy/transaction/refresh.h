@@ -14,7 +14,7 @@ struct transaction;
 
 /* `news` is the head of a response without a body that describes the stored one: its fields replace
  * those of the stored head. *outcome tells whether the result is in the index. False: the two heads
- * do not go together, and nothing has changed. */
+ * do not go together, or come from two addresses (stored_source.h), and nothing has changed. */
 bool refresh_object(struct transaction *transaction, const struct http_head *news,
                     enum shared_fetch_outcome *outcome);
 /* The response to a HEAD describes what is stored: updates its head. */

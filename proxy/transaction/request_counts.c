@@ -1,6 +1,7 @@
 #include "transaction/request_counts.h"
 
 #include "base/assert.h"
+#include "transaction/spans.h"
 #include "transaction/transaction.h"
 
 #include <string.h>
@@ -65,11 +66,15 @@ static struct listener_counts *listener_of(struct request_counts *counts,
 static void keep_example(struct request_example *example, const struct transaction *transaction,
                          uint64_t microseconds) {
     const struct loop *loop = transaction->net->loop;
+    const struct trace_context *trace = spans_sampled(transaction);
     *example = (struct request_example){
         .number = transaction->number,
         .microseconds = microseconds,
         .ended = (uint64_t)loop->wall * 1000 + loop->wall_milliseconds,
+        .traced = trace != NULL,
     };
+    if (trace != NULL)
+        memcpy(example->trace, trace->trace, TRACE_ID);
 }
 
 void request_counts_add(struct request_counts *counts, const struct transaction *transaction,

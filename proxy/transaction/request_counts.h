@@ -21,6 +21,7 @@
 #include "base/times.h"
 #include "client/listen_set.h"
 #include "http/names.h"
+#include "spans/trace_context.h"
 #include "transaction/outcome.h"
 
 /* COUNTED_STATUSES: none, 1xx to 5xx. */
@@ -37,6 +38,8 @@ struct request_example {
     uint64_t number; /* transaction->number; 0: there is none */
     uint64_t microseconds;
     uint64_t ended; /* milliseconds since 1970 */
+    bool traced;
+    unsigned char trace[TRACE_ID]; /* if it is traced */
 };
 
 struct result_times {

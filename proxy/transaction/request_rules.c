@@ -45,7 +45,9 @@ void request_subject(const struct transaction *transaction, struct class_subject
 /* The rules of the settings that match a transaction. They are matched once, and again only when
  * the request has changed, or when more is known about it. */
 
-static const uint64_t *request_rules_find(struct transaction *transaction) {
+/* Both are apart from request_rules, so that most requests save no registers for them. */
+__attribute__((noinline)) static const uint64_t *
+request_rules_find(struct transaction *transaction) {
     struct class_subject subject;
     request_subject(transaction, &subject);
     regex_take_gave_up();
@@ -55,7 +57,7 @@ static const uint64_t *request_rules_find(struct transaction *transaction) {
 }
 
 /* An access section with action = tunnel: no service sees the request. */
-static void leave_services_out(struct transaction *transaction) {
+__attribute__((noinline)) static void leave_services_out(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
     size_t words = rules_words(settings->rules), first = settings->rule_first[RULE_ADAPT];
     if (settings_next_rule(settings, RULE_ADAPT, transaction->request.rules, 0) ==

@@ -23,7 +23,7 @@ struct reference {
 /* The scheme of the URL that the origin was asked for. */
 static struct slice asked_scheme(const struct transaction *transaction) {
     const struct map_settings *map = transaction->fetch.route->map;
-    return map->origins != NULL ? transaction->fetch.slot->member->url.scheme : map->origin.scheme;
+    return map->origins != NULL ? transaction->fetch.server.scheme : map->origin.scheme;
 }
 
 /* Returns false when the URL leads to an unknown place: another scheme, or relative to the path

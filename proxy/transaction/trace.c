@@ -10,12 +10,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { TEXT_SIZE = 1024 };
+#include <string.h>
 
 /* The text of a line after the step. */
 struct trace_text {
-    char bytes[TEXT_SIZE];
+    char bytes[TRACE_TEXT];
     size_t length;
 };
 
@@ -93,27 +92,8 @@ static void trace_say_end(struct trace_text *text, const struct transaction *tra
               transaction->outcome.status);
 }
 
-/* Returns the services that the step asks, or NULL. */
-static const struct adapt_chain *trace_chain(const struct transaction *transaction) {
-    const struct adapted_variant *variant = transaction->variant;
-    switch (transaction->step) {
-    case STEP_REQMOD: return transaction->reqmod != NULL ? &transaction->reqmod->chain : NULL;
-    case STEP_REQMOD_POSTCACHE:
-        return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->reqmod.chain
-                                                     : NULL;
-    case STEP_RESPMOD: return transaction->respmod != NULL ? &transaction->respmod->chain : NULL;
-    case STEP_VARIANT:
-        return variant != NULL && variant->postcache != NULL ? &variant->postcache->chain : NULL;
-    case STEP_RESPMOD_POSTCACHE:
-        return transaction->respmod_postcache != NULL
-                   ? &transaction->respmod_postcache->postcache.chain
-                   : NULL;
-    default: return NULL;
-    }
-}
-
 static void trace_say_result(struct trace_text *text, struct transaction *transaction) {
-    const struct adapt_chain *chain = trace_chain(transaction);
+    const struct adapt_chain *chain = transaction_chain(transaction, transaction->step);
     const struct exchange *exchange = transaction->exchange;
     if (exchange != NULL && exchange->state == EXCHANGE_ABORTED &&
         transaction->step != STEP_RECEIVE) {
@@ -138,7 +118,7 @@ static void trace_say_result(struct trace_text *text, struct transaction *transa
 /* ---- what it waits for -------------------------------------------------------------------- */
 
 static void trace_say_awaited(struct trace_text *text, const struct transaction *transaction) {
-    const struct adapt_chain *chain = trace_chain(transaction);
+    const struct adapt_chain *chain = transaction_chain(transaction, transaction->step);
     if (chain != NULL && chain->at < chain->count)
         trace_say(text, "the service %s", chain->services[chain->at]->settings->name);
     else if (transaction->step == STEP_LOOKUP)
@@ -158,6 +138,18 @@ static void trace_say_awaited(struct trace_text *text, const struct transaction 
         trace_say(text, "the client to take the response");
     else
         trace_say(text, "the rest of the response");
+}
+
+void trace_found(struct transaction *transaction, char text[TRACE_TEXT]) {
+    struct trace_text found = {.length = 0};
+    trace_say_result(&found, transaction);
+    memcpy(text, found.bytes, found.length + 1);
+}
+
+void trace_awaited(const struct transaction *transaction, char text[TRACE_TEXT]) {
+    struct trace_text awaited = {.length = 0};
+    trace_say_awaited(&awaited, transaction);
+    memcpy(text, awaited.bytes, awaited.length + 1);
 }
 
 /* ---- the line ----------------------------------------------------------------------------- */

@@ -11,13 +11,19 @@
  *     5f3a9c1e00000007 RESPMOD waits for the service gzip
  *     5f3a9c1e00000007 RESPMOD -> STORE: gzip MODIFIED after 3 ms
  *
- * Called by the loop that drives the steps, and by nobody else. Threads: the worker's.
+ * Called by the loop that drives the steps; transaction/inspect.h shows the same words to operators.
+ * Threads: the worker's.
  */
 #ifndef RETORT_TRANSACTION_TRACE_H
 #define RETORT_TRANSACTION_TRACE_H
 
 #include "transaction/step.h"
 
+enum { TRACE_TEXT = 1024 };
+
+/* The text of a line: what the step of the transaction has found out, and what it waits for. */
+void trace_found(struct transaction *transaction, char text[TRACE_TEXT]);
+void trace_awaited(const struct transaction *transaction, char text[TRACE_TEXT]);
 /* The step of the transaction has run and has returned the next one. A step that waits gets one
  * line, however often it is woken. */
 void trace_step(struct transaction *transaction, enum step next);

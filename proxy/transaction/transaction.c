@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "transaction/access.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/inspect.h"
 #include "transaction/request_counts.h"
+#include "transaction/spans.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
@@ -88,6 +90,8 @@ static void end_fetch(struct transaction *transaction) {
         purge_end(transaction);
     if (transaction->limiting != NULL)
         limit_end(transaction);
+    if (transaction->inspecting != NULL)
+        inspect_end(transaction);
 }
 
 /* Releases everything. */
@@ -124,16 +128,36 @@ static bool client_is_gone(const struct transaction *transaction) {
     return transaction->exchange != NULL && transaction->exchange->state == EXCHANGE_ABORTED;
 }
 
-/* `traced` is known where this is inlined, so that it costs nothing in the loop. */
+/* A step has run, for the log, for spans or for an inspection. */
+static void watch_step(struct transaction *transaction, enum step next) {
+    if (transaction->settings->log_level == LOG_LEVEL_DEBUG)
+        trace_step(transaction, next);
+    if (spans_sampled(transaction) != NULL)
+        spans_note_step(transaction, next);
+    inspect_step(transaction, next);
+}
+
+static void begin_watching(struct transaction *transaction) {
+    struct transaction_host *host = transaction->host;
+    bool inspects = inspect_is_wanted(host);
+    if (transaction->settings->tracing.collector != NULL)
+        spans_begin(transaction);
+    transaction->watched = inspects || transaction->settings->log_level == LOG_LEVEL_DEBUG ||
+                           spans_sampled(transaction) != NULL;
+    if (!inspects)
+        transaction_host_watch(host);
+}
+
+/* `watched` is known where this is inlined, so that it costs nothing in the loop. */
 static inline __attribute__((always_inline)) void run_steps(struct transaction *transaction,
-                                                            bool traced) {
+                                                            bool watched) {
     while (transaction->step != STEP_DONE) {
         enum step next = client_is_gone(transaction) && transaction->step < STEP_TUNNEL
                              ? STEP_LOG
                              : steps[transaction->step].run(transaction);
         transaction->begun |= steps[transaction->step].begins || next == STEP_WAIT;
-        if (traced)
-            trace_step(transaction, next);
+        if (watched)
+            watch_step(transaction, next);
         if (next == STEP_WAIT)
             return;
         ASSERT(next > transaction->step);
@@ -143,7 +167,7 @@ static inline __attribute__((always_inline)) void run_steps(struct transaction *
 }
 
 static void transaction_run(struct transaction *transaction) {
-    if (__builtin_expect(transaction->settings->log_level == LOG_LEVEL_DEBUG, 0))
+    if (__builtin_expect(transaction->watched, 0))
         run_steps(transaction, true);
     else
         run_steps(transaction, false);
@@ -153,6 +177,24 @@ static void transaction_on_task(struct task *task) {
     struct transaction *transaction = CONTAINER_OF(task, struct transaction, task);
     CHECK_OBJ(transaction, TRANSACTION_MAGIC);
     transaction_run(transaction);
+}
+
+const struct adapt_chain *transaction_chain(const struct transaction *transaction, enum step step) {
+    const struct adapted_variant *variant = transaction->variant;
+    switch (step) {
+    case STEP_REQMOD: return transaction->reqmod != NULL ? &transaction->reqmod->chain : NULL;
+    case STEP_REQMOD_POSTCACHE:
+        return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->reqmod.chain
+                                                     : NULL;
+    case STEP_RESPMOD: return transaction->respmod != NULL ? &transaction->respmod->chain : NULL;
+    case STEP_VARIANT:
+        return variant != NULL && variant->postcache != NULL ? &variant->postcache->chain : NULL;
+    case STEP_RESPMOD_POSTCACHE:
+        return transaction->respmod_postcache != NULL
+                   ? &transaction->respmod_postcache->postcache.chain
+                   : NULL;
+    default: return NULL;
+    }
 }
 
 const char *transaction_id(struct transaction *transaction) {
@@ -182,6 +224,10 @@ static struct transaction *transaction_new(struct transaction_host *host) {
     return transaction;
 }
 
+void transaction_host_watch(struct transaction_host *host) {
+    host->watched = host->adapt->settings->watches_transactions || inspect_is_wanted(host);
+}
+
 void transaction_start(struct transaction_host *host, struct exchange *exchange) {
     struct transaction *transaction = transaction_new(host);
     transaction->adapt = adapt_set_reference(host->adapt);
@@ -190,6 +236,8 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     request_begin(transaction);
     exchange->waker = &transaction->task;
     transaction->number = host->id_prefix + host->id_next++;
+    if (__builtin_expect(host->watched, 0))
+        begin_watching(transaction);
     transaction_run(transaction);
 }
 

@@ -21,8 +21,10 @@
 
 #include "adapt/chain.h"
 #include "client/exchange.h"
+#include "spans/trace_context.h"
 #include "transaction/access_log.h"
 #include "transaction/caching.h"
+#include "transaction/disclosure.h"
 #include "transaction/outcome.h"
 #include "transaction/request.h"
 #include "transaction/response.h"
@@ -57,10 +59,16 @@ struct transaction_host {
     struct pool *origins;
     struct origin_securities *origin_securities;
     struct access_logs *logs;
+    struct entry_watcher *watcher;   /* NULL: nobody watches (transaction/watcher.h) */
+    struct inspections *inspections; /* NULL: there is no admin plane */
+    unsigned inspected_count;        /* transactions under way that are inspected */
+    bool watched;                    /* transactions that begin may be watched */
     struct list_link active;
     struct transaction *free_list;
     unsigned free_count;
     uint64_t id_prefix, id_next;
+    struct span_exporter *span_exporter;
+    struct trace_ids trace_ids;
     struct request_counts *request_counts;
     void (*on_end)(void *arg); /* a transaction has ended: a draining worker counts */
     void *on_end_arg;
@@ -75,6 +83,8 @@ struct destination;
 struct bump;
 struct client_total;
 struct identity;
+struct inspecting;
+struct inspections;
 struct limiting;
 struct intercept;
 struct interception;
@@ -83,6 +93,8 @@ struct reqmod;
 struct reqmod_postcache;
 struct respmod;
 struct respmod_postcache;
+struct span_exporter;
+struct spans;
 struct waiting_page;
 
 struct transaction {
@@ -91,6 +103,7 @@ struct transaction {
     enum step step;
     bool begun;       /* more than a hit has: see end_fetch */
     bool wait_traced; /* see trace_step */
+    bool watched;     /* each step is looked at: for the log, spans or an inspection */
     struct transaction_host *host;
     struct net_context *net;
     struct arena arena;
@@ -111,7 +124,9 @@ struct transaction {
     struct caching caching;
     struct lookup lookup;
     struct delivery delivery;
+    struct disclosure disclosure;
 
+    struct spans *spans;             /* NULL: there is no tracing section */
     struct access *access;           /* NULL: there are no access sections */
     struct limiting *limiting;       /* NULL: no limit section matches */
     struct identity *identity;       /* who the client is, once proven; NULL: nobody (access.h) */
@@ -129,6 +144,7 @@ struct transaction {
     struct respmod_postcache *respmod_postcache;
     struct waiting_page *waiting_page; /* NULL: the client needs none */
 
+    struct inspecting *inspecting; /* owned by inspect.c; NULL: nobody inspects it */
     struct fetch fetch;
     struct response response;
     struct storing storing;
@@ -138,6 +154,9 @@ struct transaction {
 void transaction_start(struct transaction_host *host, struct exchange *exchange);
 /* Called once the loop of the worker is there. */
 void transaction_host_init(struct transaction_host *host);
+/* Call it when the settings have changed and when an inspection begins: decides whether somebody looks
+ * at the steps of transactions. It is called for itself when no inspection is under way any more. */
+void transaction_host_watch(struct transaction_host *host);
 void transaction_host_release(struct transaction_host *host);
 /* Ends all transactions that are under way, when a drain has taken too long. */
 void transaction_abort_all(struct transaction_host *host);
@@ -148,6 +167,9 @@ const char *transaction_id(struct transaction *transaction);
 /* The chains of services that the transaction went through, in their order. Returns how many. */
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[ACCESS_CHAINS]);
+
+/* The services that the step asks; NULL: none. */
+const struct adapt_chain *transaction_chain(const struct transaction *transaction, enum step step);
 
 /* The stored response that the answer comes from: one that was found, or that is being stored now;
  * NULL: none is. */

@@ -140,7 +140,7 @@ bool variant_object_freshness(struct transaction *transaction, const struct http
     struct slice control = http_head_joined_value(head, HTTP_CACHE_CONTROL, &transaction->arena);
     if (slice_equal(control, variant_object_field(transaction, of, HTTP_CACHE_CONTROL)))
         return vary_usable(head);
-    struct freshness_rules rules = caching_freshness_rules(transaction);
+    struct freshness_rules rules = caching_freshness_rules(transaction, head);
     freshness_of_response(&its_own, &rules, transaction->request.head, head,
                           (time_t)of->response_time, (time_t)of->response_time);
     if (its_own.lifetime < freshness->lifetime)

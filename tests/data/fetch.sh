@@ -7,6 +7,7 @@
 #     png/      the PNG suite                                  (Debian golang-1.19-src)
 #     gif/      animated, transparent, interlaced              (npm animated-gif-detector; Debian golang-1.19-src)
 #     html/     large manuals                                  (Debian haproxy-doc)
+#     book/     a book of 127 pages with pictures               (Debian debian-handbook)
 #     lists/    easylist.txt easyprivacy.txt urls.txt          (npm ad-block)
 #     braveblock/   Brave's filter engine for Python           (PyPI braveblock)
 #     schemathesis/   what tests an API against its description   (PyPI schemathesis)
@@ -83,6 +84,11 @@ manuals() {
     cp root/usr/share/doc/haproxy/lua/index.html out/html/lua.html
 }
 
+book() {
+    debian debian-handbook
+    mv root/usr/share/doc/debian-handbook/html/en-US out/book
+}
+
 ad_lists() {
     npm pack --silent ad-block@4.1.7
     tar xzf ad-block-4.1.7.tgz
@@ -113,6 +119,7 @@ source_of icap-peers icap_peers
 source_of golang-1.19-src go_images
 source_of animated-gif-detector animations
 source_of haproxy-doc manuals
+source_of debian-handbook book
 source_of ad-block ad_lists
 # There is not one for every Python: without it a comparison is skipped, no more.
 source_of braveblock brave_engine

@@ -242,6 +242,15 @@ def test_rules_that_are_never_reached(lab):
     contains(said, "shadow.conf:5: access a is never reached", "what -t says")
 
 
+def test_services_for_some_clients_before_the_cache(lab):
+    """What is stored before a class of clients could matter goes to all of them: -t says so."""
+    service = 'icap_service filter { uri = "icap://127.0.0.1:1/x"  point = %s }\n'
+    rules = 'url_class kids { client = "10.0.0.0/8" }\nurl_class young { any_of = kids }\nadapt young { services = { filter } }\n'
+    for point, warns in (("respmod_precache", True), ("respmod_postcache", False), ("reqmod_precache", False)):
+        status, said = run_check(lab, lab.write("kids.conf", 'listen "127.0.0.1:1" { mode = forward }\n' + service % point + rules))
+        equal((status, "class young depends on who asks" in said), (0, warns), f"what -t says of {point}: {said}")
+
+
 def test_bad_sections(lab):
     listen = 'listen "127.0.0.1:1" { mode = forward }\nurl_class typed { content_type = "text/html" }\n'
     for section, words in (("access nowhere { action = allow }", '"nowhere"'), ("access all { }", "action"),

@@ -102,7 +102,7 @@ def test_pages_of_others(lab):
         for fields in ({"Origin": "http://evil.example", "Content-Type": "text/plain"}, {"Origin": "null"},
                        {"Origin": "http://127.0.0.1:%d" % proxy.admin_path[1]},
                        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, {"Sec-Fetch-Site": "same-site"}):
-            for method, path in (("POST", "/drain"), ("POST", "/v1/reload"), ("GET", "/v1/status")):
+            for method, path in (("POST", "/drain"), ("POST", "/v1/reload"), ("POST", "/v1/settings"), ("GET", "/v1/status")):
                 equal(admin.admin(method, path, b"x=1", headers=fields).status, 403, f"{method} {path} with {fields}")
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "0.0.0.0", "[::ffff:10.0.0.1]", "127.0.0.1@evil"):
         answer = wire_module.fetch(proxy.admin_path, "GET", "/v1/status", {"Authorization": f"Bearer {READ}"}, host=host)
@@ -144,7 +144,7 @@ def test_audit_that_can_not_be_written(lab):
     os.mkdir(proxy.audit_path)
     answer = proxy.admin("POST", "/v1/cache/purge?all=yes", b"", token=OPERATE)
     equal(answer.status, 503, "status")
-    contains(json.loads(answer.body)["error"], "nothing was changed", "the reason")
+    contains(json.loads(answer.body)["error"], "nothing was changed or shown", "the reason")
     proxy.get(url)
     equal(proxy.counter("cache_hits"), 1, "it was not purged")
     contains(proxy.process.log(), "admin.audit_log", "the log")

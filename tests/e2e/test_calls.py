@@ -71,9 +71,10 @@ class Traced:
             lines = out.read().split("\n")
         marks = [max(i for i, line in enumerate(lines) if 'recvfrom' in line and f'"GET /text?say={name}' in line)
                  for name in ("begin", "end")]
-        # The admin plane's threads may still be beginning.
-        others = {line.split(" ", 1)[0] for line in lines if 'PR_SET_NAME, "MHD' in line}
-        self.lines = [line for line in lines[marks[0] + 1:marks[1]] if line.split(" ", 1)[0] not in others]
+        # Threads that serve no clients may still be beginning: those of the admin plane, and those without a loop.
+        workers = {line.split(" ", 1)[0] for line in lines if "epoll_wait(" in line}
+        workers -= {line.split(" ", 1)[0] for line in lines if 'PR_SET_NAME, "MHD' in line}
+        self.lines = [line for line in lines[marks[0] + 1:marks[1]] if line.split(" ", 1)[0] in workers]
         names = (re.match(r"\d+ +(\w+)\(", line) for line in self.lines)
         counts = collections.Counter(match.group(1) for match in names if match)
         counts["sendto"] -= 1  # the answer to the first mark

@@ -106,7 +106,7 @@ def test_a_temporary_directory_that_is_not_there_is_told(lab):
     for given, count in (([], 0), (services, 1)):
         proxy = Retort(lab, services=given, extra=missing)
         equal(proxy.process.log().count("temporary_directory /nowhere/at/all: No such file"), count, "warnings at the start")
-    equal(proxy.reload().status, 200, "reload")
+    equal(proxy.reload().status, 409, "reload")
     equal(proxy.process.log().count("temporary_directory /nowhere/at/all: No such file"), 2, "warnings")
 
 

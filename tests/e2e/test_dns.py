@@ -139,6 +139,8 @@ def test_one_client_can_not_fill_the_resolver(lab):
     for each in started:
         each.start()
     until(lambda: site.proxy.counter("dns_refused") == 4, 5 * lab.patience, "look-ups refused")
+    equal(site.proxy.reload().status, 200, "reload, which begins them anew")
+    equal((site.status("more.test"), site.proxy.counter("dns_refused")), (502, 5), "one more, after the reload")
     with site.proxy.wire(source="127.0.0.2") as wire:
         wire.send(f"GET http://fast.test:{site.origin.port}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         equal(wire.response().status, 200, "another client")
@@ -244,6 +246,37 @@ def test_a_name_does_not_lead_to_what_others_have_stored(lab):
     contains(get("/two", "127.0.0.9").text(), "127.0.0.2", "the chief, after a restart")
     lacks(get("/three", "127.0.0.1").text(), "127.0.0.2", "another client, after a restart")
     equal(proxy.counter("cache_denied"), 1, "counted after a restart")
+
+
+def test_another_address_changes_nothing_that_is_stored(lab):
+    """A 304 and the answer to a HEAD come from where only some may go: nobody else gets their fields with what is
+    stored from where all may go."""
+    def answer(connection, req):
+        secret = b"" if connection.socket.getsockname()[0] == "127.0.0.1" else b"X-Secret: 42\r\n"
+        old = req.header("If-None-Match")
+        connection.send(b"HTTP/1.1 %s\r\nETag: \"same\"\r\nCache-Control: max-age=600\r\n%s%s" % (
+            b"304 Not Modified" if old else b"200 OK", secret, b"\r\n" if old else b"Content-Length: 2\r\n\r\n")
+            + (b"" if old or req.method == "HEAD" else b"ok"))
+    server, origin = NameServer(lab), RawOrigin(lab, answer, address="0.0.0.0")
+    proxy = Retort(lab, origin={"dns_servers": [server.address], "hosts_file": "none", "max_idle": 0}, extra=PRIVATE)
+
+    def ask(method, path, source, **fields):
+        with proxy.wire(source=source) as wire:
+            wire.send(request(method, f"http://turn.test:{origin.port}{path}", fields))
+            return wire.response(method)
+
+    def lead_to(address):
+        server.set("turn.test", address)
+        proxy.ctl("dns", "clear", "turn.test")
+    for method, path in (("GET", "/confirmed"), ("HEAD", "/described")):
+        lead_to("127.0.0.1")
+        equal(ask("GET", path, "127.0.0.1").text(), "ok", "what all may have")
+        lead_to("127.0.0.2")
+        answered = ask(method, path, "127.0.0.9", **{"Cache-Control": "no-cache"})
+        equal((answered.status, answered.header("X-Secret")), (200, "42"), f"what the chief gets by {method}")
+        lead_to("127.0.0.1")
+        equal(ask("GET", path, "127.0.0.1").header("X-Secret"), None, f"what others get after the {method}")
+    equal(proxy.counter("cache_revalidated"), 0, "confirmed by another address")
 
 
 def test_what_is_remembered_is_shown(lab):

@@ -45,7 +45,8 @@ ALONE = {"access.status": ["action = deny"], "access.page": ["action = deny"], "
          **{f"authenticator.{name}": BEARER for name in ("key_file", "issuer", "audience", "user_claim", "group_claim", "leeway")},
          **{f"authenticator.{name}": NEGOTIATE for name in ("keytab", "principal", "strip_realm")},
          **{f"authenticator.{name}": HELPER for name in ("helper", "helpers", "helper_timeout")},
-         "authenticator.user": ["type = certificate"]}
+         "authenticator.user": ["type = certificate"],
+         "adapt.disabled": ["services = gray"]}
 # For options of listeners with TLS.
 TLS_OPTIONS = ("min_version", "ciphers", "ciphersuites", "groups", "unknown_name", "session_tickets", "ocsp", "client_certificate", "client_ca",
                "client_crl", "client_certificate_fields", "hsts")
@@ -263,6 +264,7 @@ def test_of_systemd(lab):
         true(not re.search("@[a-z]+@", text), f"{name}: all is put in")
         text, count = re.subn(rf"^ExecStart=\S+/{name} -f \S+\.conf$", f"ExecStart={lab.built(program)}", text, flags=re.M)
         equal(count, 1, f"{name}: ExecStart")
+        text = re.sub(r"^ExecReload=\S+/retortctl ", f"ExecReload={lab.built('proxy/retortctl')} ", text, flags=re.M)
         units.append(lab.write(f"{name}.service", text))
     os.makedirs(lab.path("c-icap.service.d"))
     with open(lab.built("conf/c-icap.service.d-retort.conf"), encoding="utf-8") as file:
@@ -275,38 +277,12 @@ def test_of_systemd(lab):
 
 
 def test_of_logrotate(lab):
-    with open(os.path.join(SOURCE, "conf/retort.logrotate"), encoding="utf-8") as file:
-        path = lab.write("retort.logrotate", file.read())
-    os.chmod(path, 0o644)  # others are refused, and an unpacked tree has what the umask gave
-    said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), path)
+    paths = []
+    for name in ("retort", "retort-icap-services"):
+        with open(os.path.join(SOURCE, f"conf/{name}.logrotate"), encoding="utf-8") as file:
+            paths.append(lab.write(name, file.read()))
+        os.chmod(paths[-1], 0o644)  # others are refused, and an unpacked tree has what the umask gave
+    said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), *paths)
     for directory in ("retort", "c-icap"):
         contains(said, f"rotating pattern: /var/log/{directory}/*.log", "logrotate's words")
     true("error:" not in said, said)
-
-
-def test_of_refreshing_lists(lab):
-    """A list that is new or has changed is taken and c-icap told; one that is gone, empty or cut off leaves the old one."""
-    lists, source, told = lab.path("lists"), lab.write("published.txt", "||a.example^\n||b.example^\n||c.example^\n"), lab.path("told")
-    os.mkdir(lists)
-    with open(os.path.join(lists, "sources"), "w", encoding="ascii") as file:
-        file.write(f"# lists\n\nown.txt file://{source}\n")
-    environment = {**os.environ, **lab.environment(), "RETORTCTL": lab.built("proxy/retortctl"), "RELOAD": f"touch {told}"}
-
-    def refresh():
-        done = subprocess.run(["sh", os.path.join(SOURCE, "conf/refresh-lists.sh"), lists], capture_output=True, text=True, check=False,
-                              env=environment, timeout=60 * lab.patience)
-        was_told = os.path.exists(told)
-        if was_told:
-            os.remove(told)
-        with open(os.path.join(lists, "own.txt"), encoding="ascii") as file:
-            return done.returncode, was_told, len(file.read().split())
-
-    equal(refresh(), (0, True, 3), "the first time")
-    equal(refresh(), (0, False, 3), "nothing new")
-    for published, expected in (("||a.example^\n||b.example^\n", (0, True, 2)), ("", (1, False, 2)), ("<html>gone</html>\n", (1, False, 2)),
-                                ("".join(f"||{n}.example^\n" for n in range(9)), (0, True, 9)), ("||a.example^\n", (1, False, 9))):
-        lab.write("published.txt", published)
-        equal(refresh(), expected, f"published: {published!r}")
-    os.remove(source)
-    equal(refresh(), (1, False, 9), "nothing there")
-    equal(sorted(os.listdir(lists)), ["own.txt", "sources"], "files")

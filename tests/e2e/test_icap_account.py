@@ -2,6 +2,8 @@
 
 import threading
 
+import time
+
 from harness.adaptation import HEAD, account, fetch, start
 from harness.checks import between, contains, equal, true, until
 from harness.icap import IcapServer
@@ -24,6 +26,7 @@ def test_account_of_a_service(lab):
             transaction.send_head(HEAD, status=b"206 Partial Content")
             transaction.send(b"0; use-original-body=0\r\n\r\n")
     icap = IcapServer(lab, behave, Allow="204, 206")
+    icap.options_answer = lambda server, connection: time.sleep(0.3) or server.send_options(connection)
     origin, _, proxy = start(lab, server=icap, bypass=False)
     for _ in range(3):
         fetch(proxy, origin, 3000)

@@ -1,6 +1,6 @@
 """The ICAP client with c-icap and the services that come with it."""
 
-from harness.adaptation import fetch
+from harness.adaptation import account, fetch
 from harness.checks import contains, equal, same_bytes, true, until
 from harness.cicap import Cicap, Module
 from harness.origin import Origin, echoed
@@ -26,6 +26,13 @@ def test_srv_echo(lab):
                            f"{framing} of {size}")
     until(lambda: cicap.count() >= 4 * len(SIZES), 5, "an ICAP transaction for each")
     equal({entry.status for entry in cicap.entries()}, {200, 204}, "c-icap's statuses")
+
+
+def test_cicap_is_known_before_the_first_message(lab):
+    cicap = Cicap(lab, [Module("echo", "srv_echo.so")])
+    proxy = Retort(lab, services=[Service("echo", cicap.uri("echo")), Service("none", cicap.uri("none"))], adapt={})
+    until(lambda: [account(proxy, name)["state"] for name in ("echo", "none")] == ["up", "down"], 10 * lab.patience, "both to be known")
+    contains(account(proxy, "none")["endpoints"][0]["error"], "404", "why c-icap has no such service")
 
 
 @memcheck

@@ -146,12 +146,14 @@ def test_fail_open_is_loud(lab):
 
 
 def test_metrics_of_health(lab):
-    """What was never asked is neither up nor down."""
-    failing = threading.Event()
-    origin, _, proxy = start(lab, lambda _i, t: True if failing.is_set() else t.send_204(), failures_down=1,
-                             **{**QUICK, "down_min": "1h", "down_max": "1h"})
+    """What has not answered yet is neither up nor down."""
+    failing, asked = threading.Event(), threading.Event()
+    icap = IcapServer(lab, lambda _i, t: True if failing.is_set() else t.send_204())
+    icap.options_answer = lambda server, connection: asked.wait(20 * lab.patience) and server.send_options(connection)
+    origin, _, proxy = start(lab, server=icap, failures_down=1, **{**QUICK, "timeout": "20s", "down_min": "1h", "down_max": "1h"})
     metrics = proxy.admin("GET", "/metrics").text()
-    lacks(metrics, "retort_icap_service_up{", "metrics before the first message")
+    lacks(metrics, "retort_icap_service_up{", "metrics before it has answered OPTIONS")
+    asked.set()
     fetch(proxy, origin, 10)
     metrics = proxy.admin("GET", "/metrics").text()
     contains(metrics, 'retort_icap_service_up{service="s"} 1', "metrics")

@@ -146,6 +146,31 @@ def test_modified_head_and_body(lab):
     equal(answer.header("Cache-Control"), None, "a field the service left out")
 
 
+def test_folded_fields_of_an_answer(lab):
+    """RFC 3507 4.3: messages have the generic form of RFC 2822, where a field may have several lines. c-icap's virus
+    scanners send X-Violations-Found so. Nothing of such a field may become a field of its own."""
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send(b'ICAP/1.0 200 OK\r\nISTag: "x"\r\nX-Violations-Found: 1\r\n\tname.zip\r\n\tEicar\r\n\t0\r\n  0\r\n'
+                         b"X-Infection-Found: Type=0;\r\n Resolution=2; Threat=Eicar;\r\n"
+                         b"Encapsulated: res-hdr=0,\r\n res-body=%d\r\n\r\n" % len(HEAD) + HEAD + chunked(b"a page"))
+    origin, _, proxy = start(lab, behave, bypass=False)
+    answer = proxy.get(origin.url("/bytes", n=5000))
+    equal((answer.status, answer.body), (200, b"a page"), "answer")
+
+
+@memcheck
+def test_bad_folds_of_an_answer(lab):
+    for number, bad in enumerate((b"ICAP/1.0 200 OK\r\n Encapsulated: null-body=0\r\n\r\n", b"ICAP/1.0 200 OK\r\nA: b\n c\r\n\r\n",
+                                  b"ICAP/1.0 200 OK\r\nA: b\r\r\n c\r\n\r\n", b"ICAP/1.0 200 OK\r\nA: b\r\n\tc\0\r\n\r\n")):
+        def behave(_icap, transaction, bad=bad):
+            transaction.finish_body()
+            transaction.send(bad)
+            return True
+        origin, _, proxy = start(lab, behave, bypass=False)
+        equal(proxy.get(origin.url("/bytes", n=50)).status, 502, f"answer {number}")
+
+
 def test_head_and_bodyless_responses(lab):
     origin, icap, proxy = start(lab, echo, bypass=False)
     answer = proxy.fetch("HEAD", origin.url("/bytes", n=100))

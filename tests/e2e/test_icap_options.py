@@ -18,6 +18,48 @@ def test_options_first_and_once(lab):
     equal((icap.options_count, icap.count), (1, 3), "OPTIONS and RESPMOD requests")
 
 
+@memcheck
+def test_options_of_all_at_the_start(lab):
+    """RFC 3507 4.10: what a service can do is asked before there is a message for it, by one of the workers. What is away or silent
+    delays neither the start nor the others, and a reload asks only what is new."""
+    silent, good, late = IcapServer(lab), IcapServer(lab), IcapServer(lab)
+    silent.options_answer = lambda _i, _c: time.sleep(20) is None
+    origin = Origin(lab)
+    services = [Service("silent", silent.uri(), timeout="20s", connect_timeout="20s"), Service("away", "icap://127.0.0.1:1/s"),
+                Service("good", good.uri())]
+    proxy = Retort(lab, workers=3, services=services, adapt={"all": ["good"]})
+    until(lambda: account(proxy, "good")["state"] == "up", 5 * lab.patience, "the good one to be up without a request")
+    until(lambda: account(proxy, "away")["state"] == "down", 5 * lab.patience, "the other one to be down")
+    equal((account(proxy, "silent")["state"], silent.options_count, good.options_count), ("unknown", 1, 1), "the silent one, OPTIONS")
+    equal(fetch(proxy, origin, 10).status, 200, "status meanwhile")
+    equal((good.options_count, good.count), (1, 1), "OPTIONS and RESPMOD requests")
+    proxy.write_config(proxy.text(services=services[1:] + [Service("late", late.uri())], adapt={"all": ["good"]}))
+    equal(proxy.reload().status, 200, "reload")
+    until(lambda: account(proxy, "late")["state"] == "up", 5 * lab.patience, "the new one to be up without a request")
+    equal((good.options_count, late.options_count), (1, 1), "OPTIONS")
+
+
+def test_options_of_many_at_the_start(lab):
+    """Only so many at a time (adapt/first_asking.h), each once."""
+    at_work, most = [0], [0]
+
+    def answer(server, connection):
+        with server.lock:
+            at_work[0] += 1
+            most[0] = max(most[0], at_work[0])
+        time.sleep(0.02)
+        with server.lock:
+            at_work[0] -= 1
+        server.send_options(connection)
+    icap = IcapServer(lab)
+    icap.options_answer = answer
+    proxy = Retort(lab, services=[Service(f"s{n}", icap.uri(f"s{n}")) for n in range(50)], adapt={})
+    until(lambda: icap.options_count == 50, 10 * lab.patience, "all to be asked")
+    between(most[0], 2, 16, "services that are asked at the same time")
+    until(lambda: all(account(proxy, f"s{n}")["state"] == "up" for n in (0, 49)), 5 * lab.patience, "them to be up")
+    equal(len({request.uri for request in icap.options_requests}), 50, "services that were asked")
+
+
 def test_options_again_after_its_ttl(lab):
     icap = IcapServer(lab, Options_TTL=1)
     origin, _, proxy = start(lab, server=icap)

@@ -43,13 +43,13 @@ def site_of(lab, *names, **options):
     return Interception(lab, *(names or NAMES), **options)
 
 
-def issuer_of(site, name):
+def issuer_of(site, name, **options):
     """Who signed what a client of that name is shown."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(site.authority.file)
     context.load_verify_locations(site.root.file)
-    with site.bumped(name, context) as client:
+    with site.bumped(name, context, **options) as client:
         return dict(pair[0] for pair in client.socket.getpeercert()["issuer"])["commonName"]
 
 
@@ -84,6 +84,26 @@ def test_actions(lab):
     counts = [site.proxy.counter("intercept_" + name) for name in ("spliced", "bumped", "blocked")]
     equal(counts, [2, 1, 1], "spliced, bumped, blocked")
     lacks("\n".join(str(line) for line in site.proxy.log()), "/private", "the log of a spliced connection")
+
+
+def test_a_name_gives_no_other_host_a_tunnel(lab):
+    """The client chooses the name in its TLS. A connection that is opened for one host is not left alone because its
+    TLS asks for another one, and the other way round."""
+    hosts = lab.path("hosts")
+    with open(hosts, "w", encoding="ascii") as file:
+        file.write("127.0.0.1 bank.example www.bank.example evil.example\n")
+    services = IcapServer(lab, unchanged, methods="REQMOD", preview=0)
+    site = site_of(lab, "bank.example", "www.bank.example", "evil.example", origin={"hosts_file": hosts},
+                   services=[Service("s", services.uri(), point="reqmod_precache")],
+                   extra='url_class bank { domain = "bank.example" }\naccess bank { action = tunnel }\naccess all { action = allow }')
+    for host, name, issuer in (
+            ("bank.example", "bank.example", "root"), ("www.bank.example", "bank.example", "root"),
+            ("127.0.0.1", "bank.example", "root"), ("127.0.0.1", "evil.example", "authority"),
+            ("evil.example", "evil.example", "authority"),
+            ("evil.example", "bank.example", "authority"), ("bank.example", "evil.example", "authority")):
+        before = len(services.transactions)
+        equal(issuer_of(site, name, to=(host, site.origin.port)), issuer, f"CONNECT {host}, TLS for {name}")
+        equal(len(services.transactions) - before, int(issuer == "authority"), f"services that saw CONNECT {host}")
 
 
 def test_other_hosts_are_misdirected(lab):

@@ -139,6 +139,21 @@ class Behind:
         return seen
 
 
+def test_the_connection_of_a_trusted_proxy_is_no_clients(lab):
+    """It carries requests of many clients, so it neither counts for them nor is closed for one of them. What the proxy
+    asks for itself, and what all clients share, counts."""
+    site = Behind(lab, "connections = 1", "limit all { by = class  connections = 3 }")
+    with site.proxy.wire() as first, site.proxy.wire() as second, site.proxy.wire() as own, site.proxy.wire() as fourth:
+        for wire, client, status in ((first, "192.0.2.1", 200), (first, "192.0.2.2", 200), (second, "192.0.2.1", 200),
+                                     (second, "192.0.2.1", 200), (own, None, 200), (fourth, "192.0.2.3", 429)):
+            wire.send(request("GET", site.url, {"X-Forwarded-For": client} if client else {}))
+            equal(wire.response().status, status, f"{client}")
+        true(fourth.at_end(), "one too many for the class is closed")
+        with site.proxy.wire() as wire:
+            wire.send(request("GET", site.url))
+            equal(wire.response().status, 429, "another connection of the proxy's own requests")
+
+
 def test_a_network_of_64_bits_is_one_client(lab):
     """Whatever addresses of it are used; and its neighbour is another one."""
     site = Behind(lab, 'requests = "2/h"')

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 
+from harness.adaptation import account
 from harness.checks import Skip, between, contains, equal, true, until
 from harness.cicap import Cicap, Module
 from harness.icap import IcapServer, append
@@ -404,6 +405,8 @@ def test_debug_follows_a_request(lab):
     service = Service("echo", icap.uri("echo"), bypass=False)
     proxy = Retort(lab, services=[service], extra="log_level = debug\n")
     url, place = origin.url("/bytes", n=5000, cc="max-age=60"), origin.authority
+    # Its OPTIONS are asked at the start; before the answer a message would wait for them.
+    until(lambda: account(proxy, "echo")["state"] == "up", 5 * lab.patience, "the service to be known")
     proxy.get(url)
     equal(trace_of(proxy, 1), [
         f"RECEIVE -> ADMIT: GET {url} from 127.0.0.1",
@@ -411,8 +414,8 @@ def test_debug_follows_a_request(lab):
         "LOOKUP -> FETCH: nothing is stored",
         f"FETCH waits for the origin {place}",
         f"FETCH -> RESPMOD: 200 from {place}",
-        "RESPMOD waits for the service echo",
         f"asks the service echo at {icap.uri('echo')}",
+        "RESPMOD waits for the service echo",
         "RESPMOD -> STORE: echo MODIFIED after N ms",
         "STORE -> DELIVER: the response is stored in memory as it arrives",
         "DELIVER -> LOG: 200",

@@ -5,9 +5,11 @@ Texts are read by the parsers of Debian's python3-prometheus-client and by promt
 import re
 import shutil
 import subprocess
+import threading
 
 from harness import wire
 from harness.checks import Skip, contains, equal, lacks, true, until
+from harness.icap import IcapServer
 from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.suite import memcheck
@@ -138,11 +140,20 @@ def test_every_bound_that_refuses_says_so(lab):
 
 
 def test_a_service_that_was_never_asked_is_not_down(lab):
-    origin = Origin(lab)
-    proxy = Retort(lab, services=[Service("s", "icap://127.0.0.1:1/s")])
-    states = lambda: {dict(labels)["state"] for labels, found in samples(scrape(proxy)[0], "retort_icap_service_state").items() if found}  # noqa: E731
-    equal(states(), {"unknown"}, "before the first message")
-    equal(samples(scrape(proxy)[0], "retort_icap_service_up"), {}, "whether it is up")
-    equal(proxy.get(origin.url("/text", say="a")).status, 200, "status")
-    equal(states(), {"down"}, "behind it")
-    equal(list(samples(scrape(proxy)[0], "retort_icap_service_up").values()), [0], "whether it is up")
+    """It is asked at the start; what it is nobody knows before it has answered."""
+    asked = threading.Event()
+    icap = IcapServer(lab)
+    icap.options_answer = lambda server, connection: asked.wait(20 * lab.patience) and server.send_options(connection)
+    proxy = Retort(lab, services=[Service("slow", icap.uri()), Service("away", "icap://127.0.0.1:1/s")])
+
+    def states():
+        return {dict(labels)["service"]: dict(labels)["state"]
+                for labels, found in samples(scrape(proxy)[0], "retort_icap_service_state").items() if found}
+
+    def up():
+        return {dict(labels)["service"]: found for labels, found in samples(scrape(proxy)[0], "retort_icap_service_up").items()}
+    until(lambda: states() == {"slow": "unknown", "away": "down"}, 5 * lab.patience, "one to be down without a request")
+    equal(up(), {"away": 0}, "whether they are up")
+    asked.set()
+    until(lambda: states() == {"slow": "up", "away": "down"}, 5 * lab.patience, "the other to be up without a request")
+    equal(up(), {"slow": 1, "away": 0}, "whether they are up")

@@ -183,13 +183,45 @@ def test_what_a_reload_leaves_is_said(lab):
             (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen is still"))):
         proxy.write_config(text.replace("/one/", f"/page{number}/"))
         for _ in range(2):
-            said = reload_says(proxy, lab)
+            waits = not expected.endswith("_log")
+            said = reload_says(proxy, lab, expect=0 if waits else 1)
             contains(said, expected, "what it said")
-            equal(said.count("not applied:"), 1, f"things not applied: {said}")
+            equal((said.count("waits for a restart:"), said.count("refused:")), (int(waits), int(not waits)), f"what it left: {said}")
         contains(proxy.get("/x", host="h", headers={"Cache-Control": "no-cache"}).text(), f"/page{number}/", "the rest")
     proxy.write_config(proxy.text())
     equal(reload_says(proxy, lab, expect=0), "", "what it said of a file that is applied")
-    equal(json.loads(proxy.reload().body)["not_applied"], [], "not_applied")
+    answer = json.loads(proxy.reload().body)
+    equal([answer[name] for name in ("changed", "waits_for_restart", "refused", "not_applied")], [[]] * 4, "the answer")
+
+
+def test_a_reload_says_what_it_did(lab):
+    """Options with their values, sections that come and go; 409 where something is refused, and the rest is in use."""
+    proxy = Retort(lab)
+    proxy.write_config(proxy.text(drain_timeout="20s", workers=2) + 'icap_service s { uri = "icap://127.0.0.1:1/s"  point = reqmod_precache }\n')
+    answer = proxy.reload()
+    body = json.loads(answer.body)
+    changed = {change["name"]: (change["old"], change["new"]) for change in body["changed"]}
+    equal((answer.status, changed["drain_timeout"], changed["icap_service.s.point"]), (200, ("30s", "20s"), (None, "reqmod_precache")), "the answer")
+    equal((len(body["waits_for_restart"]), body["refused"]), (1, []), "what waits")
+    proxy.write_config(proxy.text(drain_timeout="25s") + f'error_log = "{lab.path("nowhere/log")}"\n')
+    answer = proxy.reload()
+    body = json.loads(answer.body)
+    equal((answer.status, body["reloaded"], len(body["refused"])), (409, True, 1), "with a log that can not be opened")
+    equal({change["name"] for change in body["changed"]} >= {"drain_timeout", "icap_service.s.point"}, True, "the rest is in use")
+
+
+def test_no_reload_while_it_stops(lab):
+    """Whoever reloads then is told so, and is not told that the settings are in use."""
+    origin = RawOrigin(lab, lambda _connection, _request: threading.Event().wait(1) and False)
+    proxy = Retort(lab, drain_timeout="20s")
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/slow")))
+        until(lambda: len(origin.requests) == 1, 10 * lab.patience, "the request at the origin")
+        equal(proxy.admin("POST", "/v1/drain", b"").status, 200, "drain")
+        answer = proxy.admin("POST", "/v1/reload", b"")
+        equal(answer.status, 409, "reload")
+        contains(json.loads(answer.body)["error"], "is stopping", "the reason")
+        equal(proxy.admin("POST", "/v1/settings", b'{"cache.memory": "40MB"}').status, 409, "set")
 
 
 def test_a_reload_with_a_file_that_can_not_be_used_changes_nothing(lab):

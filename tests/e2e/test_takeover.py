@@ -3,8 +3,10 @@
 RETORT_UPGRADES and RETORT_UPGRADE_REQUESTS make the first test larger: docs/OPERATIONS.md has the figures of the whole.
 """
 
+import fcntl
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import threading
 import time
 from urllib.parse import quote
 
+from harness import ports
 from harness.checks import contains, equal, same_bytes, true, until
 from harness.origin import Origin
 from harness.process import Process, gone
@@ -199,9 +202,16 @@ class Pretender:
             os.close(fd)
 
 
-STEPS = (("silence", []), ("nonsense", [("give", None)]), ("hello", [("take-over 1", None)]), ("sockets", [("take-over 1", "ready")]),
-         ("order", [("take-over 1", "ready"), ("serving", None)]), ("give", [("take-over 1", "ready"), ("give", None)]),
-         ("given", [("take-over 1", "ready"), ("give", "given")]))
+READY, GIVEN, SERVE = ("take-over 2", "ready"), ("give", "given"), ("prepared", "serve")
+STEPS = (("silence", []), ("nonsense", [("give", None)]), ("hello", [("take-over 2", None)]), ("sockets", [READY]),
+         ("order", [READY, ("serving", None)]), ("give", [READY, ("give", None)]), ("given", [READY, GIVEN]),
+         ("prepared", [READY, GIVEN, ("prepared", None)]), ("serve", [READY, GIVEN, SERVE]))
+
+
+def go(pretender, *steps):
+    for said, awaited in steps:
+        pretender.send(said)
+        equal(pretender.receive_until(awaited), awaited, f"answer to {said}")
 
 
 def test_new_one_dies(lab):
@@ -217,8 +227,6 @@ def test_new_one_dies(lab):
                 equal(pretender.receive_until(awaited), awaited, f"{name}: answer to {said}")
         same_bytes(proxy.get(url).body, origin.body(3000), f"{name}: meanwhile")
         pretender.die()
-        if name == "given":
-            contains(proxy.admin("POST", "/reload").text() + "taking over", "taking over", "a reload meanwhile")
     # What is on disk is there again, and what is new is written.
     until(lambda: proxy.process.log().count("objects recovered") >= 2, 10 * lab.patience, "the volume to be read again")
     until(lambda: proxy.admin("POST", "/reload").status == 200, 10 * lab.patience, "reloads to be taken again")
@@ -238,9 +246,8 @@ def test_removal_while_lent(lab):
     proxy.get(url)
     proxy.get(other)
     pretender = Pretender(proxy.admin_path + ".take-over")
-    for said, awaited in STEPS[-1][1]:
-        pretender.send(said)
-        equal(pretender.receive_until(awaited), awaited, said)
+    go(pretender, READY, GIVEN)
+    contains(proxy.admin("POST", "/reload").text(), "taking over", "a reload meanwhile")
     answer = proxy.admin("DELETE", "/cache/object?url=" + quote(url, safe=""))
     equal(proxy.admin("GET", "/cache/object?url=" + quote(url, safe="")).status, 404, "what the order was about")
     equal(proxy.fetch("POST", other, body=b"x").status // 100, 2, "an unsafe request, which removes the other one")
@@ -252,6 +259,57 @@ def test_removal_while_lent(lab):
     equal(proxy.results("n=3000", 2), ["MISS", "MISS"], "results, the second after a restart")
     proxy.get(other)
     equal(proxy.results("n=4000", 3)[-1], "MISS", "after a restart")
+
+
+def test_volume_in_use_after_a_failure(lab):
+    """The old process takes its volume back as soon as nobody has it, and says meanwhile why it can't."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    proxy.get(url)
+    pretender = Pretender(proxy.admin_path + ".take-over")
+    go(pretender, READY, GIVEN)
+    with open(lab.path("volume"), "rb") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        pretender.die()
+        until(lambda: f"end process {os.getpid()} if it still runs" in proxy.process.log(), 10 * lab.patience, "the reason in the log")
+        same_bytes(proxy.get(url).body, origin.body(3000), "meanwhile")
+    until(lambda: proxy.process.log().count("objects recovered") >= 2, 10 * lab.patience, "the volume to be read again")
+
+
+def test_new_one_dies_after_all(lab):
+    """The old process has closed its sockets. Its log says what that means."""
+    proxy = Retort(lab, drain_timeout="20s")
+    idle = proxy.wire()
+    idle.send(b"GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\n\r\n")
+    idle.response()
+    pretender = Pretender(proxy.admin_path + ".take-over")
+    go(pretender, READY, GIVEN, SERVE, ("serving", "retired"))
+    true(proxy.process.running(), "it finishes what is under way")
+    pretender.die()
+    until(lambda: "nobody accepts connections now" in proxy.process.log(), 10 * lab.patience, "the log")
+    idle.close()
+    equal(proxy.process.wait(GONE), 0, "exit status")
+
+
+def test_a_volume_is_not_emptied(lab):
+    """The old process may be sending from it, and would have lost it if the new one failed later."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    proxy.get(url)
+    for size in ("80MB", "48MB"):
+        proxy.write_config(proxy.text(cache=volume(lab, size)))
+        successor = Successor(lab, proxy, expected=1, serves=False)
+        equal(successor.process.wait(GONE), 1, "exit status")
+        contains(successor.process.log(), "its size has changed from 67108864 to", "why")
+        contains(successor.process.log(), "stop the other retort and start this one", "what to do")
+        equal(os.stat(lab.path("volume")).st_size, 64 << 20, "size of the volume")
+    until(lambda: proxy.process.log().count("objects recovered") >= 3, 10 * lab.patience, "the volume to be read again")
+    proxy.write_config(proxy.text())
+    proxy.restart()
+    proxy.get(url)
+    equal(proxy.results("n=3000", 2)[-1], "HIT", "result after a restart")
 
 
 def test_new_one_fails(lab):
@@ -301,7 +359,7 @@ def test_a_stranger_gets_nothing(lab):
         os.chmod(directory, modes[directory] | 0o011)
         directory = os.path.dirname(directory)
     code = ("import os, socket, sys; os.setgid(65534); os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
-            " s.connect(sys.argv[1]); s.settimeout(10); s.send(b'take-over 1'); d, f, _, _ = socket.recv_fds(s, 4096, 64); print(d, f)")
+            " s.connect(sys.argv[1]); s.settimeout(10); s.send(b'take-over 2'); d, f, _, _ = socket.recv_fds(s, 4096, 64); print(d, f)")
     try:
         done = subprocess.run(["/usr/bin/python3", "-c", code, path], capture_output=True, text=True, check=False)
     finally:
@@ -315,47 +373,62 @@ def test_a_stranger_gets_nothing(lab):
 # The new one, while the old one dies.
 
 class Old:
-    """What hands over, and dies after so many messages of the new one."""
+    """What hands over, and closes the connection after so many messages of the new one; its process, which is another one, dies then
+    or lives on."""
 
-    def __init__(self, lab, proxy, answers):
+    def __init__(self, lab, proxy, answers, dies=True):
         self.path = proxy.admin_path + ".take-over"
-        self.listener = socket.create_server(proxy.forward, reuse_port=True)
-        self.other = socket.create_server(proxy.reverse, reuse_port=True)
+        self.sockets = [socket.create_server(address, reuse_port=True) for address in (proxy.forward, proxy.reverse)]
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.bind(self.path)
         self.socket.listen(1)
-        self.answers = answers
+        self.answers, self.dies = answers, dies
+        self.pretended = subprocess.Popen(["/bin/sleep", "60"])
+        self.may_serve, self.prepared = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
         lab.opens(self)
 
+    def _pass(self, connection):
+        process = os.pidfd_open(self.pretended.pid)
+        socket.send_fds(connection, [b"process %d" % self.pretended.pid], [process])
+        os.close(process)
+        socket.send_fds(connection, [b"sockets"], [each.fileno() for each in [*self.sockets, self.socket]])
+
     def _run(self):
         connection, _ = self.socket.accept()
         for answer in self.answers:
-            connection.recv(65536)
+            if answer != "late":
+                connection.recv(65536)
             if answer == "ready":
-                socket.send_fds(connection, [b"sockets"], [self.listener.fileno(), self.other.fileno(), self.socket.fileno()])
+                self._pass(connection)
+            if answer == "serve":
+                self.prepared.set()
+                self.may_serve.wait(20)
             connection.send(answer.encode())
-        self.listener.close()
-        self.other.close()
-        self.socket.close()
-        connection.close()
+        if self.dies:
+            self.stop()
+        for each in [*self.sockets, self.socket, connection]:
+            each.close()
 
     def stop(self):
-        pass
+        self.pretended.kill()
+        self.pretended.wait()
 
     def findings(self):
         return []
 
 
 def test_old_one_dies(lab):
+    """At any moment: the new one serves those who connected before."""
     origin = Origin(lab)
     proxy = Retort(lab, workers=3, cache=volume(lab))
-    for answers in (("ready",), ("ready", "given"), ("ready", "given", "taken")):
+    for answers in (("ready",), ("ready", "given"), ("ready", "given", "serve"), ("ready", "given", "serve", "retired")):
         proxy.stop()
-        Old(lab, proxy, answers)
+        old = Old(lab, proxy, answers)
         early = Wire(proxy.forward, timeout=20 * lab.patience)
         early.send(request("GET", origin.url("/text", say="early")))
+        old.may_serve.set()
         successor = Successor(lab, proxy)
         equal(early.response().text(), "early", f"who connected before, with {answers}")
         for _ in range(6):
@@ -363,10 +436,38 @@ def test_old_one_dies(lab):
         proxy.process = successor.process
     proxy.stop()
     true(not os.path.exists(proxy.admin_path + ".take-over"), "the file is removed")
-    Old(lab, proxy, ("refused it is stopping",))
-    successor = Successor(lab, proxy, expected=1, serves=False)
-    equal(successor.process.wait(GONE), 1, "exit status")
-    contains(successor.process.log(), "it is stopping", "message")
+
+
+def test_old_one_refuses(lab):
+    """Or it closes the connection and runs on: two processes never serve without knowing of each other."""
+    proxy = Retort(lab, cache=volume(lab))
+    proxy.stop()
+    for answers, words in ((("refused it is stopping",), "it is stopping"), (("ready", "given"), "goes on to serve")):
+        Old(lab, proxy, answers, dies=False)
+        successor = Successor(lab, proxy, expected=1, serves=False)
+        equal(successor.process.wait(GONE), 1, "exit status")
+        contains(successor.process.log(), words, "message")
+        true("serving with" not in successor.process.log(), "it does not serve")
+        os.unlink(proxy.admin_path + ".take-over")
+
+
+def test_one_of_both_accepts(lab):
+    """The new process accepts nothing before the old one knows of it, and keeps what the old one may send until that one has ended."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    proxy.stop()
+    old = Old(lab, proxy, ("ready", "given", "serve", "retired", "late"), dies=False)
+    successor = Successor(lab, proxy, serves=False)
+    early = Wire(proxy.forward, timeout=20 * lab.patience)
+    early.send(request("GET", origin.url("/text", say="early")))
+    true(old.prepared.wait(20 * lab.patience), "it is prepared")
+    equal(select.select([early.socket], [], [], 0.2)[0], [], "an answer before it may serve")
+    old.may_serve.set()
+    equal(early.response().text(), "early", "after it may serve")
+    until(lambda: "taken over from" in successor.process.log(), 10 * lab.patience, "the takeover")
+    true("has ended" not in successor.process.log(), "the old process runs")
+    old.stop()
+    until(lambda: f"process {old.pretended.pid} has ended" in successor.process.log(), 10 * lab.patience, "the end of the old one")
 
 
 ENDS = re.compile("has taken over|did not take over")
@@ -410,6 +511,14 @@ def test_kill_in_the_middle(lab):
 
 # SIGUSR2 and the service manager.
 
+def told(manager):
+    """The next message that is not about sockets."""
+    message = "FDSTORE"
+    while message.startswith("FDSTORE"):
+        message = manager.recv(1000).decode()
+    return message
+
+
 def test_signal(lab):
     origin = Origin(lab)
     path = lab.path("notify.sock")
@@ -417,10 +526,10 @@ def test_signal(lab):
     manager.bind(path)
     manager.settimeout(20 * lab.patience)
     proxy = Retort(lab, cache=volume(lab), environment={"NOTIFY_SOCKET": path})
-    equal(manager.recv(1000).decode().splitlines()[0], "READY=1", "the first one")
+    equal(told(manager).splitlines()[0], "READY=1", "the first one")
     proxy.process.send_signal(signal.SIGUSR2)
-    pid = int(manager.recv(1000).decode().removeprefix("MAINPID="))
-    equal(manager.recv(1000).decode().splitlines()[0], "READY=1", "the second one")
+    pid = int(told(manager).removeprefix("MAINPID="))
+    equal(told(manager).splitlines()[0], "READY=1", "the second one")
     equal(proxy.process.wait(GONE), 0, "exit status of the old one")
     equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
     equal(proxy.status()["pid"], pid, "who answers")
@@ -428,10 +537,10 @@ def test_signal(lab):
         equal(command.read().split(b"\0")[1:-1], [b"-f", proxy.config_path.encode(), b"--take-over"], "arguments")
     # And again, from the one that has taken over.
     os.kill(pid, signal.SIGUSR2)
-    third = int(manager.recv(1000).decode().removeprefix("MAINPID="))
-    equal(manager.recv(1000).decode().splitlines()[0], "READY=1", "the third one")
+    third = int(told(manager).removeprefix("MAINPID="))
+    equal(told(manager).splitlines()[0], "READY=1", "the third one")
     os.kill(third, signal.SIGTERM)
-    contains(manager.recv(1000).decode(), "STOPPING=1", "the end")
+    contains(told(manager), "STOPPING=1", "the end")
     until(lambda: gone(third) and gone(pid), GONE * lab.patience, "the end of all")
     true(not os.path.exists(proxy.admin_path) and not os.path.exists(proxy.admin_path + ".take-over"), "the files are removed")
     manager.close()
@@ -443,9 +552,9 @@ def start_with(lab, proxy, sockets):
     """As systemd does: descriptors from 3 on."""
     def place():
         for at, each in enumerate(fds):
-            os.dup2(each, 20 + at)
+            os.dup2(each, 500 + at)
         for at in range(len(fds)):
-            os.dup2(20 + at, 3 + at)
+            os.dup2(500 + at, 3 + at)
     fds = [each.fileno() for each in sockets]
     command = f"export LISTEN_FDS={len(fds)} LISTEN_FDNAMES=retort LISTEN_PID=$$; exec '{proxy.program}' -f '{proxy.config_path}'"
     with open(lab.path("activated.out"), "ab") as out:
@@ -480,6 +589,115 @@ def test_sockets_from_systemd(lab):
         contains(out.read(), "has no listener: it is closed", "what is said about a socket that nobody wants")
     for each in (listener, admin, stranger):
         each.close()
+
+
+class Keeper:
+    """The socket store of a service manager."""
+
+    def __init__(self, lab):
+        self.path = lab.path("keeper.sock")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.kept, self.removed = {}, []
+
+    def read(self):
+        while select.select([self.socket], [], [], 0)[0]:
+            data, fds, _, _ = socket.recv_fds(self.socket, 4096, 253)
+            lines = data.decode().splitlines()
+            name = next((line.removeprefix("FDNAME=") for line in lines if line.startswith("FDNAME=")), None)
+            if "FDSTORE=1" in lines:
+                for each in map(lambda fd: socket.socket(fileno=fd), fds):
+                    cookies = [cookie_of(other) for other in self.kept.get(name, [])]
+                    if cookie_of(each) in cookies:
+                        each.close()
+                    else:
+                        self.kept.setdefault(name, []).append(each)
+            elif "FDSTOREREMOVE=1" in lines:
+                self.removed.append(name)
+                for each in self.kept.pop(name, []):
+                    each.close()
+
+    def sockets(self):
+        self.read()
+        return [each for name in sorted(self.kept) for each in self.kept[name]]
+
+    def has(self, address, count):
+        self.read()
+        return len(self.kept.get(name_of(address), [])) == count
+
+
+def cookie_of(listener):
+    return listener.getsockopt(socket.SOL_SOCKET, 57, 8)  # SO_COOKIE
+
+
+def name_of(address):
+    return "listen-%s_%d" % address
+
+
+def test_socket_store(lab):
+    """systemd keeps the sockets of all workers: who connects while nobody runs, after a crash, waits and is served."""
+    origin = Origin(lab)
+    keeper = Keeper(lab)
+    proxy = Retort(lab, workers=3, environment={"NOTIFY_SOCKET": keeper.path})
+    for address in (proxy.forward, proxy.reverse):
+        until(lambda a=address: keeper.has(a, 3), 10 * lab.patience, f"sockets of {address}")
+    proxy.kill()
+    early = [Wire(proxy.forward, timeout=20 * lab.patience) for _ in range(8)]
+    for each in early:
+        each.send(request("GET", origin.url("/text", say="early"), {"Connection": "close"}))
+    run = start_with(lab, proxy, keeper.sockets())
+    try:
+        for each in early:
+            equal(each.response().text(), "early", "who connected while nobody ran")
+        until(lambda: proxy.status()["pid"] == run.pid, 10 * lab.patience, "the admin socket")
+        equal((keeper.has(proxy.forward, 3), keeper.removed), (True, []), "the sockets afterwards, once each")
+    finally:
+        run.terminate()
+        equal(run.wait(20 * lab.patience), 0, "exit status")
+    equal((keeper.has(proxy.forward, 3), keeper.removed), (True, []), "the sockets after SIGTERM, as at a restart")
+
+    # One address less, and workers that are fewer.
+    proxy.write_config("\n".join(line for line in proxy.text(workers=2).splitlines() if f":{proxy.reverse[1]}" not in line))
+    run = start_with(lab, proxy, keeper.sockets())
+    try:
+        until(lambda: name_of(proxy.reverse) in (keeper.read() or keeper.removed), 10 * lab.patience, "the other address to be removed")
+        for _ in range(8):
+            equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+        true(keeper.has(proxy.forward, 3), "the sockets of the first address")
+        until(lambda: refuses(proxy.reverse), 10 * lab.patience, "the second address to refuse connections")
+    finally:
+        run.kill()
+        run.wait()
+    for each in keeper.sockets():
+        each.close()
+
+
+def refuses(address):
+    try:
+        socket.create_connection(address, timeout=5).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def test_socket_store_follows_the_configuration(lab):
+    """A socket that stayed there while nobody accepts from it would let clients wait for nothing."""
+    keeper = Keeper(lab)
+    proxy = Retort(lab, workers=2, environment={"NOTIFY_SOCKET": keeper.path})
+    until(lambda: keeper.has(proxy.forward, 2), 10 * lab.patience, "the sockets of the start")
+    more = ("127.0.0.1", ports.take())
+    proxy.write_config(proxy.text() + f'listen "127.0.0.1:{more[1]}" {{ mode = forward }}\n')
+    equal(proxy.reload().status, 200, "reload")
+    until(lambda: keeper.has(more, 2), 10 * lab.patience, "the sockets of the new address")
+    proxy.write_config(proxy.text())
+    equal(proxy.reload().status, 200, "reload")
+    until(lambda: keeper.has(more, 0), 10 * lab.patience, "they are removed")
+    true(refuses(more), "the address is free")
+    true(keeper.has(proxy.forward, 2), "the others stay")
+    proxy.admin("POST", "/drain")
+    equal(proxy.wait_exit(10), 0, "exit status")
+    equal(keeper.sockets(), [], "after retortctl drain")
+    true(refuses(proxy.forward), "nobody waits for nothing")
 
 
 def test_a_second_one_is_refused(lab):

@@ -8,6 +8,7 @@ fuzzers_proxy = tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fu
 	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
 	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_text_template \
+	tests/fuzz/fuzz_trace_context \
 	tests/fuzz/fuzz_vary
 fuzzers_services = tests/fuzz/fuzz_filter tests/fuzz/fuzz_image tests/fuzz/fuzz_page
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
@@ -130,6 +131,10 @@ tests_fuzz_fuzz_settings_SOURCES = tests/fuzz/fuzz_settings.c
 tests_fuzz_fuzz_settings_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_settings_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_settings_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_trace_context_SOURCES = tests/fuzz/fuzz_trace_context.c
+tests_fuzz_fuzz_trace_context_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_trace_context_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_trace_context_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_vary_SOURCES = tests/fuzz/fuzz_vary.c $(fuzz_lines)
 tests_fuzz_fuzz_vary_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_vary_LDFLAGS = $(fuzz_ldflags)

@@ -13,6 +13,7 @@
 #include "transaction/refresh.h"
 #include "transaction/request_rules.h"
 #include "transaction/reverse_map.h"
+#include "transaction/spans.h"
 #include "transaction/steps/limit.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -168,12 +169,22 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
+/* The slot forgets the member with the end of the response. */
+static void fetch_note_server(struct transaction *transaction) {
+    const struct route *route = transaction->fetch.route;
+    if (route->map == NULL || route->map->origins == NULL)
+        return;
+    struct slice text = slice_from(transaction->fetch.slot->member->text);
+    ASSERT(url_parse(&transaction->fetch.server, arena_slice(&transaction->arena, text)));
+}
+
 /* False: the request can't be made as the rules for its fields want it. */
 static bool fetch_start_call(struct transaction *transaction) {
     struct aim aim = {.tunnel = SLICE("")}, *to = &aim;
     struct arena *arena = &transaction->arena;
     struct http_head written, *head = &written;
     route_aim(transaction, to);
+    fetch_note_server(transaction);
     http_head_assign(head, outgoing(transaction));
     remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
@@ -184,6 +195,8 @@ static bool fetch_start_call(struct transaction *transaction) {
     set_conditions(transaction, head);
     char *trailer_space = ask_for_trailers(transaction, head);
     forwarding_tell_origin(transaction, head);
+    if (transaction->spans != NULL)
+        spans_tell_origin(transaction, head);
     if (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
         !head_rules_change_outgoing(transaction, head))
         return false;
@@ -209,6 +222,8 @@ static bool fetch_start_call(struct transaction *transaction) {
         .max_idle = settings->origin.max_idle,
     };
     transaction->fetch.origin_name = next_hop_set(transaction, to, &request);
+    if (transaction->spans != NULL)
+        spans_name_origin(transaction, transaction->fetch.origin_name);
     transaction->fetch.asked_at = transaction->net->loop->now;
     /* A stored response counts from the moment when it was looked up. So the answer of the origin
      * does not bring back what has been purged since. */

@@ -23,6 +23,8 @@ struct fetch {
     struct route *route;
     struct origin_slot *slot; /* at a server of the route's group */
     struct origin_call *call;
+    struct url
+        server; /* with a map to a group: the member that is asked; text of the transaction */
     uint64_t deadline;        /* for all that the origin does, in the loop's time */
     uint64_t asked_at;        /* of the loop's clock */
     struct slice origin_name; /* "host:port", for the log */

@@ -70,6 +70,14 @@ static enum step limit_refuse(struct transaction *transaction, const struct limi
     }
 }
 
+/* A connection that a trusted proxy in front has opened carries the requests of many. It is none of
+ * the client's or the user's whom the proxy names. */
+static bool counts_connection(const struct transaction *transaction,
+                              const struct limit_settings *limit) {
+    return limit->connections > 0 &&
+           (limit->by == LIMIT_BY_CLASS || transaction->exchange->behind == NULL);
+}
+
 /* The connection that the request came on counts until it is closed. */
 static bool limit_take_connection(struct transaction *transaction,
                                   const struct limit_settings *limit, struct slice name,
@@ -101,7 +109,8 @@ static bool limit_take(struct transaction *transaction, struct limit_hold *hold,
     if (!limit->counts)
         return true;
     const struct limit_key key = {limit->section, name_of(transaction, limit, text)};
-    if (limit->connections > 0 && !limit_take_connection(transaction, limit, key.name, next))
+    if (counts_connection(transaction, limit) &&
+        !limit_take_connection(transaction, limit, key.name, next))
         return false;
     hold->entry = limit_table_take(limits_at_work(transaction)->table, &key, &limit->demand,
                                    transaction->net->loop->now_nanoseconds, &verdict);

@@ -9,6 +9,7 @@
 #include "transaction/inside.h"
 #include "transaction/request_counts.h"
 #include "transaction/request_rules.h"
+#include "transaction/spans.h"
 #include "transaction/steps/bump.h"
 #include "transaction/steps/destination.h"
 #include "transaction/steps/intercept.h"
@@ -18,8 +19,9 @@
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 #include "transaction/waiting_page.h"
+#include "transaction/watcher.h"
 
-/* LOG: writes the line in the access log. Then the client is released, and an object that is
+/* LOG: writes the line in the access log, and shows it to who watches. Then the client is released, and an object that is
  * still arriving is completed. */
 
 static struct slice content_type(const struct transaction *transaction) {
@@ -74,6 +76,11 @@ static void put_access(const struct transaction *transaction, struct access_entr
     entry->access_log_only = slice_from(logged != NULL ? url_class_name(logged->url_class) : "");
 }
 
+static bool watcher_asks_class(const struct transaction *transaction) {
+    const struct entry_watcher *watcher = transaction->host->watcher;
+    return watcher != NULL && watcher->asks_class;
+}
+
 static void write_entry(struct transaction *transaction, uint64_t end) {
     struct exchange *exchange = transaction->exchange;
     char user[HTTP_CREDENTIALS_USER];
@@ -83,11 +90,13 @@ static void write_entry(struct transaction *transaction, uint64_t end) {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
         .duration = (end - exchange->started) / 1000,
         .number = transaction->number,
+        .trace = spans_sampled(transaction),
         .client = exchange_client_ip(exchange),
         .client_address = exchange_client(exchange),
         .listen = exchange->listen,
         .method = transaction->request.original_method,
         .url = transaction->request.original_url,
+        .host = transaction->request.url.host,
         .content_type = content_type(transaction),
         .origin = transaction->fetch.origin_name,
         .request = transaction->request.head,
@@ -109,20 +118,24 @@ static void write_entry(struct transaction *transaction, uint64_t end) {
     entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel.relay != NULL)
         entry.bytes = entry.body_bytes = transaction->tunnel.relay->bytes[1];
-    if (access_logs_ask_class(transaction->host->logs) && transaction->request.head != NULL) {
+    if ((access_logs_ask_class(transaction->host->logs) || watcher_asks_class(transaction)) &&
+        transaction->request.head != NULL) {
         request_subject(transaction, &subject);
         subject.content_type = entry.content_type;
         entry.subject = &subject;
     }
     access_logs_write(transaction->host->logs, &entry);
+    if (transaction->host->watcher != NULL)
+        transaction->host->watcher->on_entry(transaction->host->watcher, &entry);
 }
 
 /* The access log wants the time as it is now; the counts are content with that of the loop. */
 static void note_request(struct transaction *transaction) {
-    bool logged = access_logs_wanted(transaction->host->logs);
+    const struct transaction_host *host = transaction->host;
+    bool logged = host->watcher != NULL || access_logs_wanted(host->logs);
     uint64_t end =
         logged ? clocks_nanoseconds(CLOCK_MONOTONIC) : transaction->net->loop->now_nanoseconds;
-    request_counts_add(transaction->host->request_counts, transaction, end);
+    request_counts_add(host->request_counts, transaction, end);
     if (logged)
         write_entry(transaction, end);
 }
@@ -178,6 +191,8 @@ enum step step_log(struct transaction *transaction) {
             note_request(transaction);
         if (transaction->exchange->background)
             note_refresh(transaction);
+        if (transaction->spans != NULL)
+            spans_end(transaction, clocks_nanoseconds(CLOCK_MONOTONIC));
         storing_settle(transaction); /* before the client can ask again */
         let_client_go(transaction);
     }

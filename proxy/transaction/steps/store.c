@@ -84,7 +84,7 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
                                          !adapt_chain_is_storable(&transaction->respmod->chain)))
         return STORE_NOWHERE;
     caching_review(transaction, transaction->response.head);
-    struct freshness_rules rules = caching_freshness_rules(transaction);
+    struct freshness_rules rules = caching_freshness_rules(transaction, transaction->response.head);
     freshness_of_response(freshness, &rules,
                           post ? request_as_get(transaction) : transaction->request.head,
                           transaction->response.head, transaction->response.request_time,

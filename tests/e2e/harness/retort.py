@@ -62,7 +62,7 @@ class Retort:
     def __init__(self, lab, *, reverse=None, services=(), adapt=None, url_classes=None, workers=1,
                  cache=None, client=None, origin=None, log_format="json", extra="", name="retort",
                  ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None,
-                 environment=None, start_seconds=10, under=(), admin=None):
+                 environment=None, start_seconds=10, under=(), admin=None, admin_options=None):
         self.lab = lab
         self.under = list(under)  # a command that runs it, as callgrind
         self.name = lab.unique(name)
@@ -80,7 +80,7 @@ class Retort:
                       "url_classes": url_classes or {}, "workers": workers,
                       "cache": cache if cache is not None else {"memory": "32MB"},
                       "client": client or {}, "origin": origin or {}, "log_format": log_format,
-                      "extra": extra, "drain_timeout": drain_timeout}
+                      "extra": extra, "drain_timeout": drain_timeout, "admin": admin_options or {}}
         self.write_config(text or self.text())
         self.program = lab.built("proxy/retort")
         self.environment = merged(lab.environment(), environment or {})
@@ -129,7 +129,8 @@ class Retort:
                  f'listen "{quoted[0]}" {{ mode = forward  local_destinations = allow }}',
                  f'listen "{quoted[1]}" {{ mode = reverse }}',
                  f'access_log "{self.log_path}" {{ format = {given["log_format"]} }}',
-                 section("admin", {"listen": self.admin_listen(), **({"token_file": self.token_path} if self.token else {})})]
+                 section("admin", {"listen": self.admin_listen(), **({"token_file": self.token_path} if self.token else {}),
+                                    **given["admin"]})]
         if given["drain_timeout"]:
             lines.append(f'drain_timeout = "{given["drain_timeout"]}"')
         for kind in ("cache", "client", "origin"):

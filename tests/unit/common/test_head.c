@@ -482,6 +482,32 @@ START_TEST(tokens_of_lists) {
 }
 END_TEST
 
+/* Against a guard page, cut after each byte: what is replaced depends on nothing behind. */
+START_TEST(unfolding) {
+    static const struct {
+        struct slice folded, plain;
+    } heads[] = {
+        {SLICE("S\r\nA: b\r\n c\r\n\r\n"), SLICE("S\r\nA: b   c\r\n\r\n")},
+        {SLICE("S\r\nA: b\r\n\tc\r\n\td\r\nE: f\r\n\r\n"),
+         SLICE("S\r\nA: b  \tc  \td\r\nE: f\r\n\r\n")},
+        {SLICE("S\r\nA: b\r\n \r\n\r\n x"), SLICE("S\r\nA: b   \r\n\r\n x")},
+        {SLICE("S\r\n A: b\r\n\r\n"), SLICE("S\r\n A: b\r\n\r\n")},
+        {SLICE("S\r\n\r\n a\r\n b"), SLICE("S\r\n\r\n a\r\n b")},
+        {SLICE("S\r\nA: b\n c\r\n\r\n"), SLICE("S\r\nA: b\n c\r\n\r\n")},
+        {SLICE("S\r\nA: b\r\r\n c\r\n\r\n"), SLICE("S\r\nA: b\r   c\r\n\r\n")},
+    };
+    for (size_t i = 0; i < COUNT_OF(heads); i++)
+        for (size_t cut = 0; cut <= heads[i].folded.length; cut++) {
+            char *bytes = (char *)guard_put(slice_make(heads[i].folded.base, cut)).base;
+            bool replaced = http_head_unfold(bytes, cut);
+            ck_assert(replaced == (memcmp(bytes, heads[i].folded.base, cut) != 0));
+            http_head_unfold(bytes, cut);
+            if (cut == heads[i].folded.length)
+                ck_assert_mem_eq(bytes, heads[i].plain.base, cut);
+        }
+}
+END_TEST
+
 Suite *head_suite(void) {
     const TTest *const tests[] = {
         a_request,
@@ -505,6 +531,7 @@ Suite *head_suite(void) {
         parsing_into_a_used_head,
         finding,
         tokens_of_lists,
+        unfolding,
     };
     return suite_of("head", tests, COUNT_OF(tests));
 }

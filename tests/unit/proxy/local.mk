@@ -30,10 +30,13 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_disk_volume.c \
 	tests/unit/proxy/test_admission_filter.c \
 	tests/unit/proxy/test_recorded.c \
+	tests/unit/proxy/test_events.c \
 	tests/unit/proxy/test_first_bytes.c \
 	tests/unit/proxy/test_field_rules.c \
 	tests/unit/proxy/test_forwarded.c \
 	tests/unit/proxy/test_freshness.c \
+	tests/unit/proxy/test_history.c \
+	tests/unit/proxy/test_inspections.c \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
@@ -50,6 +53,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_origins.c \
 	tests/unit/proxy/test_policy.c \
 	tests/unit/proxy/test_proxy_header.c \
+	tests/unit/proxy/test_trace_context.c \
 	tests/unit/proxy/test_purge_log.c \
 	tests/unit/proxy/test_purge.c \
 	tests/unit/proxy/test_range.c \

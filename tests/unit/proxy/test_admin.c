@@ -3,6 +3,7 @@
 
 #include "admin/admin.h"
 #include "admin/guard.h"
+#include "admin/outcome.h"
 #include "base/assert.h"
 #include "ctl/http_call.h"
 
@@ -35,12 +36,16 @@ static void on_report(void *context, struct admin_report *report) {
     report->service_count = 1;
 }
 
-static bool on_reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {
+static bool on_reload(void *context, struct settings_outcome *outcome) {
     struct pretended_proxy *proxy = context;
     proxy->reloads++;
     if (proxy->leaves)
-        findings_add(left, "workers is still 1");
-    snprintf(error, SETTINGS_ERROR, "retort.conf:7: no good");
+        findings_add(&outcome->waits, "workers is still 1");
+    snprintf(outcome->error, SETTINGS_ERROR, "retort.conf:7: no good");
+    if (!proxy->refuse) {
+        outcome->before = settings_reference(proxy->settings);
+        outcome->after = settings_reference(proxy->settings);
+    }
     return !proxy->refuse;
 }
 
@@ -191,12 +196,13 @@ END_TEST
 
 START_TEST(wrong_requests_are_refused) {
     start_local();
-    free(call("GET", "/", 404));
+    free(call("GET", "/page", 404));
+    free(call("POST", "/", 404));
     free(call("GET", "/statusx", 404));
     free(call("GET", "/reload", 405));
     free(call("GET", "/drain", 405));
     free(call("POST", "/status", 405));
-    free(call("DELETE", "/settings", 405));
+    free(call("PUT", "/settings", 405));
     ck_assert_int_eq(the_proxy.reloads + the_proxy.drains, 0);
     stop();
 }
@@ -233,6 +239,24 @@ START_TEST(long_bodies_are_refused) {
                  "Content-Length: 3\r\n\r\nabc",
                  "HTTP/1.1 200");
     ck_assert_int_eq(the_proxy.drains, 0);
+    stop();
+}
+END_TEST
+
+/* Through ssh -L a browser reaches a Unix socket, so a page of somebody else does too. */
+START_TEST(strangers_pages_do_not_reach_a_unix_socket) {
+    start_local();
+    check_answer("GET /v1/whoami HTTP/1.1\r\nHost: localhost:3129\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 200");
+    check_answer("GET /v1/whoami HTTP/1.1\r\nHost: evil.example:3129\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("POST /drain HTTP/1.1\r\nHost: localhost:3129\r\nOrigin: http://evil.example\r\n"
+                 "Connection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("POST /drain HTTP/1.1\r\nHost: localhost:3129\r\nOrigin: http://localhost:3129\r\n"
+                 "Sec-Fetch-Site: same-origin\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 200");
+    ck_assert_int_eq(the_proxy.drains, 1);
     stop();
 }
 END_TEST
@@ -396,6 +420,7 @@ Suite *admin_suite(void) {
         drain_is_passed_on,
         wrong_requests_are_refused,
         long_bodies_are_refused,
+        strangers_pages_do_not_reach_a_unix_socket,
         answers_name_their_type,
         the_socket_is_for_its_owner_alone,
         only_a_dead_socket_is_replaced,

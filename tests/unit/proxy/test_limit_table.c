@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "limits/limit_table.h"
+#include "client/connection_holds.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -311,6 +311,46 @@ START_TEST(threads_share_the_table) {
 }
 END_TEST
 
+/* Is the user at the limit of one connection? */
+static bool has_a_connection(struct limits *limits, const void *section, unsigned user) {
+    const struct limit_demand demand = {.most_active = 1};
+    struct limit_verdict verdict;
+    char name[LIMIT_NAME], text[20];
+    snprintf(text, sizeof text, "user%u", user);
+    const struct limit_key key = {section, limit_name_of_user(slice_from(text), name)};
+    struct limit_entry *entry = limit_table_take(limits->table, &key, &demand, SECONDS, &verdict);
+    limit_table_leave(limits->table, &entry);
+    return verdict.reason == LIMIT_ACTIVE;
+}
+
+START_TEST(a_connection_counts_for_few_users_at_a_time) {
+    enum { USERS = 3 * CONNECTION_HOLDS_MAX };
+    const struct limit_demand demand = {.most_active = 1};
+    struct limits *limits = limits_new(1000);
+    struct connection_hold *holds = NULL;
+    struct limit_verdict verdict;
+    for (unsigned user = 0; user < USERS; user++) {
+        char name[LIMIT_NAME], text[20];
+        snprintf(text, sizeof text, "user%u", user);
+        struct slice of_user = limit_name_of_user(slice_from(text), name);
+        const struct limit_key key = {&one_section, of_user}, other = {&other_section, of_user};
+        for (unsigned again = 0; again < 2; again++)
+            ck_assert(connection_holds_take(&holds, limits, &key, &demand, SECONDS, &verdict));
+        if (user == 0)
+            ck_assert(connection_holds_take(&holds, limits, &other, &demand, SECONDS, &verdict));
+    }
+    for (unsigned user = 0; user < USERS; user++)
+        ck_assert(has_a_connection(limits, &one_section, user) ==
+                  (user >= USERS - CONNECTION_HOLDS_MAX));
+    ck_assert(has_a_connection(limits, &other_section, 0));
+    connection_holds_release(&holds, limits);
+    for (unsigned user = 0; user < USERS; user++)
+        ck_assert(!has_a_connection(limits, &one_section, user));
+    ck_assert(!has_a_connection(limits, &other_section, 0));
+    limits_free(&limits);
+}
+END_TEST
+
 Suite *limit_table_suite(void) {
     const TTest *const tests[] = {
         a_bucket_gives_its_burst_and_then_the_rate,
@@ -324,6 +364,7 @@ Suite *limit_table_suite(void) {
         a_full_table_refuses,
         limit_entries_are_listed_and_cleared,
         threads_share_the_table,
+        a_connection_counts_for_few_users_at_a_time,
     };
     return suite_of("limit_table", tests, COUNT_OF(tests));
 }

@@ -199,8 +199,8 @@ static const struct refused {
     {"origins a {\n servers = \"h:80\" }", ":3: servers: \"h:80\" is not a server: write"},
     {"origins a {\n servers = \"http://h/x\" }", ":3: servers: \"http://h/x\" is not a server"},
     {"origins a {\n servers = \"http://h weigth=2\" }",
-     ":3: servers: \"http://h weigth=2\" has \"weigth=2\" after the URL; only weight=N and "
-     "backup"},
+     ":3: servers: \"http://h weigth=2\" has \"weigth=2\" after the URL; only weight=N, "
+     "backup and drain"},
     {"origins a {\n servers = \"http://h weight=0\" }",
      ":3: servers: \"http://h weight=0\" has a weight that is not a number from 1 to 256"},
     {"origins a { servers = { \"http://h\",\n\"http://H:80\" } }",

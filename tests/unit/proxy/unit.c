@@ -115,7 +115,10 @@ int main(void) {
     srunner_add_suite(runner, field_rules_suite());
     srunner_add_suite(runner, forwarded_suite());
     srunner_add_suite(runner, proxy_header_suite());
+    srunner_add_suite(runner, trace_context_suite());
     srunner_add_suite(runner, freshness_suite());
+    srunner_add_suite(runner, history_suite());
+    srunner_add_suite(runner, inspections_suite());
     srunner_add_suite(runner, http1_requests_suite());
     srunner_add_suite(runner, http1_replies_suite());
     srunner_add_suite(runner, http1_ends_suite());
@@ -150,6 +153,7 @@ int main(void) {
     srunner_add_suite(runner, tls_stream_suite());
     srunner_add_suite(runner, transaction_suite());
     srunner_add_suite(runner, access_log_suite());
+    srunner_add_suite(runner, events_suite());
     srunner_add_suite(runner, waiting_download_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

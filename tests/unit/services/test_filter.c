@@ -617,6 +617,42 @@ START_TEST(files) {
 }
 END_TEST
 
+static void write_list(const char *directory, const char *name, const char *rules) {
+    char path[100];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(rules, file), 0);
+    fclose(file);
+}
+
+START_TEST(directories) {
+    static const char *const names[] = {"b.txt", "a.txt", ".c.txt", "d.txt.new", "lists.prom"};
+    char directory[] = "/tmp/lists_XXXXXX", path[100], error[200] = "";
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    struct filter *filter = filter_create();
+    ck_assert(filter_load(filter, directory, error, sizeof error));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        write_list(directory, names[i], "||a.example^\n||b.example^\n");
+    ck_assert(filter_load(filter, directory, error, sizeof error));
+
+    /* One that can't be read does not keep the others out. */
+    snprintf(path, sizeof path, "%s/%s", directory, "aa.txt");
+    ck_assert_int_eq(symlink("/nonexistent", path), 0);
+    ck_assert(!filter_load(filter, directory, error, sizeof error));
+    ck_assert_ptr_nonnull(strstr(error, "aa.txt"));
+    filter_seal(filter);
+    ck_assert_uint_eq(filter_counts(filter)->hosts, 8);
+    filter_free(&filter);
+    unlink(path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        unlink(path);
+    }
+    rmdir(directory);
+}
+END_TEST
+
 static const char *skipped_of(const char *rules, unsigned unread) {
     static char line[SKIPPED_TEXT_MIN];
     struct filter *filter = filter_of(rules);
@@ -670,6 +706,7 @@ Suite *filter_suite(void) {
                                   very_many_unknown_options,
                                   the_index_loses_nothing,
                                   bad_requests_are_refused,
-                                  files};
+                                  files,
+                                  directories};
     return suite_of("filter", tests, COUNT_OF(tests));
 }

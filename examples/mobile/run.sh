@@ -1,0 +1,93 @@
+#!/bin/bash
+# A proxy for a slow or expensive link, on one machine, for trying it: nginx with a book of real pages as the origin, c-icap
+# with the services, and Retort. On a fresh Debian 12, as root or with sudo:
+#
+#     examples/mobile/run.sh            installs what is missing, builds, starts it all, says what to
+#                                       try, and stops it all again on Ctrl-C
+#     examples/mobile/run.sh --check    reads fifty pages with and without the proxy instead, counts the
+#                                       bytes, prints a table; 0 when all is well
+#
+#     --builddir DIR     where it is built, or was (default: build)
+#     --no-install       do not look for missing packages
+#
+# What it writes is under DIR/mobile.
+source "$(dirname "$0")/../stage.sh"
+here=$source_dir/examples/mobile
+pages=50
+
+configure_all() {
+    if [ $check = yes ]; then
+        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
+    else
+        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128)
+    fi
+    configure_origin >"$dir/nginx.conf"
+    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    touch "$dir/texts.tsv"
+    cp "$data/lists/easylist.txt" "$dir/rules.txt"
+}
+
+configure_origin() {
+    configure_nginx
+    cat <<NGINX
+    server {
+        listen 127.0.0.1:$origin_port;
+        root $data/book;
+    }
+}
+NGINX
+}
+
+# ---- what to try ------------------------------------------------------------------------------
+
+show() {
+    cat <<TEXT
+
+Retort runs. In another window:
+
+    echo $data/book | python3 $here/visit.py 127.0.0.1:$origin_port $pages                           without the proxy
+    echo $data/book | python3 $here/visit.py 127.0.0.1:$origin_port $pages 127.0.0.1:$proxy_port      with it
+
+In a browser with 127.0.0.1 port $proxy_port as HTTP proxy: http://127.0.0.1:$origin_port/index.html
+
+    $build/proxy/retortctl -s $dir/retort.sock services      what each service has made of how many bytes
+
+Ctrl-C stops everything.
+TEXT
+    wait_for_the_end
+}
+
+# ---- the check --------------------------------------------------------------------------------
+
+# visit NAME [PROXY]: a phone that has nothing yet; what it says goes to NAME.json.
+visit() { echo "$data/book" | python3 "$here/visit.py" "127.0.0.1:$origin_port" $pages "${@:2}" >"$dir/$1.json" 2>"$dir/$1.out"; }
+said() { python3 -c "import json; print(json.load(open('$dir/$1.json'))['$2'])"; }
+adapted() { grep -c RESPMOD "$dir/c-icap-access.log"; }
+
+# at_most WHAT PERCENT PART WHOLE
+at_most() { verify "$1: $3 of $4 bytes ($((100 - 100 * $3 / $4)) % saved)" [ $((100 * $3)) -le $(($2 * $4)) ]; }
+
+run_checks() {
+    verify "fifty pages without the proxy" visit alone
+    verify "fifty pages with the proxy" visit first "127.0.0.1:$proxy_port"
+    verify "all fifty, with style sheets and pictures" [ "$(said first files)" = "$(said alone files)" ]
+    verify "each text is the same; each picture is one, and no larger" [ "$(said first wrong)" = "[]" ]
+    at_most "first visit" 40 "$(said first bytes)" "$(said alone bytes)"
+    verify "another phone" visit second "127.0.0.1:$proxy_port"
+    sleep 0.3
+    verify "another phone: no image and no text was adapted again" [ "$(adapted)" = "$(said first files)" ]
+    at_most "second visit of a phone" 10 "$(said first again)" "$(said alone bytes)"
+    verify "retortctl services" ctl_says gray -s "$dir/retort.sock" services
+}
+
+stage_begin mobile "$@"
+configure_all
+start_nginx
+start_services
+start_retort
+if [ $check = yes ]; then
+    run_checks
+    stage_end
+else
+    show
+fi

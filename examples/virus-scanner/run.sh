@@ -1,0 +1,182 @@
+#!/bin/bash
+# A proxy that lets no virus pass, on one machine, for trying it: nginx as the origin, c-icap with Debian's virus_scan
+# service (ClamAV), and Retort. On a fresh Debian 12, as root or with sudo:
+#
+#     examples/virus-scanner/run.sh            installs what is missing, builds, starts it all, says what to
+#                                              try, and stops it all again on Ctrl-C
+#     examples/virus-scanner/run.sh --check    fetches and sends files instead, prints a table; 0 when all is well
+#
+#     --builddir DIR     where it is built, or was (default: build)
+#     --no-install       do not look for missing packages
+#
+# What it writes is under DIR/virus-scanner. The one virus here is EICAR's test file, which is harmless. It is also the only
+# one that this ClamAV knows: the script gives it a list of signatures of its own.
+source "$(dirname "$0")/../stage.sh"
+here=$source_dir/examples/virus-scanner
+packages=virus
+
+# ---- the origin -------------------------------------------------------------------------------
+
+# The test file is put together here, so that no scanner stops at this script.
+eicar() { printf '%s%s%s' 'X5O!P%@AP[4\PZX54(P^)7CC)7}$' 'EICAR-STANDARD-ANTIVIRUS' '-TEST-FILE!$H+H*'; }
+
+make_files() {
+    mkdir -p "$dir/site/slow"
+    eicar >"$dir/site/eicar.com"
+    cp "$data/photos/china.jpg" "$data/html/management.html" "$dir/site/"
+    head -c 60000 /dev/urandom >"$dir/site/slow/clean.bin"
+    python3 - "$dir/site" <<'PYTHON'
+import os, sys, zipfile
+site = sys.argv[1]
+with zipfile.ZipFile(f"{site}/holiday.zip", "w") as archive:
+    archive.write(f"{site}/eicar.com", "photos/invoice.pdf")
+with zipfile.ZipFile(f"{site}/slow/infected.zip", "w") as archive:
+    archive.writestr("noise", os.urandom(60000))
+    archive.write(f"{site}/eicar.com", "eicar.com")
+PYTHON
+}
+
+# ClamAV's form of a signature: MD5, size, name.
+make_signatures() {
+    mkdir -p "$dir/signatures"
+    eicar | md5sum | sed 's/ .*/:68:Eicar-Test-File/' >"$dir/signatures/eicar.hdb"
+}
+
+configure_origin() {
+    configure_nginx
+    cat <<NGINX
+    server {
+        listen 127.0.0.1:$origin_port;
+        root $dir/site;
+        add_header Cache-Control "max-age=3600";
+        location /slow/ { limit_rate 20k; }
+        location /upload { return 204; }
+    }
+}
+NGINX
+}
+
+# ---- configuration ----------------------------------------------------------------------------
+
+configure_all() {
+    if [ $check = yes ]; then
+        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
+    else
+        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128)
+    fi
+    configure_origin >"$dir/nginx.conf"
+    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$icap_port|g" "$here/c-icap.conf.in" >"$dir/c-icap.conf"
+    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    # The check does not wait as long as a person would.
+    if [ $check = yes ]; then
+        sed -i -e 's/\(patience_after\) = "5s"/\1 = "400ms"/' -e 's/\(trickle_after\) = "10s"/\1 = "500ms"/' \
+            -e 's/\(trickle_every\) = "2s"/\1 = "300ms"/' "$dir/retort.conf"
+    fi
+}
+
+# The signatures stand where ClamAV looks for them, in a view of the file system that only this c-icap has.
+start_scanner() {
+    local user=()
+    if [ "$(id -u)" != 0 ]; then user=(--map-root-user); fi
+    start c-icap unshare --mount "${user[@]}" sh -c \
+        "mount --bind '$dir/signatures' /var/lib/clamav && exec c-icap -N -f '$dir/c-icap.conf'"
+    wait_port c-icap "$icap_port"
+}
+
+# ---- what to try ------------------------------------------------------------------------------
+
+show() {
+    local through="curl -x http://127.0.0.1:$proxy_port --noproxy ''"
+    cat <<TEXT
+
+Retort runs, and a scanner looks at all that passes. In another window:
+
+    $through -o china.jpg http://127.0.0.1:$origin_port/china.jpg       a photo, as it is; the second time from the cache
+    $through http://127.0.0.1:$origin_port/eicar.com                    a page that says which virus was found
+    $through http://127.0.0.1:$origin_port/holiday.zip                  the same: it is inside the archive
+    $through -T $dir/site/eicar.com http://127.0.0.1:$origin_port/upload
+                                                                             an upload is scanned, too
+    $through -N -o - http://127.0.0.1:$origin_port/slow/infected.zip | wc -c
+                                                                             it trickles, and is cut at the end
+
+In a browser with 127.0.0.1 port $proxy_port as HTTP proxy, http://127.0.0.1:$origin_port/slow/clean.bin shows the waiting page.
+
+    tail -f $dir/access.log
+    $build/proxy/retortctl -s $dir/retort.sock services
+
+Ctrl-C stops everything.
+TEXT
+    wait_for_the_end
+}
+
+# ---- the check --------------------------------------------------------------------------------
+
+# fetch PATH [CURL OPTIONS]
+fetch() {
+    local url="http://127.0.0.1:$origin_port/$1"
+    shift
+    fetch_through "http://127.0.0.1:$proxy_port" "$url" "$@"
+}
+names_the_virus() { grep -q 'Eicar-Test-File' "$dir/it.body"; }
+scans() { grep -c . "$dir/c-icap-access.log" || true; }
+is_hit_without_scan() {
+    local before
+    sleep 0.3
+    before=$(scans)
+    fetch "$1" && is_the_file "$1" && sleep 0.3 && [ "$(scans)" = "$before" ]
+}
+is_cut() { ! fetch "$1" && [ -s "$dir/it.body" ] && [ "$(stat -c %s "$dir/it.body")" -lt "$(stat -c %s "$dir/site/$1")" ]; }
+# As a browser does: it follows the waiting page to the file.
+becomes_the_file() {
+    local host="http://127.0.0.1:$origin_port" next
+    next=$(grep -aio 'refresh: .*' "$dir/it.head" | sed -E 's/.*url=([^ ]*).*/\1/I' | tr -d '\r"')
+    next=${next#"$host"}
+    for _ in $(seq 40); do
+        fetch_through "http://127.0.0.1:$proxy_port" "$host$next" -H "Accept: text/html" || return
+        if is_the_file "$1"; then return; fi
+        sleep 0.3
+    done
+    return 1
+}
+
+run_checks() {
+    verify "photo: fetched" fetch china.jpg
+    verify "photo: as it is" is_the_file china.jpg
+    verify "photo: second time a hit, without a scan" is_hit_without_scan china.jpg
+    verify "page: fetched" fetch management.html
+    verify "page: as it is" is_the_file management.html
+    verify "virus: an answer" fetch eicar.com
+    verify "virus: 403" status_is 403
+    verify "virus: the page names it" names_the_virus
+    verify "virus in an archive: an answer" fetch holiday.zip
+    verify "virus in an archive: 403" status_is 403
+    verify "virus again, with a cache in between: an answer" fetch eicar.com
+    verify "virus again, with a cache in between: 403" status_is 403
+    verify "upload of a clean file: passes" fetch upload -T "$dir/site/china.jpg"
+    verify "upload of a clean file: 204 of the origin" status_is 204
+    verify "upload of a virus: an answer" fetch upload -T "$dir/site/eicar.com"
+    verify "upload of a virus: 403" status_is 403
+    verify "slow clean file: trickles, complete" fetch slow/clean.bin
+    verify "slow clean file: as it is" is_the_file slow/clean.bin
+    verify "slow infected archive: trickles, and is cut" is_cut slow/infected.zip
+    verify "a person with a browser: a waiting page" fetch slow/clean.bin -H "Accept: text/html" -H "Cache-Control: no-cache"
+    verify "a person with a browser: it becomes the file" becomes_the_file slow/clean.bin
+    kill -KILL -- "-${pids[1]}"
+    verify "scanner killed: an answer" fetch other.txt
+    verify "scanner killed: 5xx, nothing passes" status_is '50[0-9]'
+    verify "scanner killed: what it has passed is still in the cache" fetch china.jpg
+}
+
+stage_begin virus-scanner "$@"
+make_files
+make_signatures
+configure_all
+start_nginx
+start_scanner
+start_retort
+if [ $check = yes ]; then
+    run_checks
+    stage_end
+else
+    show
+fi

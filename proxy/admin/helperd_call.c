@@ -1,0 +1,89 @@
+#include "admin/helperd_call.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { PACKET = 65536 };
+
+static int helperd_call_connect(const char *path, char error[HELPERD_CALL_ERROR]) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval timeout = {.tv_sec = HELPERD_CALL_SECONDS};
+    if (strlen(path) >= sizeof address.sun_path) {
+        snprintf(error, HELPERD_CALL_ERROR, "%s: the path is too long for a socket", path);
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    }
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    snprintf(error, HELPERD_CALL_ERROR,
+             "%s: %s: is retort-helperd running, and may you use its socket?", path,
+             strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Reads an answer of several packets; a newline ends the last one. */
+static char *helperd_call_read(int fd, size_t *length, char error[HELPERD_CALL_ERROR]) {
+    char *text = NULL;
+    for (*length = 0; *length < HELPERD_CALL_MOST;) {
+        text = xrealloc(text, *length + PACKET);
+        ssize_t got = recv(fd, text + *length, PACKET, 0);
+        if (got <= 0) {
+            snprintf(error, HELPERD_CALL_ERROR, "retort-helperd does not answer: %s",
+                     got == 0 ? "it closed the connection" : strerror(errno));
+            free(text);
+            return NULL;
+        }
+        *length += (size_t)got;
+        if (text[*length - 1] == '\n')
+            return text;
+    }
+    snprintf(error, HELPERD_CALL_ERROR, "the answer of retort-helperd is too long");
+    free(text);
+    return NULL;
+}
+
+/* NULL: it is a refusal, or nothing that can be read. */
+static json_t *helperd_call_judge(json_t *answer, char error[HELPERD_CALL_ERROR]) {
+    if (json_is_true(json_object_get(answer, "ok")))
+        return answer;
+    const char *reason = json_string_value(json_object_get(answer, "error"));
+    snprintf(error, HELPERD_CALL_ERROR, "%s",
+             reason != NULL ? reason : "retort-helperd sent an answer that can't be read");
+    json_decref(answer);
+    return NULL;
+}
+
+json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD_CALL_ERROR]) {
+    size_t length = 0;
+    char *text = NULL, *line = json_dumps(command, JSON_COMPACT);
+    int fd = line == NULL ? -1 : helperd_call_connect(path, error);
+    if (line == NULL)
+        snprintf(error, HELPERD_CALL_ERROR, "out of memory: try again later");
+    else if (fd >= 0 && send(fd, line, strlen(line), MSG_NOSIGNAL) < 0)
+        snprintf(error, HELPERD_CALL_ERROR, "retort-helperd does not take the command: %s",
+                 strerror(errno));
+    else if (fd >= 0)
+        text = helperd_call_read(fd, &length, error);
+    if (fd >= 0)
+        close(fd);
+    free(line);
+    if (text == NULL)
+        return NULL;
+    json_t *answer = json_loadb(text, length, 0, NULL);
+    free(text);
+    return helperd_call_judge(answer, error);
+}

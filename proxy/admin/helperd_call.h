@@ -1,0 +1,29 @@
+/*
+ * One call to retort-helperd: a command of one line of JSON goes to its socket, and its answer comes
+ * back. retortctl and the admin plane ask it so; icap-services/helperd/control.h lists the commands.
+ *
+ *     char error[HELPERD_CALL_ERROR];
+ *     json_t *command = json_pack("{s:s}", "call", "helpers");
+ *     json_t *answer = helperd_call("/run/retort/helperd.sock", command, error);
+ *     json_decref(command);
+ *     if (answer == NULL) ... error says why, and what to do ...
+ *     json_decref(answer);
+ *
+ * Threads: any; it blocks for at most HELPERD_CALL_SECONDS without progress. Ownership: the caller
+ * releases the answer. Errors: no connection, no answer, an answer that is no JSON or too long, and
+ * an answer that refuses.
+ */
+#ifndef RETORT_ADMIN_HELPERD_CALL_H
+#define RETORT_ADMIN_HELPERD_CALL_H
+
+#include <jansson.h>
+
+enum {
+    HELPERD_CALL_ERROR = 512,
+    HELPERD_CALL_SECONDS = 5,
+    HELPERD_CALL_MOST = 16 << 20, /* bytes of an answer */
+};
+
+json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD_CALL_ERROR]);
+
+#endif

@@ -1,0 +1,307 @@
+#include "admin/inspect_page.h"
+
+#include "admin/cache_call.h"
+#include "admin/guard.h"
+#include "base/log.h"
+#include "record/inspections.h"
+
+#include <string.h>
+
+enum { USUAL_TRANSACTIONS = 1, USUAL_SECONDS = 300 };
+
+static bool has_inspections(struct page *page, const struct admin_calls *calls) {
+    if (calls->inspections == NULL || calls->record == NULL)
+        page_error(page, 404, "nothing can be inspected");
+    return calls->inspections != NULL && calls->record != NULL;
+}
+
+/* Beginning. */
+
+/* api_check has checked the range. */
+static uint64_t wished_number(const struct page_request *request, const char *name,
+                              uint64_t usual) {
+    uint64_t number;
+    const char *text = page_argument(request, name);
+    return text != NULL && slice_to_uint64(slice_from(text), &number) ? number : usual;
+}
+
+static bool take_choice(struct page *page, const struct page_request *request,
+                        struct record_filter *filter, struct inspection_wish *wish) {
+    static const char *const names[] = {"host", "prefix", "regex"};
+    char error[RECORD_FILTER_ERROR];
+    const char *client = page_argument(request, "client");
+    const char *unmasked = page_argument(request, "unmasked");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = page_argument(request, names[i]);
+        if (value == NULL || value[0] == '\0' || record_filter_set(filter, names[i], value, error))
+            continue;
+        page_error(page, 400, error);
+        return false;
+    }
+    if (client != NULL && strlen(client) >= sizeof wish->client) {
+        page_error(page, 400, "the client must be an IP address");
+        return false;
+    }
+    strcpy(wish->client, client == NULL ? "" : client);
+    wish->transactions = wished_number(request, "transactions", USUAL_TRANSACTIONS);
+    wish->seconds = wished_number(request, "seconds", USUAL_SECONDS);
+    wish->masked = unmasked == NULL || strcmp(unmasked, "yes") != 0;
+    return true;
+}
+
+static bool recording_is_under_way(const struct admin_calls *calls) {
+    struct recorder *recorder = calls->recorder(calls->context);
+    bool busy = recorder != NULL && recorder_is_fetched(recorder) && !recorder_is_over(recorder);
+    recorder_release(&recorder);
+    return busy;
+}
+
+static void start_inspection(struct page *page, const struct admin_calls *calls,
+                             const struct inspection_wish *wish, uint64_t body) {
+    struct inspections_state state;
+    const struct recorder_sink sink = inspections_sink(calls->inspections);
+    struct recorder_limits limits = RECORDER_LIMITS;
+    limits.body = body;
+    limits.seconds = RECORDER_MOST.seconds; /* it ends by inspect_page_stop, or as its store says */
+    struct recorder *recorder = recorder_for(&sink, &limits, wish->masked);
+    log_info("inspection of the next %llu transactions started through the admin plane%s",
+             (unsigned long long)wish->transactions, wish->masked ? "" : ", with all secrets");
+    calls->record(calls->context, recorder);
+    recorder_release(&recorder);
+    inspections_state(calls->inspections, &state);
+    page_json(page, 200, json_pack("{s:I}", "inspection", (json_int_t)state.number));
+}
+
+void inspect_page_begin(struct page *page, const struct admin_calls *calls,
+                        const struct page_request *request) {
+    struct record_filter filter = {0};
+    struct inspection_wish wish;
+    if (!has_inspections(page, calls))
+        return;
+    if (recording_is_under_way(calls))
+        page_error(page, 409, "a recording is in progress; wait until it has ended");
+    else if (take_choice(page, request, &filter, &wish)) {
+        if (inspections_begin(calls->inspections, &filter, &wish))
+            start_inspection(page, calls, &wish,
+                             wished_number(request, "body", RECORDER_LIMITS.body));
+        else
+            page_error(page, 409, "another inspection is in progress; wait, or stop it");
+    }
+    record_filter_release(&filter);
+}
+
+void inspect_page_stop(struct page *page, const struct admin_calls *calls) {
+    if (!has_inspections(page, calls))
+        return;
+    inspections_stop(calls->inspections);
+    page_json(page, 200, json_pack("{s:b}", "stopped", 1));
+}
+
+void inspect_page_clear(struct page *page, const struct admin_calls *calls) {
+    if (has_inspections(page, calls))
+        page_json(page, 200,
+                  json_pack("{s:i}", "cleared", (int)inspections_clear(calls->inspections)));
+}
+
+/* Looking. */
+
+static json_t *text_or_null(const char *text) {
+    return text == NULL ? json_null() : cache_call_text(slice_from(text));
+}
+
+static json_t *summary_to_json(const struct inspected *inspected) {
+    json_t *json =
+        json_pack("{s:s, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "id", inspected->id, "at",
+                  (json_int_t)inspected->at, "active", (int)inspected->active, "masked",
+                  (int)inspected->masked, "client", text_or_null(inspected->client), "method",
+                  text_or_null(inspected->method), "url", text_or_null(inspected->url), "result",
+                  text_or_null(inspected->result), "error", text_or_null(inspected->error), "user",
+                  text_or_null(inspected->user));
+    json_t *numbers =
+        json_pack("{s:i, s:I, s:I, s:b, s:i, s:i}", "status", (int)inspected->status, "bytes",
+                  (json_int_t)inspected->bytes, "took", (json_int_t)inspected->took, "aborted",
+                  (int)inspected->aborted, "exchange_count", (int)inspected->record_count,
+                  "left_out", (int)inspected->left_out);
+    json_object_update(json, numbers);
+    json_decref(numbers);
+    return json;
+}
+
+static void list_one(void *arg, const struct inspected *inspected) {
+    json_array_append_new(arg, summary_to_json(inspected));
+}
+
+void inspect_page_list(struct page *page, const struct admin_calls *calls) {
+    struct inspections_state state;
+    json_t *list = json_array();
+    if (!has_inspections(page, calls)) {
+        json_decref(list);
+        return;
+    }
+    inspections_state(calls->inspections, &state);
+    inspections_each(calls->inspections, list_one, list);
+    page_json(page, 200,
+              json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:o}", "under_way", (int)state.under_way,
+                        "left", (json_int_t)state.left, "seconds_left",
+                        (json_int_t)state.seconds_left, "memory", (json_int_t)state.memory,
+                        "evicted", (json_int_t)state.evicted, "left_out",
+                        (json_int_t)state.left_out, "transactions", list));
+}
+
+/* One transaction, as a reader sees it. */
+struct inspect_look {
+    bool may_see_secrets, forbidden;
+    json_t *json;
+    struct inspected_record *records[INSPECTED_RECORDS]; /* referenced */
+    unsigned record_count;
+};
+
+static json_t *step_to_json(const struct inspected_step *step) {
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "step", step->name, "begun",
+                     (json_int_t)step->begun, "took", (json_int_t)step->took, "waited",
+                     (json_int_t)step->waited, "found", text_or_null(step->found), "awaited",
+                     text_or_null(step->awaited));
+}
+
+static json_t *inspected_service_to_json(const struct inspected_service *service) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:i}", "service", text_or_null(service->service),
+                     "point", text_or_null(service->point), "verdict",
+                     text_or_null(service->verdict), "error", text_or_null(service->error),
+                     "milliseconds", (int)service->milliseconds);
+}
+
+static json_t *heads_to_json(const struct inspected *inspected) {
+    static const char *const names[INSPECTED_HEADS] = {"request", "origin_response", "response"};
+    json_t *heads = json_object();
+    for (unsigned i = 0; i < INSPECTED_HEADS; i++)
+        if (inspected->heads[i].base != NULL)
+            json_object_set_new(heads, names[i], cache_call_text(inspected->heads[i]));
+    return heads;
+}
+
+static void inspect_page_look_at(void *arg, const struct inspected *inspected) {
+    struct inspect_look *look = arg;
+    json_t *steps = json_array(), *services = json_array();
+    look->forbidden = !inspected->masked && !look->may_see_secrets;
+    for (unsigned i = 0; i < inspected->step_count; i++)
+        json_array_append_new(steps, step_to_json(&inspected->steps[i]));
+    for (unsigned i = 0; i < inspected->service_count; i++)
+        json_array_append_new(services, inspected_service_to_json(&inspected->services[i]));
+    look->json = summary_to_json(inspected);
+    json_object_set_new(look->json, "steps", steps);
+    json_object_set_new(look->json, "services", services);
+    json_object_set_new(look->json, "heads", heads_to_json(inspected));
+    for (unsigned i = 0; i < inspected->record_count; i++)
+        look->records[i] = inspected_record_reference(inspected->records[i]);
+    look->record_count = inspected->record_count;
+}
+
+static void look_release(struct inspect_look *look) {
+    json_decref(look->json);
+    for (unsigned i = 0; i < look->record_count; i++)
+        inspected_record_release(&look->records[i]);
+}
+
+/* False: an answer has been made. */
+static bool inspect_page_look(struct page *page, const struct admin_calls *calls,
+                              const struct page_request *request, struct inspect_look *look) {
+    const char *id = page_argument(request, "id");
+    *look = (struct inspect_look){.may_see_secrets = request->caller->role >= OPERATOR_ADMIN};
+    if (!has_inspections(page, calls))
+        return false;
+    if (!inspections_find(calls->inspections, slice_from(id), inspect_page_look_at, look)) {
+        page_error(page, 404,
+                   "no transaction of this id is kept; /v1/inspect lists those that are");
+        return false;
+    }
+    if (!look->forbidden)
+        return true;
+    look_release(look);
+    page_error(page, 403,
+               "it was inspected with all secrets, and is for callers with the role admin");
+    return false;
+}
+
+static json_t *exchange_to_json(const struct inspected_record *record) {
+    struct recorded_exchange exchange;
+    const char *error;
+    if (!recorded_exchange_parse(&exchange, inspected_record_content(record), &error))
+        return json_null();
+    json_t *json = json_object();
+#define TEXT(name, help)                                                                           \
+    if (exchange.name.length > 0)                                                                  \
+        json_object_set_new(json, #name, cache_call_text(exchange.name));
+#define NUMBER(name, help)                                                                         \
+    if (exchange.name > 0)                                                                         \
+        json_object_set_new(json, #name, json_integer((json_int_t)exchange.name));
+#define PART(name, help)
+#include "record/recorded_exchange.def"
+#undef TEXT
+#undef NUMBER
+#undef PART
+    const struct {
+        const char *name;
+        struct slice head;
+    } heads[] = {{"asked", exchange.asked},
+                 {"answered", exchange.answered},
+                 {"request_head", exchange.request_head},
+                 {"response_head", exchange.response_head},
+                 {"result_head", exchange.result_head}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (heads[i].head.length > 0)
+            json_object_set_new(json, heads[i].name, cache_call_text(heads[i].head));
+    json_object_set_new(json, "virgin_kept", json_integer((json_int_t)exchange.virgin.length));
+    json_object_set_new(json, "result_kept", json_integer((json_int_t)exchange.result.length));
+    return json;
+}
+
+void inspect_page_transaction(struct page *page, const struct admin_calls *calls,
+                              const struct page_request *request) {
+    struct inspect_look look;
+    if (!inspect_page_look(page, calls, request, &look))
+        return;
+    json_t *exchanges = json_array();
+    for (unsigned i = 0; i < look.record_count; i++)
+        json_array_append_new(exchanges, exchange_to_json(look.records[i]));
+    json_object_set_new(look.json, "exchanges", exchanges);
+    page_json(page, 200, json_incref(look.json));
+    look_release(&look);
+}
+
+static bool inspect_page_copy_body(struct page *page, const struct inspected_record *record,
+                                   const char *part) {
+    struct recorded_exchange exchange;
+    const char *error;
+    if (!recorded_exchange_parse(&exchange, inspected_record_content(record), &error))
+        return false;
+    struct slice body = strcmp(part, "virgin") == 0 ? exchange.virgin : exchange.result;
+    page->text = malloc(body.length + 1);
+    if (page->text == NULL)
+        return false;
+    memcpy(page->text, body.base == NULL ? "" : body.base, body.length);
+    page->length = body.length;
+    return true;
+}
+
+void inspect_page_body(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request) {
+    struct inspect_look look;
+    const char *part = page_argument(request, "part");
+    uint64_t number = wished_number(request, "exchange", 0);
+    if (strcmp(part, "virgin") != 0 && strcmp(part, "result") != 0) {
+        page_error(page, 400, "the part must be virgin or result");
+        return;
+    }
+    if (!inspect_page_look(page, calls, request, &look))
+        return;
+    if (number >= look.record_count) {
+        page_error(page, 404, "the transaction has no exchange of this number");
+    } else if (inspect_page_copy_body(page, look.records[number], part)) {
+        page->status = 200;
+        page->content_type = "application/octet-stream";
+        page->download = true;
+    } else {
+        page_error(page, 503, "out of memory: try again later");
+    }
+    look_release(&look);
+}

@@ -1,0 +1,72 @@
+// The cache: search, ages, and removal.
+
+import {el, setText, Table} from "./element.js";
+import * as format from "./format.js";
+
+const LIMIT = 100;
+
+export default {
+    name: "cache",
+    title: "Cache",
+    every: 0,
+    make(session) {
+        const text = el("input", {type: "search", id: "cache-text", autocomplete: "off"});
+        const kind = el("select", {id: "cache-kind"}, [["host", "host"], ["prefix", "beginning of URLs"], ["regex", "expression for URLs"], ["tag", "tag"]]
+            .map(([value, label]) => el("option", {value}, label)));
+        const more = el("button", {type: "button"}, "More");
+        const count = el("p", {class: "faint", role: "status"});
+        const form = el("form", {class: "card"}, el("div", {class: "row"},
+            el("div", null, el("label", {for: "cache-kind"}, el("span", null, "Search by")), kind),
+            el("div", null, el("label", {for: "cache-text"}, el("span", null, "for")), text),
+            el("button", {type: "submit", class: "main"}, "Search"),
+            session.button("operate", "Purge what is found", "Purge all objects that the search finds", () => this.purge())));
+        const objects = new Table("Stored objects", (one) => `${one.url} ${one.vary}`, [
+            {head: "URL", header: true, class: "mono", cell: (one) => one.url},
+            {head: "State", cell: (one) => one.state + (one.pinned ? ", pinned" : "") + (one.on_disk ? ", on disk" : "")},
+            {head: "Status", number: true, cell: (one) => one.status},
+            {head: "Size", number: true, cell: (one) => format.bytes(one.size)},
+            {head: "Age", number: true, cell: (one) => format.seconds(one.age)},
+            {head: "Fresh for", number: true, cell: (one) => format.seconds(one.fresh_for)},
+            {head: "Hits", number: true, cell: (one) => format.number(one.hits)},
+            {head: "Services", cell: (one) => one.services},
+            {head: "Purge", make: (one) => session.button("operate", "Purge", `Purge ${one.url}`, () => session.change(
+                (answer) => `${answer.purged} variants were purged.`, "/cache/object", {url: one.url}, "DELETE"))},
+        ], "No stored object was found.");
+        form.addEventListener("submit", (event) => {
+            event.preventDefault();
+            this.after = 0;
+            this.found = [];
+            this.refresh();
+        });
+        more.addEventListener("click", () => {
+            this.after = this.next;
+            this.refresh();
+        });
+        Object.assign(this, {session, parts: {text, kind, more, count, objects}, after: 0, next: null, found: []});
+        return [el("h1", null, "Cache"), form, el("section", null, count, objects.node, more)];
+    },
+    filter() {
+        const wanted = this.parts.text.value.trim();
+        return wanted ? {[this.parts.kind.value]: wanted} : {};
+    },
+    purge() {
+        const filter = this.filter();
+        if (Object.keys(filter).length === 0) {
+            this.session.tell("Say what to purge: write a host, the beginning of URLs, an expression or a tag.", true);
+            return;
+        }
+        this.after = 0;
+        this.session.change((answer) => answer.counted ? `${answer.purged} objects were purged.` : "The objects are purged.", "/cache/purge", filter);
+    },
+    load(api, signal) {
+        return api.get("/cache/objects", {...this.filter(), limit: LIMIT, after: this.after || undefined}, signal);
+    },
+    show({objects, next}) {
+        this.found = this.after ? [...this.found, ...objects] : objects;
+        this.next = next;
+        this.after = 0;
+        this.parts.more.hidden = next === null;
+        setText(this.parts.count, `${this.found.length} objects${next === null ? "" : ", and there are more"}`);
+        this.parts.objects.update(this.found);
+    },
+};

@@ -1,0 +1,48 @@
+// Certificates of listeners, and what interception has learnt of clients that refuse certificates.
+
+import {el, Table} from "./element.js";
+import * as format from "./format.js";
+
+export default {
+    name: "certificates",
+    title: "Certificates",
+    every: 10,
+    make(session) {
+        const certificates = new Table("Certificates of listeners", (one) => `${one.listen} ${one.file} ${one.name}`, [
+            {head: "Name", header: true, cell: (one) => one.name},
+            {head: "Listener", cell: (one) => one.listen},
+            {head: "Days left", number: true, make: () => el("span"), set: (node, one) => {
+                node.textContent = String(one.days);
+                node.className = one.days < 7 ? "bad" : one.days < 30 ? "warn" : "good";
+            }},
+            {head: "Expires", cell: (one) => one.expires},
+            {head: "Key", cell: (one) => one.kind},
+            {head: "OCSP", cell: (one) => one.ocsp},
+            {head: "File", class: "mono", cell: (one) => one.file},
+        ], "No listener has a certificate.");
+        const refusals = new Table("Clients that refuse the proxy's certificates, and servers that ask for certificates", (one) => `${one.client} ${one.host}`, [
+            {head: "Client", header: true, cell: (one) => one.client || "all clients"},
+            {head: "Server", cell: (one) => one.host},
+            {head: "Times", number: true, cell: (one) => one.count},
+            {head: "Connections", cell: (one) => one.spliced ? "relayed unopened" : "still opened"},
+            {head: "Forgotten in", number: true, cell: (one) => format.seconds(one.left)},
+            {head: "Open again", make: (one) => session.button("operate", "Forget", `Forget the refusals of ${one.client || "all clients"} for ${one.host}`,
+                () => session.change((answer) => `${answer.cleared} refusals are forgotten.`, "/intercept/clear", {client: one.client, host: one.host}))},
+        ], "No client has refused a certificate.");
+        this.parts = {certificates, refusals, counts: el("p", {class: "faint"})};
+        return [el("h1", null, "Certificates and interception"), el("section", null, certificates.node),
+            el("section", null, el("h2", null, "Interception"), this.parts.counts, refusals.node)];
+    },
+    async load(api, signal) {
+        const [status, intercept] = await Promise.all([api.get("/status", null, signal), api.get("/intercept", null, signal)]);
+        return {status, intercept};
+    },
+    show({status, intercept}) {
+        const count = (name) => format.number(status.counters[name]);
+        this.parts.certificates.update(status.certificates);
+        this.parts.refusals.update([...intercept.refusals, ...intercept.asking.map((one) => ({...one, client: ""}))]);
+        this.parts.counts.textContent = `${count("intercept_bumped")} connections were opened, ${count("intercept_spliced")} relayed as they are, ` +
+            `${count("intercept_exempt")} of them because of what the table shows; ${count("intercept_blocked")} were blocked, ` +
+            `${count("intercept_untrusted")} had a server that can not be trusted.`;
+    },
+};

@@ -1,0 +1,43 @@
+// Clients: whom access sections and limits have refused, and who has used how much.
+
+import {el, Numbers, Table} from "./element.js";
+import * as format from "./format.js";
+
+export default {
+    name: "clients",
+    title: "Clients",
+    every: 4,
+    make(session) {
+        const numbers = new Numbers([["Denied", "client_denied"], ["Asked for credentials", "access_challenged"], ["Limited", "limit_refused"],
+            ["Wrong credentials", "identity_refused"], ["Slowed down", "identity_slowed"], ["Machine's own addresses", "destinations_denied"],
+            ["Malformed requests", "client_bad_requests"], ["Connections refused", "client_connections_rejected"]]);
+        const access = new Table("Access sections, in their order", (one) => one.number, [
+            {head: "Number", header: true, number: true, cell: (one) => one.number},
+            {head: "Class", cell: (one) => one.class},
+            {head: "Action", cell: (one) => one.action + (one.log_only ? " (only logged)" : "")},
+            {head: "Decided", number: true, cell: (one) => format.number(one.decided)},
+            {head: "Would have decided", number: true, cell: (one) => format.number(one.logged)},
+        ], "There are no access sections.");
+        const limited = new Table("Who has used how much of the limit sections; at most 1000", (one) => `${one.section} ${one.client} ${one.connections}`, [
+            {head: "Client", header: true, cell: (one) => one.client},
+            {head: "Section", cell: (one) => one.section + (one.connections ? " (connections)" : "")},
+            {head: "Under way", number: true, cell: (one) => format.number(one.active)},
+            {head: "Taken", number: true, cell: (one) => format.number(one.taken)},
+            {head: "Refused", number: true, cell: (one) => format.number(one.refused)},
+            {head: "Free again in", number: true, cell: (one) => format.seconds(Math.max(one.requests_back, one.download_back, one.upload_back))},
+            {head: "Begin anew", make: (one) => session.button("operate", "Clear", `Let ${one.client} begin anew in ${one.section}`,
+                () => session.change((answer) => `${answer.cleared} entries are cleared.`, "/limits/clear", {section: one.section, client: one.client}))},
+        ], "No client has used anything of a limit.");
+        this.parts = {numbers, access, limited};
+        return [el("h1", null, "Clients that were denied or limited"), numbers.node, el("section", null, limited.node), el("section", null, access.node)];
+    },
+    async load(api, signal) {
+        const [status, access, limits] = await Promise.all(["/status", "/access", "/limits"].map((path) => api.get(path, null, signal)));
+        return {status, access, limits};
+    },
+    show({status, access, limits}) {
+        this.parts.numbers.set(Object.fromEntries(Object.entries(status.counters).map(([name, value]) => [name, format.number(value)])));
+        this.parts.access.update(access.access);
+        this.parts.limited.update([...limits.list].sort((one, other) => other.refused - one.refused));
+    },
+};

@@ -1,0 +1,421 @@
+#include "events/stream.h"
+
+#include "base/assert.h"
+#include "base/clocks.h"
+#include "base/log.h"
+#include "events/queue.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* FRAME: the most that stands around a line. LOSS: bytes of the largest event about losses. */
+enum { FRAME = 64, LOSS = 64 };
+
+struct event_consumer {
+    unsigned magic;
+#define EVENT_CONSUMER_MAGIC 0xe4e4c057u
+    struct event_stream *stream;
+    struct event_filter *filter;
+    struct event_queue queue;
+    uint64_t since;    /* the number of its first watch */
+    uint64_t untold;   /* events that were lost since it was last told */
+    uint64_t fed;      /* when it last got something; milliseconds */
+    uint64_t *missing; /* by worker: what event_ring_lost said last */
+    unsigned index;    /* its bit */
+    int fd;            /* -1: none */
+    bool paused, gone;
+    void (*wake)(void *arg);
+    void *arg;
+};
+
+struct event_stream {
+    unsigned magic;
+#define EVENT_STREAM_MAGIC 0xe4e457e4u
+    struct event_demand demand;
+    pthread_mutex_t lock; /* for all that follows, except the rings */
+    pthread_cond_t changed;
+    struct event_consumer *consumers[EVENT_CONSUMERS_MOST];
+    struct event_ring **rings; /* one for each worker; NULL: nobody has ever listened */
+    struct event_numbers numbers;
+    uint64_t watches;
+    pthread_t thread;
+    bool running, ended;
+};
+
+struct event_stream *event_stream_new(const struct event_demand *demand) {
+    struct event_stream *stream;
+    pthread_condattr_t monotonic;
+    ALLOC_OBJ(stream, EVENT_STREAM_MAGIC);
+    stream->demand = *demand;
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&stream->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return stream;
+}
+
+static void free_rings(struct event_stream *stream) {
+    for (unsigned i = 0; stream->rings != NULL && i < stream->demand.workers; i++)
+        event_ring_free(&stream->rings[i]);
+    free(stream->rings);
+    stream->rings = NULL;
+}
+
+void event_stream_free(struct event_stream **streamp) {
+    struct event_stream *stream = *streamp;
+    *streamp = NULL;
+    if (stream == NULL)
+        return;
+    CHECK_OBJ(stream, EVENT_STREAM_MAGIC);
+    event_stream_end(stream, 0);
+    ASSERT(stream->numbers.consumers == 0);
+    free_rings(stream);
+    pthread_cond_destroy(&stream->changed);
+    pthread_mutex_destroy(&stream->lock);
+    FREE_OBJ(stream);
+}
+
+/* Consumers' queues, under the lock. */
+
+static void consumer_wake(struct event_consumer *consumer) {
+    if (!consumer->paused)
+        return;
+    consumer->paused = false;
+    consumer->wake(consumer->arg);
+}
+
+static void consumer_put(struct event_consumer *consumer, struct slice text, uint64_t now) {
+    event_queue_put(&consumer->queue, text);
+    consumer->fed = now;
+    consumer_wake(consumer);
+}
+
+static void consumer_lose(struct event_consumer *consumer, uint64_t events) {
+    consumer->untold += events;
+    consumer->stream->numbers.lost += events;
+}
+
+/* Says what was lost, once there is room for `more` behind it. */
+static bool consumer_tell(struct event_consumer *consumer, size_t more, uint64_t now) {
+    char text[LOSS];
+    if (!event_queue_has_room(&consumer->queue, more + (consumer->untold > 0 ? LOSS : 0)))
+        return false;
+    if (consumer->untold == 0)
+        return true;
+    char *end = slice_put(text, SLICE("event: lost\ndata: {\"lost\":"));
+    end = slice_put_number(end, (int64_t)consumer->untold);
+    end = slice_put(end, SLICE("}\n\n"));
+    consumer->untold = 0;
+    consumer_put(consumer, slice_make(text, (size_t)(end - text)), now);
+    return true;
+}
+
+static void consumer_give(struct event_consumer *consumer, const struct event_head *head,
+                          struct slice line, uint64_t now) {
+    char begin[FRAME];
+    if (!consumer_tell(consumer, line.length + FRAME, now)) {
+        consumer_lose(consumer, 1);
+        return;
+    }
+    char *end = slice_put(begin, SLICE("id: "));
+    end = slice_put_hex(end, head->number);
+    end = slice_put(end, SLICE("\ndata: "));
+    consumer_put(consumer, slice_make(begin, (size_t)(end - begin)), now);
+    consumer_put(consumer, line, now);
+    consumer_put(consumer, SLICE("\n\n"), now);
+    consumer->stream->numbers.sent++;
+}
+
+/* The thread, under the lock. */
+
+static void stream_distribute(struct event_stream *stream, const struct event_head *head,
+                              struct slice line, uint64_t now) {
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++) {
+        struct event_consumer *consumer = stream->consumers[i];
+        if (consumer != NULL && (head->consumers >> i & 1) != 0 && head->watch >= consumer->since)
+            consumer_give(consumer, head, line, now);
+    }
+}
+
+/* What a worker's ring had no room for stands behind what it had. */
+static void stream_note_missing(struct event_stream *stream, unsigned worker) {
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++) {
+        struct event_consumer *consumer = stream->consumers[i];
+        if (consumer == NULL)
+            continue;
+        uint64_t missing = event_ring_lost(stream->rings[worker], i);
+        if (missing > consumer->missing[worker])
+            consumer_lose(consumer, missing - consumer->missing[worker]);
+        consumer->missing[worker] = missing;
+    }
+}
+
+/* Takes at most what the ring holds at one moment, so that a worker can't keep the thread in it. */
+static void stream_drain(struct event_stream *stream, unsigned worker, uint64_t now) {
+    struct event_ring *ring = stream->rings[worker];
+    struct event_head head;
+    const char *line;
+    size_t taken = 0;
+    while (taken < stream->demand.queue && event_ring_next(ring, &head, &line)) {
+        stream_distribute(stream, &head, slice_make(line, head.length), now);
+        taken += sizeof head + head.length;
+        event_ring_took(ring);
+    }
+    stream_note_missing(stream, worker);
+}
+
+static void stream_beat(struct event_stream *stream, uint64_t now) {
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++) {
+        struct event_consumer *consumer = stream->consumers[i];
+        if (consumer == NULL)
+            continue;
+        if (consumer->untold > 0)
+            consumer_tell(consumer, 0, now);
+        if (now - consumer->fed >= EVENT_HEARTBEAT &&
+            event_queue_has_room(&consumer->queue, SLICE(":\n\n").length))
+            consumer_put(consumer, SLICE(":\n\n"), now);
+    }
+}
+
+/* A consumer that has closed its connection reads no more, and nobody else would notice while it is
+ * paused. */
+static void stream_look_for_gone(struct event_stream *stream) {
+    struct pollfd fds[EVENT_CONSUMERS_MOST];
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++) {
+        const struct event_consumer *consumer = stream->consumers[i];
+        bool watched = consumer != NULL && !consumer->gone;
+        fds[i] = (struct pollfd){.fd = watched ? consumer->fd : -1, .events = POLLRDHUP};
+    }
+    if (poll(fds, EVENT_CONSUMERS_MOST, 0) <= 0)
+        return;
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
+        if ((fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+            stream->consumers[i]->gone = true;
+            consumer_wake(stream->consumers[i]);
+        }
+}
+
+static void stream_tick(struct event_stream *stream) {
+    uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
+    for (unsigned i = 0; i < stream->demand.workers; i++)
+        stream_drain(stream, i, now);
+    stream_beat(stream, now);
+    stream_look_for_gone(stream);
+}
+
+static void stream_sleep(struct event_stream *stream, unsigned milliseconds) {
+    uint64_t until = clocks_nanoseconds(CLOCK_MONOTONIC) + (uint64_t)milliseconds * 1000000;
+    const struct timespec end = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
+    pthread_cond_timedwait(&stream->changed, &stream->lock, &end);
+}
+
+static void *stream_main(void *arg) {
+    struct event_stream *stream;
+    CAST_OBJ(stream, arg, EVENT_STREAM_MAGIC);
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->ended) {
+        stream_tick(stream);
+        if (stream->numbers.consumers == 0)
+            pthread_cond_wait(&stream->changed, &stream->lock);
+        else
+            stream_sleep(stream, EVENT_TICK);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return NULL;
+}
+
+/* Coming and going, under the lock. */
+
+static bool make_rings(struct event_stream *stream) {
+    unsigned count = stream->demand.workers;
+    if (stream->rings != NULL)
+        return true;
+    stream->rings = xcalloc(count, sizeof *stream->rings);
+    bool good = true;
+    for (unsigned i = 0; good && i < count; i++) {
+        stream->rings[i] = event_ring_new(stream->demand.queue);
+        good = stream->rings[i] != NULL;
+    }
+    if (!good)
+        free_rings(stream);
+    return good;
+}
+
+/* It leaves all signals to the main thread. */
+static bool run_thread(struct event_stream *stream) {
+    sigset_t all, before;
+    if (stream->running)
+        return true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = pthread_create(&stream->thread, NULL, stream_main, stream);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    stream->running = error == 0;
+    if (error != 0)
+        log_error("the thread of the event stream can not be started: %s", strerror(error));
+    return stream->running;
+}
+
+static void stream_publish(struct event_stream *stream) {
+    struct event_watch *watch = NULL;
+    stream->watches++;
+    if (stream->numbers.consumers > 0)
+        watch = event_watch_new(stream->watches, stream->rings);
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
+        if (stream->consumers[i] != NULL)
+            event_watch_add(watch, i, stream->consumers[i]->filter);
+    stream->demand.publish(stream->demand.context, watch);
+    event_watch_release(&watch);
+}
+
+static unsigned free_place(const struct event_stream *stream) {
+    unsigned place = 0;
+    while (stream->consumers[place] != NULL)
+        place++;
+    return place;
+}
+
+/* NULL: there is no memory for the queue. */
+static struct event_consumer *consumer_new(struct event_stream *stream,
+                                           struct event_filter **filter) {
+    struct event_consumer *consumer;
+    ALLOC_OBJ(consumer, EVENT_CONSUMER_MAGIC);
+    if (!event_queue_init(&consumer->queue, stream->demand.queue)) {
+        FREE_OBJ(consumer);
+        return NULL;
+    }
+    consumer->stream = stream;
+    consumer->filter = *filter;
+    *filter = NULL;
+    consumer->index = free_place(stream);
+    consumer->since = stream->watches + 1;
+    consumer->fd = -1;
+    consumer->missing = xcalloc(stream->demand.workers, sizeof *consumer->missing);
+    for (unsigned i = 0; i < stream->demand.workers; i++)
+        consumer->missing[i] = event_ring_lost(stream->rings[i], consumer->index);
+    return consumer;
+}
+
+static void consumer_free(struct event_consumer **consumerp) {
+    struct event_consumer *consumer = *consumerp;
+    *consumerp = NULL;
+    event_filter_release(&consumer->filter);
+    event_queue_release(&consumer->queue);
+    free(consumer->missing);
+    FREE_OBJ(consumer);
+}
+
+/* The first bytes are a comment, so that a consumer knows at once that it is connected. */
+static struct event_consumer *stream_add(struct event_stream *stream,
+                                         struct event_filter **filter) {
+    if (stream->ended || stream->numbers.consumers >= stream->demand.consumers ||
+        !make_rings(stream) || !run_thread(stream))
+        return NULL;
+    struct event_consumer *consumer = consumer_new(stream, filter);
+    if (consumer == NULL)
+        return NULL;
+    stream->consumers[consumer->index] = consumer;
+    stream->numbers.consumers++;
+    consumer_put(consumer, SLICE("retry: 1000\n\n"), clocks_milliseconds(CLOCK_MONOTONIC));
+    stream_publish(stream);
+    pthread_cond_broadcast(&stream->changed);
+    return consumer;
+}
+
+struct event_consumer *event_stream_join(struct event_stream *stream,
+                                         struct event_filter **filter) {
+    CHECK_OBJ(stream, EVENT_STREAM_MAGIC);
+    pthread_mutex_lock(&stream->lock);
+    struct event_consumer *consumer = stream_add(stream, filter);
+    if (consumer == NULL)
+        stream->numbers.refused++;
+    pthread_mutex_unlock(&stream->lock);
+    event_filter_release(filter);
+    if (consumer != NULL)
+        stream->demand.await(stream->demand.context);
+    return consumer;
+}
+
+void event_consumer_leave(struct event_consumer **consumerp) {
+    struct event_consumer *consumer = *consumerp;
+    *consumerp = NULL;
+    CHECK_OBJ(consumer, EVENT_CONSUMER_MAGIC);
+    struct event_stream *stream = consumer->stream;
+    pthread_mutex_lock(&stream->lock);
+    stream->consumers[consumer->index] = NULL;
+    stream->numbers.consumers--;
+    stream_publish(stream);
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    consumer_free(&consumer);
+}
+
+/* Reading. */
+
+void event_consumer_bind(struct event_consumer *consumer, int fd, void (*wake)(void *arg),
+                         void *arg) {
+    CHECK_OBJ(consumer, EVENT_CONSUMER_MAGIC);
+    pthread_mutex_lock(&consumer->stream->lock);
+    consumer->fd = fd;
+    consumer->wake = wake;
+    consumer->arg = arg;
+    pthread_mutex_unlock(&consumer->stream->lock);
+}
+
+ssize_t event_consumer_read(struct event_consumer *consumer, char *bytes, size_t most,
+                            void (*pause)(void *arg)) {
+    CHECK_OBJ(consumer, EVENT_CONSUMER_MAGIC);
+    struct event_stream *stream = consumer->stream;
+    pthread_mutex_lock(&stream->lock);
+    ssize_t got = consumer->gone ? -1 : (ssize_t)event_queue_take(&consumer->queue, bytes, most);
+    if (got == 0 && stream->ended) {
+        got = -1;
+    } else if (got == 0) {
+        consumer->paused = true;
+        pause(consumer->arg);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return got;
+}
+
+void event_stream_numbers(struct event_stream *stream, struct event_numbers *numbers) {
+    CHECK_OBJ(stream, EVENT_STREAM_MAGIC);
+    pthread_mutex_lock(&stream->lock);
+    *numbers = stream->numbers;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* The end. */
+
+static void await_consumers(struct event_stream *stream, unsigned patience) {
+    uint64_t begun = clocks_milliseconds(CLOCK_MONOTONIC), now = begun;
+    while (stream->numbers.consumers > 0 && now - begun < patience) {
+        stream_sleep(stream, (unsigned)(patience - (now - begun)));
+        now = clocks_milliseconds(CLOCK_MONOTONIC);
+    }
+}
+
+void event_stream_end(struct event_stream *stream, unsigned patience) {
+    CHECK_OBJ(stream, EVENT_STREAM_MAGIC);
+    pthread_mutex_lock(&stream->lock);
+    bool was_running = stream->running;
+    stream->ended = true;
+    stream->running = false;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    if (was_running)
+        pthread_join(stream->thread, NULL);
+    pthread_mutex_lock(&stream->lock);
+    if (was_running)
+        stream_tick(stream);
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
+        if (stream->consumers[i] != NULL)
+            consumer_wake(stream->consumers[i]);
+    await_consumers(stream, patience);
+    pthread_mutex_unlock(&stream->lock);
+}

@@ -1,0 +1,338 @@
+#include "settings/overrides.h"
+
+#include "base/assert.h"
+#include "settings/option_path.h"
+#include "settings/value.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct overrides *overrides_new(void) {
+    struct overrides *overrides;
+    ALLOC_OBJ(overrides, OVERRIDES_MAGIC);
+    return overrides;
+}
+
+static void free_values(char **values) {
+    for (size_t i = 0; values != NULL && values[i] != NULL; i++)
+        free(values[i]);
+    free(values);
+}
+
+void overrides_free(struct overrides **overridesp) {
+    struct overrides *overrides = *overridesp;
+    *overridesp = NULL;
+    if (overrides == NULL)
+        return;
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    for (size_t i = 0; i < overrides->count; i++) {
+        free(overrides->list[i].name);
+        free_values(overrides->list[i].values);
+    }
+    free(overrides->list);
+    FREE_OBJ(overrides);
+}
+
+static struct override *find_override(const struct overrides *overrides, const char *name) {
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    for (size_t i = 0; i < overrides->count; i++)
+        if (strcmp(overrides->list[i].name, name) == 0)
+            return &overrides->list[i];
+    return NULL;
+}
+
+const struct override *overrides_find(const struct overrides *overrides, const char *name) {
+    return find_override(overrides, name);
+}
+
+/* Takes the values. */
+static void keep_override(struct overrides *overrides, const char *name, char **values, int line) {
+    struct override *override = find_override(overrides, name);
+    if (override == NULL) {
+        overrides->list =
+            xrealloc(overrides->list, (overrides->count + 1) * sizeof *overrides->list);
+        override = &overrides->list[overrides->count++];
+        *override = (struct override){.name = xstrdup(name)};
+    }
+    free_values(override->values);
+    override->values = values;
+    override->line = line;
+}
+
+static char **copy_values(char **values) {
+    size_t count = 0;
+    while (values != NULL && values[count] != NULL)
+        count++;
+    char **copy = values == NULL ? NULL : xcalloc(count + 1, sizeof *copy);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = xstrdup(values[i]);
+    return copy;
+}
+
+void overrides_join(struct overrides *overrides, const struct overrides *more) {
+    CHECK_OBJ(more, OVERRIDES_MAGIC);
+    for (size_t i = 0; i < more->count; i++)
+        keep_override(overrides, more->list[i].name, copy_values(more->list[i].values),
+                      more->list[i].line);
+}
+
+struct overrides *overrides_copy(const struct overrides *overrides) {
+    struct overrides *copy = overrides_new();
+    overrides_join(copy, overrides);
+    return copy;
+}
+
+bool overrides_remove(struct overrides *overrides, const char *name) {
+    struct override *override = find_override(overrides, name);
+    if (override == NULL)
+        return false;
+    free(override->name);
+    free_values(override->values);
+    *override = overrides->list[--overrides->count];
+    return true;
+}
+
+/* What the caller asks for. */
+
+static bool override_fail(char *error, size_t error_size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool override_fail(char *error, size_t error_size, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, error_size, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* NULL: it is none of these. The caller frees it. */
+static char *override_text_of(const json_t *value) {
+    char number[64];
+    switch (json_typeof(value)) {
+    case JSON_STRING: return xstrdup(json_string_value(value));
+    case JSON_TRUE: return xstrdup("true");
+    case JSON_FALSE: return xstrdup("false");
+    case JSON_INTEGER:
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return xstrdup(number);
+    case JSON_REAL:
+        snprintf(number, sizeof number, "%.10g", json_real_value(value));
+        return xstrdup(number);
+    default: return NULL;
+    }
+}
+
+/* A line end or another control byte has no business in a value, and would be one in the file. */
+static bool check_override_bytes(const char *name, const char *text, char *error,
+                                 size_t error_size) {
+    if (strlen(text) > OVERRIDE_TEXT)
+        return override_fail(error, error_size, "%.200s: the value is longer than %d bytes", name,
+                             OVERRIDE_TEXT);
+    for (const char *at = text; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return override_fail(error, error_size, "%.200s: the value has a control character",
+                                 name);
+    return true;
+}
+
+/* The element whose first word is the key, with `text` behind it. */
+static char *keyed_text(const char *key, const char *text) {
+    char *whole;
+    ASSERT(asprintf(&whole, "%s%s%s", key, text[0] == '\0' ? "" : " ", text) >= 0);
+    return whole;
+}
+
+static bool check_value(const struct option_path *path, const char *name, const char *text,
+                        char *error, size_t error_size) {
+    char reason[400];
+    if (!check_override_bytes(name, text, error, error_size))
+        return false;
+    char *whole = path->key == NULL ? xstrdup(text) : keyed_text(path->key, text);
+    bool good = value_check(path->option, whole, reason, sizeof reason);
+    free(whole);
+    return good || override_fail(error, error_size, "%.200s: \"%.1000s\" %s", name, text, reason);
+}
+
+static bool check_path(const struct option_path *path, const char *name, char *error,
+                       size_t error_size) {
+    if (path->key != NULL && !check_override_bytes(name, path->key, error, error_size))
+        return false;
+    if (path->title != NULL && !check_override_bytes(name, path->title, error, error_size))
+        return false;
+    return option_change_of(path->option) != OPTION_BY_FILE ||
+           override_fail(error, error_size,
+                         "%.200s can not be changed at run time: write it into the configuration "
+                         "and reload",
+                         name);
+}
+
+/* NULL with a sentence. The caller frees the list. */
+static char **override_values_of(const struct option_path *path, const char *name,
+                                 const json_t *value, char *error, size_t error_size) {
+    bool list = json_is_array(value), many = option_is_list(path->option) && path->key == NULL;
+    size_t count = list ? json_array_size(value) : 1;
+    if (list && (!many || count == 0 || count > OVERRIDE_VALUES)) {
+        override_fail(error, error_size,
+                      !many        ? "%.200s takes one value, not a list"
+                      : count == 0 ? "%.200s: the list is empty; unset the option instead"
+                                   : "%.200s: the list is too long",
+                      name);
+        return NULL;
+    }
+    char **values = xcalloc(count + 1, sizeof *values);
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++) {
+        values[i] = override_text_of(list ? json_array_get(value, i) : value);
+        good = values[i] != NULL
+                   ? check_value(path, name, values[i], error, error_size)
+                   : override_fail(error, error_size,
+                                   "%.200s: write a string, a number, true or false", name);
+    }
+    if (good)
+        return values;
+    free_values(values);
+    return NULL;
+}
+
+static bool put_checked(struct overrides *overrides, const struct option_path *path,
+                        const json_t *value, int line, char *error, size_t error_size) {
+    char *name = option_path_name(path), **values = NULL;
+    bool full = overrides->count >= OVERRIDES_MAX && find_override(overrides, name) == NULL;
+    bool good = check_path(path, name, error, error_size) &&
+                (!full || override_fail(error, error_size,
+                                        "%d options are changed at run time already: write changes "
+                                        "into the configuration, and unset them",
+                                        OVERRIDES_MAX));
+    if (good && !json_is_null(value))
+        good = (values = override_values_of(path, name, value, error, error_size)) != NULL;
+    if (good)
+        keep_override(overrides, name, values, line);
+    free(name);
+    return good;
+}
+
+bool overrides_put(struct overrides *overrides, const char *name, const json_t *value, int line,
+                   char *error, size_t error_size) {
+    struct option_path path;
+    bool good = option_path_parse(&path, name, error, error_size) &&
+                put_checked(overrides, &path, value, line, error, error_size);
+    option_path_release(&path);
+    return good;
+}
+
+const char *overrides_at_start(const struct overrides *overrides) {
+    char reason[400];
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    for (size_t i = 0; i < overrides->count; i++) {
+        struct option_path path;
+        bool found = overrides->list[i].values != NULL &&
+                     option_path_parse(&path, overrides->list[i].name, reason, sizeof reason) &&
+                     option_change_of(path.option) == OPTION_AT_START;
+        if (overrides->list[i].values != NULL)
+            option_path_release(&path);
+        if (found)
+            return overrides->list[i].name;
+    }
+    return NULL;
+}
+
+/* Applying. */
+
+static bool has_word(const char *text, const char *word) {
+    size_t length = strlen(word);
+    return strncmp(text, word, length) == 0 && (text[length] == '\0' || text[length] == ' ');
+}
+
+/* The element of a list with this first word; NULL: there is none. */
+static struct document_value *find_element(const struct option_path *path,
+                                           const struct document_section *section) {
+    for (size_t i = 0; i < section->value_count; i++)
+        if (section->values[i].option == path->option &&
+            has_word(section->values[i].text, path->key))
+            return &section->values[i];
+    return NULL;
+}
+
+static bool apply_keyed(const struct option_path *path, struct document_section *section,
+                        const char *text, int place) {
+    struct document_value *value = find_element(path, section);
+    if (value == NULL)
+        return false;
+    free(value->text);
+    value->text = keyed_text(path->key, text);
+    value->line = place;
+    return true;
+}
+
+static bool path_fits(const struct option_path *path, const struct document *document, char *error,
+                      size_t error_size) {
+    const char *kind = path->kind->name, *title = path->title;
+    size_t section = option_path_find(path, document);
+    size_t count = option_path_count(document, path->kind, title);
+    if (section == SIZE_MAX && title == NULL)
+        return true;
+    if (section == SIZE_MAX && count > 1)
+        return override_fail(error, error_size,
+                             "there are %zu sections %s \"%.200s\": write %s.%.200s#1.%s for the "
+                             "first one",
+                             count, kind, title, kind, title, path->option->name);
+    if (section == SIZE_MAX)
+        return override_fail(error, error_size, "there is no section %s \"%.200s\"", kind, title);
+    return path->key == NULL || find_element(path, &document->sections[section]) != NULL ||
+           override_fail(error, error_size,
+                         "%s.%.200s.%s has no element that begins with \"%.200s\"", kind, title,
+                         path->option->name, path->key);
+}
+
+bool overrides_fit(const struct overrides *overrides, const struct document *document, char *error,
+                   size_t error_size) {
+    bool good = true;
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    for (size_t i = 0; good && i < overrides->count; i++) {
+        struct option_path path;
+        if (overrides->list[i].values == NULL)
+            continue;
+        good = option_path_parse(&path, overrides->list[i].name, error, error_size) &&
+               path_fits(&path, document, error, error_size);
+        option_path_release(&path);
+    }
+    return good;
+}
+
+static bool apply_one(const struct override *override, struct document *document, int place) {
+    char reason[400];
+    struct option_path path;
+    bool good = option_path_parse(&path, override->name, reason, sizeof reason);
+    ASSERT(good); /* it was parsed when it was put */
+    size_t section = option_path_find(&path, document);
+    if (section == SIZE_MAX && path.title == NULL)
+        section = document_add_section(document, path.kind, NULL, place);
+    good = section != SIZE_MAX;
+    if (good && path.key != NULL) {
+        good = apply_keyed(&path, &document->sections[section], override->values[0], place);
+    } else if (good) {
+        document_remove_values(document, section, path.option);
+        for (char **value = override->values; *value != NULL; value++)
+            document_add_value(document, section, path.option, *value, place);
+    }
+    option_path_release(&path);
+    return good;
+}
+
+void overrides_apply(const struct overrides *overrides, struct document *document, const char *file,
+                     struct overrides *left, struct findings *dropped) {
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    int places = document_add_file(document, file);
+    for (size_t i = 0; i < overrides->count; i++) {
+        const struct override *override = &overrides->list[i];
+        if (override->values == NULL || apply_one(override, document, places + override->line)) {
+            if (left != NULL)
+                keep_override(left, override->name, copy_values(override->values), override->line);
+        } else {
+            findings_add(dropped,
+                         "%s, which was changed at run time, is not in the configuration: unset it",
+                         override->name);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * Overrides: options that were changed at run time, over what the files of the configuration say.
+ * They are names and values as text. settings.c applies them to a copy of the parsed files, and
+ * what comes of that is checked and loaded as any configuration is.
+ *
+ *     struct overrides *changes = overrides_new();
+ *     json_t *value = json_string("1GB");
+ *     if (!overrides_put(changes, "cache.memory", value, 0, error, sizeof error)) ...
+ *     overrides_apply(changes, document, "retortctl set", NULL, &dropped);
+ *     overrides_free(&changes);
+ *
+ * Which options may be changed is said by option_change_of: numbers, words and networks, and texts
+ * that their rows name. A path, a program, an address to listen at or a secret is never among
+ * them: whoever may change settings could run programs or read files with it.
+ *
+ * A file keeps the overrides that shall outlive the process. It is written as a whole under another
+ * name and renamed, so that a crash leaves the old file or the new one. It has the grammar of a
+ * configuration, with quotes:
+ *
+ *     "cache.memory" = "1GB"
+ *     "adapt.all.disabled" = { "gray", "gzip" }
+ *
+ * Threads: a list belongs to its caller.
+ */
+#ifndef RETORT_SETTINGS_OVERRIDES_H
+#define RETORT_SETTINGS_OVERRIDES_H
+
+#include "base/findings.h"
+#include "settings/document.h"
+
+#include <jansson.h>
+
+enum { OVERRIDES_MAX = 1000, OVERRIDE_VALUES = 1000, OVERRIDE_TEXT = 4096, OVERRIDE_ERROR = 6000 };
+
+struct override {
+    char *name;    /* as option_path_name has it */
+    char **values; /* end with NULL; NULL: as the files of the configuration say */
+    int line;      /* in the file that keeps it; 0: it is not kept */
+};
+
+struct overrides {
+    unsigned magic;
+#define OVERRIDES_MAGIC 0x4f564552u
+    struct override *list;
+    size_t count;
+};
+
+struct overrides *overrides_new(void);
+struct overrides *overrides_copy(const struct overrides *overrides);
+void overrides_free(struct overrides **overridesp);
+/* NULL: there is none of that name. */
+const struct override *overrides_find(const struct overrides *overrides, const char *name);
+
+/* A string, number or boolean, or a list of them; null: as the files say. Checks the name, whether
+ * the option can be changed at run time, and the value by itself. `line`: see struct override.
+ * False with a sentence. */
+bool overrides_put(struct overrides *overrides, const char *name, const json_t *value, int line,
+                   char *error, size_t error_size);
+/* Forgets one. False: there was none. */
+bool overrides_remove(struct overrides *overrides, const char *name);
+/* Puts all of `more` over these. */
+void overrides_join(struct overrides *overrides, const struct overrides *more);
+
+/* The name of an option that only a start applies; NULL: there is none. */
+const char *overrides_at_start(const struct overrides *overrides);
+/* Does the document have the sections and elements that they change? False with a sentence. */
+bool overrides_fit(const struct overrides *overrides, const struct document *document, char *error,
+                   size_t error_size);
+/* Changes the document. `file`: the path that they come from, for messages. An override whose
+ * section or element is not there has no effect: it gets a finding and, if `left` is not NULL, is
+ * not copied there. */
+void overrides_apply(const struct overrides *overrides, struct document *document, const char *file,
+                     struct overrides *left, struct findings *dropped);
+
+/* Reads the file. A file that is not there has no overrides. NULL: after a fault. */
+struct overrides *overrides_read(const char *path, struct faults *faults);
+/* Writes the file and waits until it is on the disk. False with a sentence: it is as it was. */
+bool overrides_write(const struct overrides *overrides, const char *path, char *error,
+                     size_t error_size);
+
+#endif

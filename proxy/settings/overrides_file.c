@@ -1,0 +1,204 @@
+/* The file that keeps overrides. */
+#include "settings/config_file.h"
+#include "settings/lexer.h"
+#include "settings/overrides.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OVERRIDES_BYTES = 16 << 20 };
+
+static const char head[] =
+    "# Options that were changed at run time: \"retortctl set --save\" writes this file, and "
+    "retort\n"
+    "# reads it behind the configuration. \"retortctl diff\" shows it, \"retortctl unset --save\"\n"
+    "# takes options out.\n";
+
+/* Reading. */
+
+struct overrides_reading {
+    const char *path;
+    struct lexer lexer;
+    struct faults *faults;
+    struct overrides *overrides;
+};
+
+static bool overrides_reading_fail(const struct overrides_reading *reading, const char *reason) {
+    faults_add(reading->faults, 0, reading->path, reading->lexer.line, "%s", reason);
+    return false;
+}
+
+static bool expect_token(struct overrides_reading *reading, enum lexer_token token) {
+    if (reading->lexer.token != token)
+        return overrides_reading_fail(reading,
+                                      "write \"NAME\" = \"VALUE\", or \"NAME\" = { \"A\", \"B\" }");
+    lexer_next(&reading->lexer);
+    return true;
+}
+
+/* The values behind '{', as far as the '}'. */
+static bool read_list(struct overrides_reading *reading, json_t *list) {
+    struct lexer *lexer = &reading->lexer;
+    lexer_next(lexer);
+    while (lexer->token == LEXER_WORD) {
+        json_array_append_new(list, json_stringn(lexer->word, lexer->length));
+        lexer_next(lexer);
+        if (lexer->token == LEXER_COMMA)
+            lexer_next(lexer);
+    }
+    return expect_token(reading, LEXER_CLOSE);
+}
+
+static bool read_value(struct overrides_reading *reading, json_t **value) {
+    struct lexer *lexer = &reading->lexer;
+    bool list = lexer->token == LEXER_OPEN;
+    *value = list ? json_array() : json_stringn(lexer->word, lexer->length);
+    return list ? read_list(reading, *value) : expect_token(reading, LEXER_WORD);
+}
+
+static bool read_override(struct overrides_reading *reading) {
+    char error[OVERRIDE_ERROR], *name = xstrdup(reading->lexer.word);
+    int line = reading->lexer.line;
+    json_t *value = NULL;
+    bool good = expect_token(reading, LEXER_WORD) && expect_token(reading, LEXER_EQUALS) &&
+                read_value(reading, &value);
+    if (good && !overrides_put(reading->overrides, name, value, line, error, sizeof error)) {
+        faults_add(reading->faults, 0, reading->path, line, "%s", error);
+        good = false;
+    }
+    json_decref(value);
+    free(name);
+    return good;
+}
+
+static bool read_overrides(struct overrides_reading *reading, const char *text, size_t length) {
+    bool good = document_scan(text, length, reading->path, 0, reading->faults);
+    reading->lexer = (struct lexer){.at = text, .end = text + length, .line = 1};
+    if (good)
+        lexer_next(&reading->lexer);
+    while (good && reading->lexer.token != LEXER_END)
+        good = read_override(reading);
+    lexer_release(&reading->lexer);
+    return good;
+}
+
+/* Whoever can write to the file can change the settings. */
+static bool overrides_file_is_ours(const char *path, struct faults *faults) {
+    struct stat status;
+    if (lstat(path, &status) != 0)
+        return true;
+    if (S_ISREG(status.st_mode) && (status.st_uid == geteuid() || status.st_uid == 0) &&
+        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return true;
+    faults_add(faults, 0, path, 0,
+               "the file of saved_settings must be a regular file that belongs to retort's user or "
+               "root, and that nobody else can write to: correct that, or remove it");
+    return false;
+}
+
+struct overrides *overrides_read(const char *path, struct faults *faults) {
+    char reason[CONFIG_FILE_ERROR];
+    struct config_file_id id;
+    struct overrides_reading reading = {
+        .path = path, .faults = faults, .overrides = overrides_new()};
+    size_t length;
+    bool good = overrides_file_is_ours(path, faults);
+    if (good && access(path, F_OK) == 0) {
+        char *text = config_file_read(path, OVERRIDES_BYTES, &length, &id, reason);
+        good = text != NULL ? read_overrides(&reading, text, length)
+                            : overrides_reading_fail(&reading, reason);
+        free(text);
+    } else if (good && errno != ENOENT) {
+        good = overrides_reading_fail(&reading, strerror(errno));
+    }
+    if (!good)
+        overrides_free(&reading.overrides);
+    return reading.overrides;
+}
+
+/* Writing. */
+
+static void put_quoted_text(FILE *out, const char *text) {
+    putc('"', out);
+    for (; *text != '\0'; text++) {
+        if (strchr("\\\"$", *text) != NULL)
+            putc('\\', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+static void put_override(FILE *out, const struct override *override) {
+    bool list = override->values[1] != NULL;
+    put_quoted_text(out, override->name);
+    fputs(list ? " = { " : " = ", out);
+    for (char **value = override->values; *value != NULL; value++) {
+        fputs(value == override->values ? "" : ", ", out);
+        put_quoted_text(out, *value);
+    }
+    fputs(list ? " }\n" : "\n", out);
+}
+
+/* False with errno. Closes the descriptor. */
+static bool write_text(int fd, const struct overrides *overrides) {
+    FILE *out = fdopen(fd, "w");
+    if (out == NULL) {
+        close(fd);
+        return false;
+    }
+    fputs(head, out);
+    for (size_t i = 0; i < overrides->count; i++)
+        if (overrides->list[i].values != NULL)
+            put_override(out, &overrides->list[i]);
+    bool good = fflush(out) == 0 && ferror(out) == 0 && fsync(fd) == 0;
+    int reason = errno;
+    good = fclose(out) == 0 && good;
+    errno = good ? errno : reason;
+    return good;
+}
+
+/* The rename is on the disk when its directory is. */
+static bool sync_directory_of(const char *path) {
+    char *copy = xstrdup(path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return good;
+}
+
+static bool write_and_rename(const struct overrides *overrides, const char *path,
+                             const char *temporary) {
+    unlink(temporary); /* of a process that was killed */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    if (write_text(fd, overrides) && rename(temporary, path) == 0)
+        return sync_directory_of(path);
+    int reason = errno;
+    unlink(temporary);
+    errno = reason;
+    return false;
+}
+
+bool overrides_write(const struct overrides *overrides, const char *path, char *error,
+                     size_t error_size) {
+    char *temporary;
+    ASSERT(asprintf(&temporary, "%s.new", path) >= 0);
+    bool good = write_and_rename(overrides, path, temporary);
+    if (!good)
+        snprintf(error, error_size,
+                 "saved_settings %s can not be written: %s: let retort's user write to its "
+                 "directory",
+                 path, strerror(errno));
+    free(temporary);
+    return good;
+}

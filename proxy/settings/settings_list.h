@@ -1,0 +1,34 @@
+/*
+ * The settings as a list of options, for those who change and compare them: each with its name
+ * (settings/option_path.h), its value, and where the value comes from.
+ *
+ *     json_t *list = settings_list(settings, "cache");
+ *     [{"name": "cache.memory", "value": "1GB", "from": "/etc/retort/retort.conf:12",
+ *       "change": "now"}, ...]
+ *
+ * `from` is FILE:LINE, the file of saved_settings, "retortctl set" or "default". `change` says when
+ * "retortctl set" has an effect: now, restart, or never ("file"). Secrets are not shown. A value is
+ * null where none is set and the default is not a fixed value.
+ *
+ * Threads: any; a snapshot is constant.
+ */
+#ifndef RETORT_SETTINGS_SETTINGS_LIST_H
+#define RETORT_SETTINGS_SETTINGS_LIST_H
+
+#include "settings/settings.h"
+
+#include <jansson.h>
+
+/* The option of that name, or all whose names begin with it and a dot; NULL: all. */
+json_t *settings_list(const struct settings *settings, const char *name);
+/* [{"name", "old", "new"}] for each option whose value differs; an option of a section that is not
+ * there is null. */
+json_t *settings_differences(const struct settings *before, const struct settings *after);
+/* What was changed at run time: [{"name", "value", "configured", "saved"}] */
+json_t *settings_changes(const struct settings *settings);
+/* A JSON schema (draft 7) of what settings_to_json writes, with "from". */
+json_t *settings_schema(void);
+/* settings_to_json with "from", an object of names and places. */
+json_t *settings_effective(const struct settings *settings);
+
+#endif

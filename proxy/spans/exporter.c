@@ -1,0 +1,266 @@
+#include "spans/exporter.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "config.h"
+#include "spans/collector.h"
+#include "spans/otlp.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+/* In milliseconds; COMPLAINT: in seconds. */
+enum { GATHER = 1000, LAST_POST = 1000, TRIES = 5, COMPLAINT = 60 };
+
+struct span_exporter {
+    unsigned magic;
+#define SPAN_EXPORTER_MAGIC 0x59a4e490u
+    pthread_t thread;
+    pthread_mutex_t lock; /* for what follows, up to `stopping` */
+    pthread_cond_t changed;
+    struct settings *settings; /* referenced; NULL: never configured */
+    struct list_link waiting;
+    unsigned waiting_count;
+    bool started;
+    bool stopping;
+    atomic_bool hurry; /* the post that is under way ends: somebody waits for the thread */
+    _Atomic uint64_t exported, dropped, posts_failed;
+    /* The thread's. */
+    struct collector *collector;
+    bool failing;  /* the log has said so */
+    time_t warned; /* when it last said so; 0: never */
+};
+
+struct span_exporter *span_exporter_new(void) {
+    struct span_exporter *exporter;
+    pthread_condattr_t attributes;
+    ALLOC_OBJ(exporter, SPAN_EXPORTER_MAGIC);
+    pthread_mutex_init(&exporter->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&exporter->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    list_init(&exporter->waiting);
+    return exporter;
+}
+
+/* Telling. */
+
+static void exporter_fails(struct span_exporter *exporter, const char *collector,
+                           const char *reason) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (exporter->failing || (exporter->warned != 0 && now.tv_sec < exporter->warned + COMPLAINT))
+        return;
+    exporter->failing = true;
+    exporter->warned = now.tv_sec;
+    log_warn("cannot post spans to the collector %s: %s; they wait, and are dropped when the queue "
+             "is full (retort_spans_dropped_total counts them): check that it runs and takes OTLP "
+             "over HTTP in JSON",
+             collector, reason);
+}
+
+static void exporter_works(struct span_exporter *exporter, const char *collector) {
+    if (exporter->failing)
+        log_info("posting spans to the collector %s works again", collector);
+    exporter->failing = false;
+}
+
+/* Posting. */
+
+/* Waits for so long, unless it is to stop. False: it is. */
+static bool exporter_pause(struct span_exporter *exporter, unsigned milliseconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += milliseconds / 1000;
+    pthread_mutex_lock(&exporter->lock);
+    while (!exporter->stopping &&
+           pthread_cond_timedwait(&exporter->changed, &exporter->lock, &until) != ETIMEDOUT)
+        ;
+    bool goes_on = !exporter->stopping;
+    pthread_mutex_unlock(&exporter->lock);
+    return goes_on;
+}
+
+static enum collector_answer exporter_try(struct span_exporter *exporter,
+                                          struct collector_request *request) {
+    char error[COLLECTOR_ERROR];
+    enum collector_answer answer = collector_post(exporter->collector, request, error);
+    if (answer == COLLECTOR_TOOK) {
+        exporter_works(exporter, request->tracing->collector);
+        return answer;
+    }
+    atomic_fetch_add(&exporter->posts_failed, 1);
+    exporter_fails(exporter, request->tracing->collector, error);
+    return answer;
+}
+
+static bool exporter_send(struct span_exporter *exporter, struct collector_request *request) {
+    enum collector_answer answer = exporter_try(exporter, request);
+    for (unsigned tries = 1; answer == COLLECTOR_AGAIN && tries < TRIES; tries++) {
+        if (!exporter_pause(exporter, 1000u << (tries - 1)))
+            break;
+        answer = exporter_try(exporter, request);
+    }
+    return answer == COLLECTOR_TOOK;
+}
+
+static unsigned count_spans(const struct list_link *sets) {
+    unsigned count = 0;
+    LIST_FOR_EACH (link, sets)
+        count += CONTAINER_OF(link, struct span_set, link)->count;
+    return count;
+}
+
+static void free_sets(struct list_link *sets) {
+    LIST_FOR_EACH_SAFE (link, next, sets) {
+        struct span_set *set = CONTAINER_OF(link, struct span_set, link);
+        span_set_free(&set);
+    }
+}
+
+static char *write_sets(const struct list_link *sets, const struct tracing_settings *tracing,
+                        size_t *length) {
+    char *text = NULL;
+    bool first = true;
+    FILE *out = open_memstream(&text, length);
+    ASSERT(out != NULL);
+    otlp_begin(out, tracing->service_name, PACKAGE_VERSION);
+    LIST_FOR_EACH (link, sets)
+        otlp_write(out, CONTAINER_OF(link, struct span_set, link), &first);
+    otlp_end(out);
+    ASSERT(fclose(out) == 0);
+    return text;
+}
+
+static bool exporter_post_sets(struct span_exporter *exporter, const struct list_link *sets,
+                               const struct settings *settings, bool last) {
+    static const atomic_bool never;
+    const struct tracing_settings *tracing = &settings->tracing;
+    struct collector_request request = {
+        .tracing = tracing,
+        .timeout = last && tracing->timeout > LAST_POST ? LAST_POST : tracing->timeout,
+        .stop = last ? &never : &exporter->hurry,
+    };
+    char *text = write_sets(sets, tracing, &request.length);
+    request.body = text;
+    bool sent = exporter_send(exporter, &request);
+    free(text);
+    return sent;
+}
+
+/* The thread. */
+
+/* Waits until there is something to post: enough for a batch, or what has waited for GATHER. Under
+ * the lock. */
+static void await_sets(struct span_exporter *exporter) {
+    struct timespec until;
+    while (exporter->waiting_count == 0 && !exporter->stopping)
+        pthread_cond_wait(&exporter->changed, &exporter->lock);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += GATHER / 1000;
+    while (exporter->waiting_count < SPAN_BATCH && !exporter->stopping &&
+           pthread_cond_timedwait(&exporter->changed, &exporter->lock, &until) != ETIMEDOUT)
+        ;
+}
+
+static void take_sets(struct span_exporter *exporter, struct list_link *sets) {
+    struct list_link *link;
+    for (unsigned i = 0; i < SPAN_BATCH && (link = list_first(&exporter->waiting)) != NULL; i++) {
+        list_remove(link);
+        list_append(sets, link);
+        exporter->waiting_count--;
+    }
+}
+
+/* False: it has stopped, and what was left has been posted, or dropped. */
+static bool exporter_round(struct span_exporter *exporter) {
+    struct list_link sets;
+    list_init(&sets);
+    pthread_mutex_lock(&exporter->lock);
+    await_sets(exporter);
+    take_sets(exporter, &sets);
+    bool last = exporter->stopping;
+    struct settings *settings = settings_reference(exporter->settings);
+    pthread_mutex_unlock(&exporter->lock);
+    bool sent = !list_empty(&sets) && settings->tracing.collector != NULL &&
+                exporter_post_sets(exporter, &sets, settings, last);
+    atomic_fetch_add(sent ? &exporter->exported : &exporter->dropped, count_spans(&sets));
+    free_sets(&sets);
+    settings_release(&settings);
+    return !last;
+}
+
+static void *exporter_main(void *arg) {
+    struct span_exporter *exporter;
+    CAST_OBJ(exporter, arg, SPAN_EXPORTER_MAGIC);
+    exporter->collector = collector_new();
+    while (exporter_round(exporter))
+        ;
+    collector_free(&exporter->collector);
+    return NULL;
+}
+
+void span_exporter_configure(struct span_exporter *exporter, struct settings *settings) {
+    CHECK_OBJ(exporter, SPAN_EXPORTER_MAGIC);
+    pthread_mutex_lock(&exporter->lock);
+    settings_release(&exporter->settings);
+    exporter->settings = settings_reference(settings);
+    if (settings->tracing.collector != NULL && !exporter->started) {
+        exporter->started = pthread_create(&exporter->thread, NULL, exporter_main, exporter) == 0;
+        if (!exporter->started)
+            log_error("cannot start the thread that posts spans: nothing is traced");
+    }
+    pthread_mutex_unlock(&exporter->lock);
+}
+
+/* What is beyond a batch is lost at the end: nobody waits for a collector. */
+void span_exporter_free(struct span_exporter **exporterp) {
+    struct span_exporter *exporter = *exporterp;
+    *exporterp = NULL;
+    if (exporter == NULL)
+        return;
+    CHECK_OBJ(exporter, SPAN_EXPORTER_MAGIC);
+    pthread_mutex_lock(&exporter->lock);
+    exporter->stopping = true;
+    atomic_store(&exporter->hurry, true);
+    pthread_cond_signal(&exporter->changed);
+    pthread_mutex_unlock(&exporter->lock);
+    if (exporter->started)
+        pthread_join(exporter->thread, NULL);
+    free_sets(&exporter->waiting);
+    settings_release(&exporter->settings);
+    pthread_cond_destroy(&exporter->changed);
+    pthread_mutex_destroy(&exporter->lock);
+    FREE_OBJ(exporter);
+}
+
+void span_exporter_post(struct span_exporter *exporter, struct span_set **setp) {
+    struct span_set *set = *setp;
+    *setp = NULL;
+    CHECK_OBJ(exporter, SPAN_EXPORTER_MAGIC);
+    pthread_mutex_lock(&exporter->lock);
+    bool taken = exporter->started && exporter->waiting_count < exporter->settings->tracing.queue;
+    if (taken) {
+        list_append(&exporter->waiting, &set->link);
+        exporter->waiting_count++;
+        if (exporter->waiting_count == 1 || exporter->waiting_count == SPAN_BATCH)
+            pthread_cond_signal(&exporter->changed);
+    }
+    pthread_mutex_unlock(&exporter->lock);
+    if (taken)
+        return;
+    atomic_fetch_add(&exporter->dropped, set->count);
+    span_set_free(&set);
+}
+
+void span_exporter_count(struct span_exporter *exporter, struct span_numbers *numbers) {
+    CHECK_OBJ(exporter, SPAN_EXPORTER_MAGIC);
+    pthread_mutex_lock(&exporter->lock);
+    numbers->waiting = exporter->waiting_count;
+    pthread_mutex_unlock(&exporter->lock);
+    numbers->exported = atomic_load(&exporter->exported);
+    numbers->dropped = atomic_load(&exporter->dropped);
+    numbers->posts_failed = atomic_load(&exporter->posts_failed);
+}

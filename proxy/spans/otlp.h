@@ -1,0 +1,25 @@
+/*
+ * Spans as OTLP has them in JSON (OpenTelemetry Protocol 1.x, "JSON Protobuf Encoding"): the body
+ * of an ExportTraceServiceRequest. Ids are hexadecimal, 64-bit numbers are texts, enums are numbers.
+ *
+ *     otlp_begin(out, "retort", version);
+ *     for (each set) otlp_write(out, set, &first);
+ *     otlp_end(out);
+ *
+ * Texts come from clients and servers: what is not good in JSON is escaped, as in logs (log/line.h).
+ *
+ * Threads: one at a time.
+ */
+#ifndef RETORT_SPANS_OTLP_H
+#define RETORT_SPANS_OTLP_H
+
+#include "spans/span.h"
+
+#include <stdio.h>
+
+void otlp_begin(FILE *out, const char *service, const char *version);
+/* *first: no span has been written yet. */
+void otlp_write(FILE *out, const struct span_set *set, bool *first);
+void otlp_end(FILE *out);
+
+#endif

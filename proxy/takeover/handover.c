@@ -1,0 +1,283 @@
+#include "takeover/handover.h"
+
+#include "base/assert.h"
+#include "base/clocks.h"
+#include "base/log.h"
+#include "disk/lending.h"
+#include "net/local_socket.h"
+#include "takeover/notify.h"
+#include "takeover/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+/* Milliseconds for the next message of the other process. */
+enum {
+    HELLO_PATIENCE = 2000,
+    CHECK_PATIENCE = 60000,
+    START_PATIENCE = 600000, /* it reads the volumes */
+    SERVING_PATIENCE = 30000,
+    RECLAIM_PAUSE = 100,
+    RECLAIM_COMPLAINS = 30000, /* after the first second, and then again and again */
+};
+
+struct handover {
+    unsigned magic;
+#define HANDOVER_MAGIC 0x4a2d07e5u
+    struct handover_calls calls;
+    struct address address;
+    struct local_socket socket;
+    int stop[2];          /* a pipe whose end wakes the thread */
+    int connection;       /* of the process that takes over; -1: none */
+    pthread_mutex_t lock; /* for connection */
+    pthread_t thread;
+    bool started; /* the thread */
+    _Atomic bool stopping, done;
+};
+
+/* The process that takes over. */
+struct next_process {
+    int fd, pid;
+};
+
+static bool pass_some(void *arg, const int *fds, unsigned count) {
+    const struct next_process *other = arg;
+    bool sent = true;
+    for (unsigned at = 0; sent && at < count; at += TAKEOVER_FDS) {
+        unsigned rest = count - at;
+        sent = takeover_send_fds(other->fd, "sockets", fds + at,
+                                 rest < TAKEOVER_FDS ? rest : TAKEOVER_FDS);
+    }
+    return sent;
+}
+
+/* Sockets that workers share are passed as often as workers have them; the other process tells by
+ * the cookie which are the same. */
+static bool pass_sockets(struct handover *handover, struct next_process *other) {
+    return handover->calls.sockets(handover->calls.context, pass_some, other) &&
+           pass_some(other, &handover->socket.fd, 1) && takeover_send(other->fd, "ready");
+}
+
+static bool pass_pins(int fd, const struct disk_pins *pins) {
+    enum { SOME = (TAKEOVER_MESSAGE - TAKEOVER_WORD) / sizeof *pins->all };
+    for (size_t at = 0; at < pins->count; at += SOME) {
+        size_t rest = pins->count - at;
+        if (!takeover_send_data(fd, "pins", pins->all + at,
+                                (rest < SOME ? rest : SOME) * sizeof *pins->all))
+            return false;
+    }
+    return takeover_send(fd, "given");
+}
+
+static bool handover_expect(int fd, const char *text, int patience) {
+    struct takeover_message *message = xmalloc(sizeof *message);
+    bool came = takeover_receive(fd, message, patience) && takeover_is(message, text);
+    for (unsigned i = 0; i < message->fd_count; i++)
+        close(message->fds[i]);
+    free(message);
+    return came;
+}
+
+/* The other process must not learn later than this one that it was too late. */
+static bool expect_serving(int fd) {
+    if (handover_expect(fd, "serving", SERVING_PATIENCE))
+        return true;
+    takeover_shut(fd);
+    return handover_expect(fd, "serving", 0);
+}
+
+/* The other process keeps its locks until it has ended. */
+static void take_disks_back(struct handover *handover, int pid) {
+    char error[SETTINGS_ERROR];
+    uint64_t complains = clocks_milliseconds(CLOCK_MONOTONIC) + 1000;
+    while (!disk_take_back(handover->calls.disk, error)) {
+        uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
+        if (atomic_load(&handover->stopping))
+            return;
+        if (now >= complains) {
+            log_error("%s; until then nothing is read from it or written to it, and nobody else "
+                      "can take over: end process %d if it still runs",
+                      error, pid);
+            complains = now + RECLAIM_COMPLAINS;
+        }
+        usleep(RECLAIM_PAUSE * 1000);
+    }
+}
+
+/* True: the other process serves. */
+static bool give_disks(struct handover *handover, const struct next_process *other) {
+    struct disk_pins pins = {0};
+    disk_lend(handover->calls.disk, &pins);
+    bool serves = pass_pins(other->fd, &pins) &&
+                  handover_expect(other->fd, "prepared", START_PATIENCE) &&
+                  takeover_send(other->fd, "serve") && expect_serving(other->fd);
+    disk_pins_release(&pins);
+    if (!serves) {
+        takeover_shut(other->fd);
+        take_disks_back(handover, other->pid);
+    }
+    return serves;
+}
+
+/* The service manager listens to the other process from now on. */
+static void handover_finish(struct handover *handover, const struct next_process *other) {
+    notify_send("MAINPID=%d", other->pid);
+    local_socket_give_away(&handover->socket);
+    atomic_store(&handover->done, true);
+    log_info("process %d has taken over: this one finishes what is under way, and ends",
+             other->pid);
+    handover->calls.retire(handover->calls.context);
+    takeover_send(other->fd, "retired");
+}
+
+/* The connection stays open until this process ends. */
+static void watch_next_process(const struct handover *handover, const struct next_process *other) {
+    struct pollfd events[] = {{.fd = handover->stop[0], .events = POLLIN},
+                              {.fd = other->fd, .events = POLLIN}};
+    while (poll(events, 2, -1) < 0 && errno == EINTR)
+        continue;
+    if (events[0].revents == 0)
+        log_error("process %d, which has taken over, has ended: nobody accepts connections now. "
+                  "This process can not, because it has closed its sockets and ends too: start "
+                  "retort, unless the service manager does",
+                  other->pid);
+}
+
+static void handover_run(struct handover *handover, struct next_process *other) {
+    const struct handover_calls *calls = &handover->calls;
+    log_info("process %d is about to take over", other->pid);
+    calls->forbid_reload(calls->context, true);
+    if (pass_sockets(handover, other) && handover_expect(other->fd, "give", CHECK_PATIENCE) &&
+        give_disks(handover, other)) {
+        handover_finish(handover, other);
+        watch_next_process(handover, other);
+        return;
+    }
+    log_warn("process %d did not take over: this one goes on as before", other->pid);
+    calls->forbid_reload(calls->context, false);
+}
+
+/* With a descriptor by which the other process sees whether this one runs. */
+static void introduce(int fd) {
+    char text[32];
+    int process = pidfd_open(getpid(), 0);
+    snprintf(text, sizeof text, "process %d", (int)getpid());
+    takeover_send_fds(fd, text, &process, process < 0 ? 0 : 1);
+    if (process >= 0)
+        close(process);
+}
+
+/* The hello is read first: the close of a connection with unread messages takes the answer away. */
+static void handover_meet(struct handover *handover, int fd) {
+    struct next_process other = {.fd = fd};
+    bool good = handover_expect(fd, TAKEOVER_HELLO, HELLO_PATIENCE);
+    if (!takeover_is_same_user(fd, &other.pid)) {
+        log_warn("process %d of another user wanted to take over, and was refused", other.pid);
+        takeover_send(fd, "refused only a process of the same user may take over");
+        return;
+    }
+    introduce(fd);
+    if (!good)
+        takeover_send(fd, "refused the versions of both programs do not fit: stop the old one and "
+                          "start the new one");
+    else if (handover->calls.is_ending(handover->calls.context))
+        takeover_send(fd, "refused it is stopping: wait for its end and start without --take-over");
+    else
+        handover_run(handover, &other);
+}
+
+static void set_connection(struct handover *handover, int fd) {
+    pthread_mutex_lock(&handover->lock);
+    handover->connection = fd;
+    pthread_mutex_unlock(&handover->lock);
+}
+
+/* After the handover the connection stays open until this process ends. */
+static void *handover_main(void *arg) {
+    struct handover *handover;
+    CAST_OBJ(handover, arg, HANDOVER_MAGIC);
+    while (!atomic_load(&handover->done)) {
+        int fd = local_socket_accept(&handover->socket, handover->stop[0]);
+        if (fd < 0)
+            break;
+        set_connection(handover, fd);
+        handover_meet(handover, fd);
+        if (atomic_load(&handover->done))
+            break;
+        set_connection(handover, -1);
+        close(fd);
+    }
+    return NULL;
+}
+
+static struct handover *handover_new(const struct handover_calls *calls) {
+    struct handover *handover;
+    ALLOC_OBJ(handover, HANDOVER_MAGIC);
+    handover->calls = *calls;
+    handover->connection = handover->stop[0] = handover->stop[1] = -1;
+    pthread_mutex_init(&handover->lock, NULL);
+    return handover;
+}
+
+struct handover *handover_open(const struct handover_calls *calls, const struct settings *settings,
+                               struct inherited *inherited, char error[SETTINGS_ERROR]) {
+    struct address address;
+    int fd = -1;
+    error[0] = '\0';
+    if (!takeover_address(settings, &address))
+        return NULL;
+    struct handover *handover = handover_new(calls);
+    handover->address = address;
+    inherited_take(inherited, &address, &fd, 1);
+    if (!local_socket_open(&handover->socket, &address, SOCK_SEQPACKET, fd, "take_over_socket",
+                           error)) {
+        handover_stop(&handover);
+    } else if (pipe2(handover->stop, O_CLOEXEC) != 0) {
+        snprintf(error, SETTINGS_ERROR, "cannot make a pipe: %s", strerror(errno));
+        handover_stop(&handover);
+    }
+    return handover;
+}
+
+void handover_start(struct handover *handover) {
+    if (handover == NULL)
+        return;
+    CHECK_OBJ(handover, HANDOVER_MAGIC);
+    local_socket_own(&handover->socket, &handover->address);
+    handover->started = pthread_create(&handover->thread, NULL, handover_main, handover) == 0;
+    if (!handover->started)
+        log_error("nobody can take over from this process: its thread can not be started");
+}
+
+bool handover_is_done(const struct handover *handover) {
+    return handover != NULL && atomic_load(&handover->done);
+}
+
+void handover_stop(struct handover **handoverp) {
+    struct handover *handover = *handoverp;
+    *handoverp = NULL;
+    if (handover == NULL)
+        return;
+    CHECK_OBJ(handover, HANDOVER_MAGIC);
+    atomic_store(&handover->stopping, true);
+    if (handover->stop[1] >= 0)
+        close(handover->stop[1]);
+    pthread_mutex_lock(&handover->lock);
+    if (handover->connection >= 0 && !atomic_load(&handover->done))
+        shutdown(handover->connection, SHUT_RDWR);
+    pthread_mutex_unlock(&handover->lock);
+    if (handover->started)
+        pthread_join(handover->thread, NULL);
+    if (handover->stop[0] >= 0)
+        close(handover->stop[0]);
+    local_socket_close(&handover->socket);
+    pthread_mutex_destroy(&handover->lock);
+    FREE_OBJ(handover);
+}

@@ -1,0 +1,93 @@
+#include "takeover/notify.h"
+
+#include "base/assert.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MESSAGE_MAX = 400, INTERVAL_LEAST = 10 };
+
+/* A name that begins with @ is one of the abstract namespace. */
+static socklen_t notify_address(struct sockaddr_un *address) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    size_t length = path == NULL ? 0 : strlen(path);
+    if (length < 2 || length >= sizeof address->sun_path || (path[0] != '/' && path[0] != '@'))
+        return 0;
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(address->sun_path, path, length);
+    if (path[0] == '@')
+        address->sun_path[0] = '\0';
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+
+static void notify_add_fds(struct msghdr *message, const int *fds, unsigned count) {
+    struct cmsghdr *header = message->msg_control;
+    message->msg_controllen = CMSG_SPACE(count * sizeof *fds);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof *fds);
+    memcpy(CMSG_DATA(header), fds, count * sizeof *fds);
+}
+
+static void notify_put(const int *fds, unsigned count, const char *format, va_list arguments) {
+    static const struct timeval patience = {.tv_sec = 1};
+    char text[MESSAGE_MAX];
+    union {
+        char bytes[CMSG_SPACE(NOTIFY_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct sockaddr_un address;
+    socklen_t length = notify_address(&address);
+    int fd = length == 0 ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    vsnprintf(text, sizeof text, format, arguments);
+    struct iovec piece = {text, strlen(text)};
+    struct msghdr message = {
+        .msg_name = &address, .msg_namelen = length, .msg_iov = &piece, .msg_iovlen = 1};
+    if (count > 0) {
+        message.msg_control = control.bytes;
+        notify_add_fds(&message, fds, count);
+    }
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    sendmsg(fd, &message, MSG_NOSIGNAL);
+    close(fd);
+}
+
+void notify_send(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    notify_put(NULL, 0, format, arguments);
+    va_end(arguments);
+}
+
+void notify_send_fds(const int *fds, unsigned count, const char *format, ...) {
+    va_list arguments;
+    ASSERT(count <= NOTIFY_FDS);
+    va_start(arguments, format);
+    notify_put(fds, count, format, arguments);
+    va_end(arguments);
+}
+
+bool notify_is_heard(void) {
+    struct sockaddr_un address;
+    return notify_address(&address) > 0;
+}
+
+/* WATCHDOG_PID, where it is set, says which process is meant. */
+unsigned notify_watchdog(void) {
+    const char *interval = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    if (interval == NULL || (pid != NULL && strtol(pid, NULL, 10) != (long)getpid()))
+        return 0;
+    unsigned long milliseconds = strtoul(interval, NULL, 10) / 2000;
+    if (milliseconds == 0 || milliseconds > 24ul * 60 * 60 * 1000)
+        return 0;
+    return milliseconds < INTERVAL_LEAST ? INTERVAL_LEAST : (unsigned)milliseconds;
+}

@@ -1,0 +1,44 @@
+/*
+ * Takeover: this process takes the place of one that runs, without refusing or resetting a
+ * connection (`retort --take-over`; takeover/handover.h is the other side).
+ *
+ *     struct takeover *takeover = takeover_begin(settings, inherited, error);   its sockets
+ *     ... check everything that can fail ...
+ *     if (!takeover_get_disks(takeover, error)) ...
+ *     disk = disk_take(settings, cache, takeover_pins(takeover), error);
+ *     ... prepare the rest, but accept no connection ...
+ *     if (!takeover_may_serve(takeover, error)) ...
+ *     ... accept connections ...
+ *     if (!takeover_finish(takeover, disk, error)) ...     the other process retires
+ *     ...
+ *     takeover_free(&takeover);                            before the disk is closed
+ *
+ * A process that ends before takeover_finish leaves everything to the other one. When the other one
+ * has ended, this one goes on, because it has the sockets. When the other one runs but does not
+ * answer, this one gives up: two processes never serve or write to one disk without knowing of each
+ * other.
+ *
+ * Threads: one of its own after takeover_finish, which waits for the end of the other process. All
+ * calls from the main thread.
+ */
+#ifndef RETORT_TAKEOVER_TAKEOVER_H
+#define RETORT_TAKEOVER_TAKEOVER_H
+
+#include "disk/disk.h"
+#include "takeover/inherited.h"
+
+struct takeover;
+
+/* Returns NULL with a message when no retort answers, or it refuses. */
+struct takeover *takeover_begin(const struct settings *settings, struct inherited *inherited,
+                                char error[SETTINGS_ERROR]);
+/* The next three: false with a message: the other process runs, and goes on to serve. */
+bool takeover_get_disks(struct takeover *takeover, char error[SETTINGS_ERROR]);
+bool takeover_may_serve(struct takeover *takeover, char error[SETTINGS_ERROR]);
+/* `disk` may be NULL. */
+bool takeover_finish(struct takeover *takeover, struct disk *disk, char error[SETTINGS_ERROR]);
+const struct disk_pins *takeover_pins(const struct takeover *takeover);
+/* Forgets the other process. NULL does nothing. */
+void takeover_free(struct takeover **takeoverp);
+
+#endif

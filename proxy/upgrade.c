@@ -1,0 +1,40 @@
+#include "upgrade.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static bool upgrade_sockets(void *context, handover_pass_fn *pass, void *arg) {
+    const struct upgrade *upgrade = context;
+    int admin = admin_socket(upgrade->admin);
+    return server_each_socket(upgrade->server, pass, arg) && (admin < 0 || pass(arg, &admin, 1));
+}
+
+static void upgrade_forbid_reload(void *context, bool forbidden) {
+    const struct upgrade *upgrade = context;
+    server_forbid_reload(upgrade->server, forbidden);
+}
+
+static bool upgrade_is_ending(void *context) {
+    const struct upgrade *upgrade = context;
+    return atomic_load(&upgrade->server->draining);
+}
+
+/* The main thread ends the process as after SIGTERM, when the last connection has ended. */
+static void upgrade_retire(void *context) {
+    const struct upgrade *upgrade = context;
+    admin_give_away(upgrade->admin);
+    server_retire(upgrade->server);
+    if (!atomic_exchange(&upgrade->server->draining, true))
+        kill(getpid(), SIGTERM);
+}
+
+struct handover_calls upgrade_calls(struct upgrade *upgrade) {
+    return (struct handover_calls){
+        .context = upgrade,
+        .disk = upgrade->server->disk,
+        .sockets = upgrade_sockets,
+        .forbid_reload = upgrade_forbid_reload,
+        .is_ending = upgrade_is_ending,
+        .retire = upgrade_retire,
+    };
+}

@@ -1,0 +1,141 @@
+"""Fields by which rules tell origins who asks: nobody gets what the origin made for another user."""
+
+import threading
+import time
+import urllib.parse
+
+from harness.checks import equal
+from harness.icap import IcapServer
+from harness.raw_origin import RawOrigin
+from harness.retort import Retort, Service
+from test_identity import proxied, sha, users_file
+
+RULES = r'''
+    authenticator staff {{ type = basic  file = "{users}"  realm = "Staff" }}
+    url_class open {{ path_regex = "^/open" }}
+    access open {{ action = allow }}
+    access all {{ action = authenticate  with = staff }}
+    url_class behind {{ path_regex = "^/(behind|open)" }}
+    request_headers behind {{ set = "X-User: %{{user}}" }}
+    url_class before {{ path_regex = "^/before" }}
+    request_headers before {{ where = client  set = {{ "X-User: %{{user}}", "X-Site: one" }} }}
+    url_class bosses {{ path_regex = "^/boss"  user = "anna" }}
+    request_headers bosses {{ set = "X-Role: boss" }}
+    url_class address {{ path_regex = "^/address" }}
+    request_headers address {{ set = {{ "X-Real-IP: %{{client_ip}}", "X-Host: %{{host}}" }}  remove = "Accept-Encoding" }}
+    url_class shared {{ path_regex = "^/behind/shared" }}
+    policy shared {{ cache = always  override = true }}
+    url_class mark {{ path_regex = "^/mark" }}
+    request_headers mark {{ set = "X-Late: %{{time}}" }}
+'''
+
+
+class Pages:
+    """An origin whose page names what it was told; the query of the URL has the fields of its response."""
+
+    def __init__(self, lab, wait=0):
+        self.wait = wait
+        self.origin = RawOrigin(lab, self.answer)
+
+    def answer(self, connection, asked):
+        time.sleep(self.wait)
+        fields = urllib.parse.parse_qsl(asked.target.partition("?")[2])
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+        told = f"{asked.header('X-User')} {asked.header('X-Role')}".encode()
+        if asked.header("If-None-Match"):
+            connection.send(b"HTTP/1.1 304 Not Modified\r\nETag: \"e\"\r\nCache-Control: max-age=60\r\n\r\n")
+        else:
+            connection.send(f"HTTP/1.1 200 OK\r\n{lines}Content-Length: {len(told)}\r\n\r\n".encode() + told)
+
+    def url(self, path, *fields):
+        return self.origin.url(path + "?" + urllib.parse.urlencode([tuple(field.split(": ")) for field in fields]))
+
+
+def proxy_for(lab, **options):
+    return Retort(lab, extra=RULES.format(users=users_file(lab, sha("anna"), sha("ben"))), **options)
+
+
+def ask(proxy, url, user=None):
+    answer = proxy.get(url, proxied(user) if user else {})
+    equal(answer.status, 200, f"status of {url}")
+    return answer.text()
+
+
+def test_one_user_never_gets_the_page_of_another(lab):
+    """RFC 9111, 3: a response may be stored for others "if the cache is shared: the Authorization header field is not
+    present in the request or a response directive is present that explicitly allows shared caching". What stands in
+    place of that field counts like it."""
+    pages, proxy = Pages(lab), proxy_for(lab)
+    fresh = "Cache-Control: max-age=60"
+    rows = [
+        ("/behind/a", [fresh], False), ("/behind/b", [fresh, "Vary: X-User"], False),
+        ("/behind/c", ["Cache-Control: max-age=60, must-revalidate"], False),
+        ("/behind/d", ["Cache-Control: public, max-age=60", "Vary: Accept, x-user"], False),
+        ("/behind/e", ["Cache-Control: public, max-age=60"], True), ("/behind/f", ["Cache-Control: s-maxage=60"], True),
+        ("/behind/shared", [fresh], True), ("/behind/shared2", [fresh, "Vary: X-User"], False),
+        ("/before/a", [fresh], False), ("/before/b", ["Cache-Control: public, max-age=60"], True),
+        ("/before/c", [fresh, "Vary: X-Site"], False),
+        ("/boss/a", [fresh], False), ("/boss/b", [fresh, "Vary: X-Role"], False),
+        ("/address/a", [fresh], True), ("/address/b", [fresh, "Vary: X-Real-IP"], False),
+        ("/address/c", [fresh, "Vary: X-Host, Accept-Encoding"], True),
+        ("/plain/a", [fresh], True), ("/plain/b", [fresh, "Vary: X-Forwarded-For"], False),
+        ("/mark/a", [fresh], True), ("/mark/b", [fresh, "Vary: X-Late"], False),
+    ]
+    for path, fields, shared in rows:
+        first, second = (ask(proxy, pages.url(path, *fields), user) for user in ("anna", "ben"))
+        if path[1:].startswith("be"):
+            equal((first, second), ("anna None", ("anna" if shared else "ben") + " None"), f"pages at {path}")
+    results = proxy.results("?", 2 * len(rows))
+    for number, (path, fields, shared) in enumerate(rows):
+        equal(results[2 * number:2 * number + 2], ["MISS", "HIT" if shared else "MISS"], f"{path} with {fields}")
+
+
+def test_vary_gives_each_user_a_page(lab):
+    pages, proxy = Pages(lab), proxy_for(lab)
+    url = pages.url("/before/own", "Cache-Control: max-age=60", "Vary: X-User")
+    for user in ("anna", "ben", "anna", "ben"):
+        equal(ask(proxy, url, user), f"{user} None", "the page")
+    equal(proxy.results("/before/own", 4), ["MISS", "MISS", "HIT", "HIT"], "results")
+
+
+def test_what_nobody_asked_for_by_name_stays_shared(lab):
+    """Where nobody is proven, the origin is told nothing. But Vary by a field that others send hides who gets what."""
+    pages, proxy = Pages(lab), proxy_for(lab)
+    for path, vary, second in (("/open/a", [], "HIT"), ("/open/b", ["Vary: X-User"], "MISS")):
+        for _ in range(2):
+            equal(ask(proxy, pages.url(path, "Cache-Control: max-age=60", *vary)), "None None", "the page")
+        equal(proxy.results(path, 2), ["MISS", second], f"results of {path}")
+
+
+def test_what_a_service_tells_the_origin_is_for_one_user(lab):
+    """A service behind the cache writes the user's name into a field, and the origin varies by it."""
+    def behave(_icap, transaction):
+        user = transaction.request.header("X-Client-Username")
+        transaction.send_head(transaction.request_head(add=[("X-User", user)] if user else []), body=False)
+    icap = IcapServer(lab, behave, methods="REQMOD", preview=0)
+    pages = Pages(lab)
+    proxy = proxy_for(lab, services=[Service("s", icap.uri(), point="reqmod_postcache", include=["X-Client-Username"])])
+    url = pages.url("/plain/told", "Cache-Control: max-age=60", "Vary: X-User")
+    equal([ask(proxy, url, user) for user in ("anna", "ben")], ["anna None", "ben None"], "pages")
+
+
+def test_a_304_for_one_user_does_not_share_the_page(lab):
+    pages, proxy = Pages(lab), proxy_for(lab)
+    url = pages.url("/behind/old", "Cache-Control: public, max-age=0", 'ETag: "e"')
+    for user in ("anna", "ben", "ben"):
+        ask(proxy, url, user)
+    equal(proxy.results("/behind/old", 3), ["MISS", "REVALIDATED", "MISS"], "the 304 does not say public")
+
+
+def test_users_who_ask_at_once_get_pages_of_their_own(lab):
+    pages, proxy = Pages(lab, wait=0.2 * lab.patience), proxy_for(lab)
+    url, got = pages.url("/behind/crowd", "Cache-Control: max-age=60"), {}
+    for user in ("anna", "ben"):
+        ask(proxy, pages.url("/plain/warm"), user)  # proven and remembered
+    threads = [threading.Thread(target=lambda user=user: got.update({user: ask(proxy, url, user)}))
+               for user in ("anna", "ben")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(got, {"anna": "anna None", "ben": "ben None"}, "pages")

@@ -1,0 +1,296 @@
+"""The web page of the admin plane, in Chromium: what it shows of real traffic, who may change what, and that nothing of what
+comes from the network does anything in it."""
+
+import os
+import subprocess
+
+from harness import ports, wire
+from harness.browser import Browser
+from harness.checks import contains, equal, lacks, true
+from harness.nginx import Nginx
+from harness.origin import Origin
+from harness.retort import Retort
+from harness.services import Services
+from harness.suite import heavy, seconds
+
+TOKENS = {role: f"{role}-" + "0123456789abcdef" * 3 for role in ("read", "operate", "admin")}
+PAGE_TEXT = "<html><head><title>t</title></head><body>old line\nthe same line\n</body></html>"
+
+
+class Stage:
+    """A proxy with four services, tokens of all roles, traffic, and a browser."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.browser = Browser(lab)
+        self.origin = Origin(lab)
+        self.services = Services(lab)
+        self.address = ("127.0.0.1", ports.take())
+        self.url = "http://%s:%d/" % self.address
+        self.proxy = Retort(lab, services=self.services.for_proxy(), admin=self.address, extra=f"""
+origins pair {{ servers = {{ "{self.origin.url()}", "http://127.0.0.1:1 backup" }} }}""",
+                            admin_options={"helpers": self.services.helperd.socket, "history_step": "1s"})
+        self.proxy.write_tokens("".join(f"{role} {role} {token}\n" for role, token in TOKENS.items()))
+        self.proxy.token = None
+        equal(self.proxy.admin("POST", "/reload", token="0123456789abcdef" * 4).status, 200, "reload")
+        self.proxy.token = TOKENS["admin"]
+        for path in ("/text", "/bytes"):
+            for _ in range(3):
+                self.proxy.get(self.origin.url(path, n=5000, say=PAGE_TEXT, h=["Cache-Control: max-age=600", "Content-Type: text/html"]))
+
+    def page(self, view="overview", token=TOKENS["admin"], **media):
+        page = self.browser.page(self.url + "#" + view, **media)
+        page.wait("document.activeElement.id === 'token'")
+        page.type(token)
+        page.key("Enter")
+        return page
+
+
+def share(lab):
+    return Stage(lab)
+
+
+def complaints(page):
+    """Without the first question of a tab that has no token yet."""
+    return [text for text in page.complaints() if "401 (Unauthorized)" not in text]
+
+
+def picture(lab, page, name):
+    page.screenshot(os.path.join(lab.builddir, "page", name + ".png"))
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_overview(lab, stage):
+    page = stage.page()
+    page.wait("document.querySelector('h1').textContent === 'Overview'")
+    page.wait("document.querySelector('.chart path').getAttribute('d').split('L').length > 2")
+    contains(page.text(), "6 in the last hour", "overview")
+    picture(lab, page, "overview")
+    page.run("document.querySelector('details').open = true")
+    page.wait("document.querySelectorAll('details[open] tbody tr').length > 1")
+    equal(complaints(page), [], "what the browser complains about")
+
+
+def row(page, text):
+    """The cells of the table row that begins so."""
+    return page.wait("(row => row && [...row.cells].map(cell => cell.innerText.trim()))"
+                     f"([...document.querySelectorAll('tbody tr')].find(row => row.cells[0].innerText === {text!r}))")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_services_and_origins(lab, stage):
+    page = stage.page("services")
+    for name in ("adremover", "gray", "inject", "gzip"):
+        equal(row(page, name)[1], "up", name)
+    equal(row(page, "inject")[2:5], ["2", "0", "2"], "asked, unmodified and modified of inject")
+    picture(lab, page, "services")
+    page.run("document.querySelector('button[aria-label*=gzip]').click()")
+    page.wait("document.getElementById('notice').innerText.includes('The results of gzip are old now.')")
+    page.run("location.hash = 'origins'")
+    equal(row(page, "pair")[1:3], ["2 of 2", "round robin"], "servers up, balance")
+    equal(complaints(page), [], "what the browser complains about")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_helpers_slider(lab, stage):
+    """An arrow key on the slider changes the nice level of real processes."""
+    page = stage.page("helpers", token=TOKENS["operate"])
+    equal(row(page, "gray")[1], "10", "nice")
+    page.run("document.querySelector('input[type=range]').focus()")
+    page.key("ArrowRight")
+    page.wait("document.getElementById('notice').innerText === 'The pool gray has the nice level 11.'")
+    for pid in stage.services.helperd.helpers("gray-helper"):
+        equal(os.getpriority(os.PRIO_PROCESS, pid), 11, "nice level of a helper")
+    equal(row(page, "gray")[1], "11", "nice")
+    picture(lab, page, "helpers")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_role_and_wrong_token(lab, stage):
+    """With the role read the buttons are there and can't be used, and the proxy refuses what they would ask. A token that the
+    proxy does not take, from the start or any more, leads back to the question for one."""
+    page = stage.page("services", token=TOKENS["read"])
+    row(page, "gzip")
+    true(page.run("[...document.querySelectorAll('main button')].every(button => button.disabled)"), "all buttons are disabled")
+    refused = page.run(f"""fetch('/v1/services/bump?name=gzip', {{method: 'POST', headers: {{Authorization: 'Bearer {TOKENS["read"]}'}}}})
+        .then(response => response.status)""")
+    equal(refused, 403, "status of a change by a reader")
+    page = stage.page("services", token="x" * 40)
+    page.wait("document.querySelector('[role=alert]').innerText.includes('does not take this token')")
+    equal(page.run("sessionStorage.length"), 0, "tokens that the page keeps")
+    page.type(TOKENS["read"])
+    page.key("Enter")
+    row(page, "gzip")
+    stage.proxy.write_tokens("".join(f"{role} {role} {token}\n" for role, token in TOKENS.items() if role != "read"))
+    try:
+        equal(stage.proxy.admin("POST", "/reload").status, 200, "reload")
+        page.run("location.hash = 'origins'")
+        page.wait("document.querySelector('[role=alert]').innerText.includes('any more')")
+    finally:
+        stage.proxy.write_tokens("".join(f"{role} {role} {token}\n" for role, token in TOKENS.items()))
+        stage.proxy.admin("POST", "/reload")
+
+
+def test_files_of_the_page(lab, stage):
+    """They need no token, say nothing of this proxy, and let a browser do nothing else. Pages of others may link to them and load
+    none of them."""
+    def get(path, **headers):
+        host = headers.pop("Host", "%s:%d" % stage.address)
+        return wire.fetch(stage.address, "GET", path, {name.replace("_", "-"): value for name, value in headers.items()}, host=host)
+    answer = get("/")
+    equal(answer.status, 200, "status")
+    policy = answer.header("Content-Security-Policy")
+    for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"):
+        contains(policy, part, "policy")
+    lacks(policy, "unsafe", "policy")
+    lacks(answer.body.decode(), "<script>", "scripts in the page")
+    equal(answer.header("X-Content-Type-Options"), "nosniff", "X-Content-Type-Options")
+    equal(answer.header("Cache-Control"), "no-cache", "Cache-Control")
+    equal(get("/", If_None_Match=answer.header("ETag")).status, 304, "the same page again")
+    equal(get("/page/page.js").header("Content-Type"), "text/javascript; charset=utf-8", "type of a module")
+    equal(get("/page/page.js", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors", Sec_Fetch_Dest="script").status, 403, "a script for others")
+    equal(get("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate", Sec_Fetch_Dest="document").status, 200, "a link")
+    equal(get("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate", Sec_Fetch_Dest="iframe").status, 403, "a frame")
+    equal(get("/page/../page.js").status, 401, "a path that is none of the files")
+    equal(get("/", Host="retort.example").status, 403, "another name")
+    bearer = {"Authorization": f"Bearer {TOKENS['read']}"}
+    own = "http://%s:%d" % stage.address
+    for site, origin, status in (("same-origin", own, 200), ("same-origin", "http://evil.example", 403), ("same-site", own, 403),
+                                 ("none", "null", 403), ("same-origin", own.replace("http", "https"), 403)):
+        equal(get("/v1/whoami", Sec_Fetch_Site=site, Origin=origin, **bearer).status, status, f"{site} from {origin}")
+    out = stage.proxy.ctl("page")
+    contains(out, stage.url, "what retortctl page says")
+    contains(out, "ssh -N -L", "what retortctl page says")
+
+
+EVIL = '"><img src=x onerror=document.title=1><script>document.title=2</script>'
+EVIL_TARGET = "/%22%3E%3Cscript%3Edocument.title=3%3C/script%3E'><script>document.title=4</script>"
+
+
+def inspected(page, part):
+    """Opens the inspected transaction whose URL has this part."""
+    page.run("location.hash = 'inspect'")
+    page.wait(f"[...document.querySelectorAll('td.url a')].find(link => link.innerText.includes({part!r}) && "
+              "!link.closest('tr').innerText.includes('under way'))")
+    page.run(f"[...document.querySelectorAll('td.url a')].find(link => link.innerText.includes({part!r})).click()")
+    page.wait("document.querySelector('[data-shown]')")
+    page.wait("!document.querySelector('main').innerText.includes('Loading')")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_inspected_transactions(lab, stage):
+    """A page and an image go through services: steps, heads, exchanges, the difference of lines, and both images. What the client
+    and the origin say is text, and secrets are masked."""
+    pixels = b"P6 64 48 255 " + bytes(value for y in range(48) for x in range(64) for value in (255 - 4 * x, 4 * x, 5 * y))
+    lab.write("site/photo.jpg", subprocess.run(["cjpeg"], input=pixels, capture_output=True, check=True).stdout)
+    nginx = Nginx(lab, lab.path("site"))
+    page = stage.page("inspect")
+    page.wait("document.getElementById('inspect-transactions')")
+    page.run("document.getElementById('inspect-transactions').value = 3; document.querySelector('button.main').click()")
+    page.wait("document.getElementById('notice').innerText.includes('are inspected')")
+    stage.proxy.get(nginx.url("/photo.jpg"))
+    stage.proxy.get(stage.origin.url("/text", say=PAGE_TEXT, new=1, h=["Content-Type: text/html", "X-Evil: " + EVIL]),
+                    {"User-Agent": EVIL, "Cookie": "secret=1"})
+    stage.proxy.get(f"http://{stage.origin.authority}{EVIL_TARGET}", {"Referer": EVIL})
+    inspected(page, "/text")
+    text = page.text()
+    for part in ("RECEIVE", "RESPMOD", "waited", "inject", "MODIFIED", "respmod_precache", "+ ", 'name="retort-test"', EVIL, "Cookie: masked"):
+        contains(text, part, "an inspected page")
+    lacks(text, "secret=1", "an inspected page")
+    picture(lab, page, "transaction-page")
+    inspected(page, "photo.jpg")
+    sizes = page.wait("(images => images.length > 1 && images.every(image => image.naturalWidth > 0) && images.map(image => image.naturalWidth))"
+                      "([...document.querySelectorAll('.side img')])")
+    equal(sizes[0], sizes[1], "widths before and after")
+    picture(lab, page, "transaction-image")
+    inspected(page, "document.title=4")
+    true(page.run("document.title").startswith("Transaction"), "nothing of it has run")
+    equal(page.run("document.querySelectorAll('main script, main iframe, main [onerror]').length"), 0, "elements that it made")
+    equal(complaints(page), [], "what the browser complains about")
+    one = stage.proxy.admin("GET", "/v1/inspect/body?id=%s&exchange=0&part=virgin" % page.run("location.hash.split('/')[1]"))
+    if one.status == 200:
+        equal(one.header("Content-Type"), "application/octet-stream", "type of a body")
+        equal(one.header("Content-Disposition"), "attachment", "disposition of a body")
+    equal(stage.proxy.admin("POST", "/v1/inspect?unmasked=yes", token=TOKENS["operate"]).status, 403, "unmasked by an operator")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_cache_clients_certificates_and_live(lab, stage):
+    page = stage.page("live")
+    page.wait("document.querySelector('main').innerText.includes('Listening')")
+    stage.proxy.get(stage.origin.url("/text", say=EVIL), {"User-Agent": EVIL})
+    page.wait("document.querySelector('td.url') && document.querySelector('td.url').innerText.includes('/text')")
+    picture(lab, page, "live")
+    page.run("location.hash = 'cache'")
+    page.wait("document.querySelectorAll('tbody tr').length > 1")
+    before = page.run("document.querySelectorAll('tbody tr').length")
+    page.run("document.querySelector('tbody button').click()")
+    page.wait(f"document.querySelectorAll('tbody tr').length < {before}")
+    for view, title in (("clients", "Clients that were denied or limited"), ("certificates", "Certificates and interception")):
+        page.run(f"location.hash = '{view}'")
+        page.wait(f"document.querySelector('h1').innerText === '{title}'")
+        page.wait("!document.querySelector('main').innerText.includes('Loading')")
+    equal(complaints(page), [], "what the browser complains about")
+
+
+NAMELESS = """[...document.querySelectorAll('a, button, input, select, img, svg[role=img], [role=region]')].filter(node =>
+    !(node.innerText || node.alt || node.getAttribute('aria-label') || (node.labels && node.labels.length) ||
+      node.getAttribute('title'))).map(node => node.outerHTML)"""
+# WCAG 2: the contrast of each text with what stands behind it, where that is less than 4.5.
+FAINT = """(() => {
+    const numbers = (color) => color.match(/[0-9.]+/g).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = (node) => { for (; node; node = node.parentElement) { const color = numbers(getComputedStyle(node).backgroundColor);
+        if (color.length < 4 || color[3] > 0) return color; } return [255, 255, 255]; };
+    return [...document.querySelectorAll('body *')].filter(node => [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim()) &&
+        node.getClientRects().length && !node.disabled && !node.closest('noscript, option')).map(node => {
+            const [one, other] = [light(numbers(getComputedStyle(node).color)), light(behind(node))];
+            return [(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), node.outerHTML.slice(0, 120)];
+        }).filter(([contrast]) => contrast < 4.5);
+})()"""
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_reading_and_keyboard(lab, stage):
+    """Each view, dark and light, 360 pixels wide: everything has a name, texts have contrast, nothing scrolls sideways. The Tab key
+    alone leads to a view."""
+    for scheme in ("light", "dark"):
+        page = stage.page("overview", prefers_color_scheme=scheme)
+        page.size(360, 800)
+        for view in ("overview", "live", "inspect", "services", "helpers", "origins", "clients", "cache", "certificates"):
+            page.run(f"location.hash = '{view}'")
+            page.wait(f"document.querySelector('nav a[aria-current]').hash === '#{view}' && !!document.querySelector('h1')")
+            equal(page.run(NAMELESS), [], f"elements of {view} without a name")
+            equal(page.run(FAINT), [], f"texts of {view} ({scheme}) with little contrast")
+            true(page.run("document.documentElement.scrollWidth") <= 360, f"{view} scrolls sideways at 360 pixels")
+        picture(lab, page, f"narrow-{scheme}")
+    page.run("document.activeElement.blur(); document.getElementById('skip').focus(); location.hash = 'overview'")
+    page.wait("document.querySelector('h1').innerText === 'Overview'")
+    for _ in range(12):
+        page.key("Tab")
+        if page.run("document.activeElement.hash") == "#services":
+            break
+    page.key("Enter")
+    page.wait("document.querySelector('h1').innerText === 'Services'")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_zz_proxy_restarts(lab, stage):
+    """The last test here: the proxy goes while the page is open, and comes back."""
+    page = stage.page("origins")
+    row(page, "pair")
+    stage.proxy.stop()
+    page.run("window.dispatchEvent(new Event('hashchange'))")
+    page.wait("document.getElementById('notice').innerText.includes('does not answer')")
+    stage.proxy.start()
+    page.wait("document.getElementById('notice').innerText === ''")
+    row(page, "pair")

@@ -1,0 +1,210 @@
+"""Traces for OpenTelemetry: which requests are traced, what the collector gets, and what origins and services learn of the trace."""
+
+import re
+import time
+
+from harness.checks import contains, equal, lacks, true, until
+from harness.icap import IcapServer, echo
+from harness.origin import Origin, echoed
+from harness.otlp import Collector, one, some, took
+from harness.retort import Retort, Service, measure
+from harness.suite import memcheck
+
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
+except ImportError:
+    parse_open = None
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"  # W3C Trace Context, 3.2.3
+CALLER = "b7ad6b7169203331"
+PARENT = f"00-{TRACE}-{CALLER}-01"
+
+
+def ids(traceparent):
+    """(trace, span, sampled) of a field that a proxy has sent."""
+    trace, span, flags = re.fullmatch(r"00-([0-9a-f]{32})-([0-9a-f]{16})-(00|01)", traceparent).groups()
+    return trace, span, flags == "01"
+
+
+def sent(proxy, origin, *fields):
+    """(traceparent, tracestate) that the origin gets of a request with such fields."""
+    seen = echoed(proxy.fetch("GET", origin.url("/echo"), list(fields)))
+    return seen["header"]("traceparent"), seen["header"]("tracestate")
+
+
+@memcheck
+def test_a_request_is_a_trace(lab):
+    """A span for the request, one for each step, for the service and for the request to the origin; each below the one that made it."""
+    origin, icap, collector = Origin(lab), IcapServer(lab), Collector(lab)
+    proxy = Retort(lab, services=[Service("gray", icap.uri())], extra=collector.section(service_name="edge", authorization="Bearer abc"))
+    traceparent = echoed(proxy.get(origin.url("/echo", secret="x")))["header"]("traceparent")
+    entry = proxy.last(1)
+    if parse_open is not None:
+        text = proxy.admin("GET", "/metrics", headers={"Accept": "application/openmetrics-text"}).body.decode()
+        examples = [sample.exemplar.labels for family in parse_open(text) for sample in family.samples if sample.exemplar]
+        equal(examples, [{"transaction_id": entry["id"], "trace_id": entry["trace_id"]}], "exemplars")
+    spans = collector.spans_of(proxy)
+    equal({(span.service, span.trace, span.flags) for span in spans}, {("edge", entry["trace_id"], 1)}, "services and traces")
+    equal(len({span.id for span in spans}), len(spans), "ids that differ")
+    equal(collector.requests[0].header("Authorization"), "Bearer abc", "Authorization of the post")
+    root = one(spans, parent=None)
+    equal((root.name, root.kind, root.id), ("GET", 2, entry["span_id"]), "the request")
+    equal({name: root.attributes[name] for name in ("http.request.method", "url.full", "network.protocol.version", "retort.transaction_id",
+                                                    "retort.result", "http.response.status_code")},
+          {"http.request.method": "GET", "url.full": origin.url("/echo"), "network.protocol.version": "1.1",
+           "retort.transaction_id": entry["id"], "retort.result": "MISS", "http.response.status_code": 200}, "what it says")
+    steps = [span.name for span in some(spans, parent=root.id)]
+    equal(steps, ["RECEIVE", "ADMIT", "LOOKUP", "FETCH", "RESPMOD", "STORE", "DELIVER"], "steps")
+    call = one(spans, parent=one(spans, name="FETCH").id)
+    equal((call.name, call.kind, call.attributes["server.address"], call.attributes["http.response.status_code"]),
+          ("GET", 3, origin.authority, 200), "the request to the origin")
+    equal(ids(traceparent), (root.trace, call.id, True), "what the origin learns")
+    service = one(spans, parent=one(spans, name="RESPMOD").id)
+    equal((service.name, service.kind, service.attributes["retort.verdict"], service.attributes["retort.icap.status"]),
+          ("RESPMOD gray", 3, "UNMODIFIED", 204), "the service")
+    equal(ids(icap.transactions[0].request.header("traceparent")), (root.trace, service.id, True), "what the service learns")
+    equal(icap.transactions[0].http_request.header("traceparent"), None, "in the request that it is shown")
+    for span in spans:
+        true(root.begun <= span.begun and span.ended <= root.ended, f"{span} is within the request")
+    true(abs(root.begun / 1e9 - time.time()) < 60 * lab.patience, "the time of day")
+
+
+@memcheck
+def test_through_two_proxies(lab):
+    """One trace: the second goes on below the request that the first has sent, because it trusts the first. tracestate goes through."""
+    origin, collector = Origin(lab), Collector(lab)
+    second = Retort(lab, name="second", extra='name = "second"\n' + collector.section(sample="=0", trust="127.0.0.1", service_name="second"))
+    up = 'origins up { servers = { "http://%s:%d" } }\nparent all { origins = up }\nname = "first"\n' % second.forward
+    first = Retort(lab, name="first", extra=up + collector.section(sample="=0", trust="127.0.0.0/8", service_name="first"))
+    parent, state = sent(first, origin, ("traceparent", PARENT), ("tracestate", "a=1,b=2"), ("tracestate", "c=3"))
+    unsampled = sent(first, origin, ("traceparent", PARENT[:-1] + "0"), ("tracestate", "a=1"))
+    unnamed = sent(first, origin)
+    spans = collector.spans_of(first, second)
+    equal({span.trace for span in spans}, {TRACE}, "traces")
+    equal({span.state for span in spans}, {"a=1,b=2, c=3"}, "their state")
+    outer, inner = one(spans, service="first", kind=2), one(spans, service="second", kind=2)
+    between_them, last = one(spans, service="first", kind=3), one(spans, service="second", kind=3)
+    equal((outer.parent, inner.parent), (CALLER, between_them.id), "who called")
+    equal((ids(parent), state), ((TRACE, last.id, True), "a=1,b=2, c=3"), "what the origin learns")
+    equal(unsampled, (PARENT[:-1] + "0", "a=1"), "what it learns of a request that its caller does not trace")
+    equal((ids(unnamed[0])[2], unnamed[1]), (False, None), "what it learns of one that nobody traces")
+
+
+def test_a_client_decides_nothing(lab):
+    """One that is not trusted can have nothing traced, neither here nor at the origin, and writes into no trace."""
+    origin, collector = Origin(lab), Collector(lab)
+    proxy = Retort(lab, extra=collector.section(sample="=0", trust="192.0.2.1"))
+    seen = [sent(proxy, origin, ("traceparent", PARENT), ("tracestate", "evil=1")) for _ in range(2)]
+    equal([(ids(parent)[2], state) for parent, state in seen], [(False, None)] * 2, "sampled, state")
+    equal(len({ids(parent)[0] for parent, _ in seen} | {TRACE}), 3, "traces that differ")
+    lacks(proxy.last(2), "trace_id", "the access log")
+    equal((proxy.counter("requests_traced"), collector.spans_of(proxy)), (0, []), "spans")
+
+
+def test_what_is_no_traceparent(lab):
+    """Trace Context 4.3: a new trace begins, and 4.2: tracestate is not looked at. A later version is read as far as it is known."""
+    origin, collector = Origin(lab), Collector(lab)
+    proxy = Retort(lab, extra=collector.section(sample="=0", trust="127.0.0.1"))
+    state = ("tracestate", "a=1")
+    for value in ("", "00", PARENT + "-x", PARENT[:-1], PARENT.upper(), "ff" + PARENT[2:], PARENT.replace(TRACE, "0" * 32), PARENT.replace("-", "_"),
+                  PARENT.replace(CALLER, "0" * 16), "01" + PARENT[2:] + "x", PARENT[:-2] + "0g", "x" * 5000):
+        parent, seen = sent(proxy, origin, ("traceparent", value), state)
+        equal((ids(parent)[0] == TRACE, ids(parent)[2], seen), (False, False, None), f"{value[:60]!r}: same trace, sampled, state")
+    parent, seen = sent(proxy, origin, ("traceparent", PARENT), ("traceparent", PARENT), state)
+    equal((ids(parent)[0] == TRACE, seen), (False, None), "two of them")
+    for value in ("cc" + PARENT[2:] + "-what-the-future-will-be-like", PARENT[:-1] + "9"):
+        equal(ids(sent(proxy, origin, ("traceparent", value))[0])[::2], (TRACE, True), value)
+    long = ",".join(f"k{n}={'v' * 40}" for n in range(40))
+    seen = sent(proxy, origin, ("traceparent", PARENT), ("tracestate", long))[1]
+    true(400 < len(seen) <= 512 and long.startswith(seen + ","), f"whole members of a long tracestate: {seen}")
+    equal(sent(proxy, origin, ("traceparent", PARENT), ("tracestate", "a=\xfc"))[1], None, "a tracestate with a letter that is not ASCII")
+
+
+def test_what_services_learn(lab):
+    """What they make of a request goes to the origin with the span of that request, not with theirs."""
+    origin = Origin(lab)
+    for how, in_head, in_message in (("head", True, False), ("message", False, True), ("both", True, True), ("off", False, False)):
+        collector, icap = Collector(lab), IcapServer(lab, echo, methods="REQMOD")
+        proxy = Retort(lab, services=[Service("s", icap.uri(), point="reqmod_precache")], extra=collector.section(trust="127.0.0.1", icap=how))
+        parent, state = sent(proxy, origin, ("traceparent", PARENT), ("tracestate", "a=1"))
+        spans = collector.spans_of(proxy)
+        service, call = one(spans, name="REQMOD s"), one(spans, name="GET", kind=3)
+        asked = icap.transactions[0]
+        for what, head, wanted in (("the ICAP request", asked.request, in_head), ("the HTTP request in it", asked.http_request, in_message)):
+            equal((head.header("traceparent"), head.header("tracestate")), (f"00-{TRACE}-{service.id}-01", "a=1") if wanted else (None, None),
+                  f"{how}: {what}")
+        equal((ids(parent)[1], state), (call.id, "a=1"), f"{how}: what the origin learns")
+
+
+def test_failures_show(lab):
+    """The service has failed, then the origin; the text of the error is in the span."""
+    origin, collector = Origin(lab), Collector(lab)
+    icap = IcapServer(lab, lambda _i, _t: True)
+    proxy = Retort(lab, services=[Service("s", icap.uri(), failures_down=1000)], extra=collector.section(queries=True))
+    equal(proxy.get(origin.url("/text", say="a")).status, 200, "status")
+    equal(proxy.get("http://127.0.0.1:1/?a=b").status, 502, "status")
+    spans = collector.spans_of(proxy)
+    good, bad = [span for span in spans if span.kind == 2]
+    equal((good.error, bad.attributes["url.full"]), (None, "http://127.0.0.1:1/?a=b"), "the requests")
+    contains(bad.error, "refused", "what the request to nobody says")
+    contains(one(spans, name="RESPMOD s").error, "closed", "what the service says")
+    equal(one(spans, kind=3, name="GET", trace=bad.trace).error, "there was no answer", "the request to nobody")
+
+
+def test_hits_and_samples(lab):
+    """A hit has no request to an origin. About the part of the requests is traced that the option says."""
+    origin, collector = Origin(lab), Collector(lab)
+    proxy = Retort(lab, extra=collector.section(sample="=0.5"))
+    for _ in range(200):
+        equal(proxy.get(origin.url("/text", say="a", cc="max-age=60")).status, 200, "status")
+    traced = [entry for entry in proxy.log(200) if "trace_id" in entry]
+    true(60 < len(traced) < 140, f"{len(traced)} of 200 are traced")
+    spans = collector.spans_of(proxy)
+    equal({span.trace for span in spans}, {entry["trace_id"] for entry in traced}, "traces")
+    hit = next(entry for entry in traced if entry["result"] == "HIT")
+    root = one(spans, trace=hit["trace_id"], parent=None)
+    equal([span.name for span in some(spans, trace=root.trace, parent=root.id)], ["RECEIVE", "ADMIT", "LOOKUP", "DELIVER"], "steps of a hit")
+
+
+def test_a_collector_that_is_away(lab):
+    """No request waits for it; what finds no room is dropped and counted. It gets the same spans again when it is overloaded."""
+    origin = Origin(lab)
+    answers = [b"503 Service Unavailable", b"200 OK"]
+    busy = Collector(lab, lambda c, _r: c.send(b"HTTP/1.1 " + (answers.pop(0) if answers else b"400 Bad Request") + b"\r\nContent-Length: 0\r\n\r\n"))
+    proxy = Retort(lab, extra=busy.section(queue=2))
+    seconds = measure(lambda: [proxy.get(origin.url("/text", say="a")) for _ in range(20)])[1]
+    true(seconds < 2 * lab.patience, f"{seconds} s for 20 requests")
+    metric = lambda name: float(re.search(rf"^retort_{name} (\S+)", proxy.admin("GET", "/metrics").body.decode(), re.M).group(1))  # noqa: E731
+    dropped = metric("spans_dropped_total")
+    true(dropped > 0, "spans were dropped")
+    until(lambda: metric("spans_exported_total") > 0, 10 * lab.patience, "spans to be taken in the end")
+    equal([request.body == busy.requests[0].body for request in busy.requests], [True, True], "the same post twice")
+    equal((metric("span_posts_failed_total"), metric("spans_waiting_requests")), (1, 0), "posts that failed, requests that wait")
+    contains(proxy.process.log(), "cannot post spans to the collector", "the log")
+    proxy.get(origin.url("/text", say="a"))
+    until(lambda: metric("spans_dropped_total") > dropped, 10 * lab.patience, "spans to be dropped that it refuses")
+    equal(len(busy.requests), 3, "posts: what it refuses is not repeated")
+
+
+def test_a_silent_collector_delays_no_end(lab):
+    origin, collector = Origin(lab), Collector(lab, lambda _c, _r: time.sleep(30) or took(_c, _r))
+    proxy = Retort(lab, extra=collector.section())
+    proxy.get(origin.url("/text", say="a"))
+    until(lambda: collector.requests, 10 * lab.patience, "a post")
+    true(measure(proxy.stop)[1] < 3 * lab.patience, "the end")
+
+
+def test_without_tracing(lab):
+    """Both fields pass through as they are; a reload brings tracing, and another takes it away."""
+    origin, collector = Origin(lab), Collector(lab)
+    proxy = Retort(lab)
+    fields = [("traceparent", "what a client likes"), ("tracestate", "a=1")]
+    equal(sent(proxy, origin, *fields), ("what a client likes", "a=1"), "without tracing")
+    proxy.write_config(proxy.text(extra=collector.section()))
+    equal(proxy.reload().status, 200, "reload")
+    true(ids(sent(proxy, origin, *fields)[0])[2], "with tracing it is sampled")
+    until(lambda: collector.spans(), 10 * lab.patience, "spans")
+    proxy.write_config(proxy.text())
+    equal(proxy.reload().status, 200, "reload")
+    equal(sent(proxy, origin, *fields), ("what a client likes", "a=1"), "without tracing")
+    lacks(proxy.last(3), "trace_id", "the access log")
