@@ -408,6 +408,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
 	proxy/admin/dns_page.c proxy/admin/dns_page.h \
 	proxy/admin/helperd_call.c proxy/admin/helperd_call.h \
+	proxy/admin/helper_answer.c proxy/admin/helper_answer.h \
+	proxy/admin/helper_numbers.c proxy/admin/helper_numbers.h \
 	proxy/admin/helpers_page.c proxy/admin/helpers_page.h \
 	proxy/admin/history.c proxy/admin/history.h proxy/admin/history.def \
 	proxy/admin/history_page.c proxy/admin/history_page.h \

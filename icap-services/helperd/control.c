@@ -41,6 +41,15 @@ static json_t *describe_worker(const struct supervisor *supervisor, const struct
     return object;
 }
 
+/* base/times.h explains `first_us` and `counts`. */
+static json_t *describe_times(const struct times *times) {
+    json_t *counts = json_array();
+    for (unsigned i = 0; i < TIMES_COUNT; i++)
+        json_array_append_new(counts, json_integer((json_int_t)times->below[i]));
+    return json_pack("{s:i, s:I, s:o}", "first_us", (int)TIMES_FIRST, "sum_us",
+                     (json_int_t)times->sum, "counts", counts);
+}
+
 static json_t *describe_lane(const struct pool *pool, enum lane lane) {
     const struct queue_lane *waiting = &pool->queue.lanes[lane];
     const struct lane_counts *counts = &pool->lanes[lane];
@@ -51,6 +60,8 @@ static json_t *describe_lane(const struct pool *pool, enum lane lane) {
         (int)waiting->count, "clients", (int)waiting->share_count, "at_work", (int)counts->at_work,
         "begun", (json_int_t)counts->begun, "mean_wait_ms", (json_int_t)mean, "longest_wait_ms",
         (json_int_t)counts->longest, "ms_for_a_million", pool->pace[lane] * MILLION);
+    json_object_set_new(object, "waiting", describe_times(&counts->waiting));
+    json_object_set_new(object, "working", describe_times(&counts->working));
     if (largest != NULL)
         json_object_set_new(object, "most",
                             json_pack("{s:s%, s:i, s:I}", "client", largest->client,

@@ -6,6 +6,9 @@
  *     {"call":"resize","pool":"gray","processes":4}
  *     {"call":"reload"}                                as SIGHUP
  *
+ * Of each lane of a pool, "waiting" and "working" are histograms (base/times.h): {"first_us": 64,
+ * "sum_us": N, "counts": [...]}. The proxy shows them in /metrics (proxy/admin/helper_numbers.h).
+ *
  * An answer is {"ok":true, ...} or {"ok":false,"error":"a sentence that says what to do"}.
  * Everybody who may connect to the socket may look. Only root and the user that retort-helperd runs
  * as may change something.

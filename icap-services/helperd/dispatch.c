@@ -1,6 +1,7 @@
 #include "helperd/dispatch.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "helperd/pool_workers.h"
 
 /* Each new value counts for an eighth. A value that is far out counts as four times the usual
@@ -55,6 +56,8 @@ static void dispatch_note_begin(struct pool *pool, struct worker *worker, struct
     if (waited > lane->longest)
         lane->longest = waited;
     lane->at_work++;
+    worker->got_job = clocks_microseconds(CLOCK_MONOTONIC);
+    times_add(&lane->waiting, worker->got_job - job->came);
     worker->lane = job->place.lane;
     memcpy(worker->client, job->place.client, sizeof worker->client);
     worker->at_work = true;

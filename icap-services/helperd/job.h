@@ -25,9 +25,10 @@ struct job {
 #define JOB_MAGIC 0x4a6f6221u
     struct queue_place place;
     struct pool *pool;
-    struct worker *worker; /* the worker that does it; NULL: it waits */
-    struct timer timer;    /* the deadline while it waits */
-    uint64_t submitted, begun, deadline;
+    struct worker *worker;               /* the worker that does it; NULL: it waits */
+    struct timer timer;                  /* the deadline while it waits */
+    uint64_t submitted, begun, deadline; /* by the loop's clock */
+    uint64_t came;                       /* microseconds of the monotonic clock */
     bool returned; /* it has been in the queue before: its helper was gone before it got the job */
     struct helper_packet packet;
     void *client;

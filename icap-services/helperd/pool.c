@@ -1,6 +1,7 @@
 #include "helperd/pool.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "helperd/admission.h"
 #include "helperd/dispatch.h"
@@ -46,6 +47,7 @@ void pool_submit(struct pool *pool, struct job **jobp) {
         allowed = pool->settings.deadline;
     job->pool = pool;
     job->submitted = pool->loop->now;
+    job->came = clocks_microseconds(CLOCK_MONOTONIC);
     job->deadline = pool->loop->now + allowed;
     job->packet.message.id = ++pool->next_id;
     job->packet.message.version = HELPER_VERSION; /* the rest is not for helpers */

@@ -46,6 +46,7 @@
 #define RETORT_HELPERD_POOL_H
 
 #include "base/list.h"
+#include "base/times.h"
 #include "event/loop.h"
 #include "helperd/breaker.h"
 #include "helperd/job.h"
@@ -68,6 +69,8 @@ struct lane_counts {
     uint64_t waited;  /* milliseconds that all these jobs waited for it */
     uint64_t longest; /* milliseconds that one of them waited at most */
     unsigned at_work;
+    struct times waiting; /* how long jobs waited for a helper, of those that came to one */
+    struct times working; /* how long helpers worked on jobs, however that ended */
 };
 
 struct pool {

@@ -1,6 +1,7 @@
 #include "helperd/pool_workers.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "helperd/dispatch.h"
 
@@ -89,11 +90,14 @@ static void on_job_deadline(struct timer *timer) {
         job_finish(worker->job, HELPER_TIMEOUT, NULL, "the helper was killed at the deadline");
 }
 
-/* The worker does not work on a job any more. */
+/* The worker does not work on a job any more: it has given a result, or its process has ended. So
+ * the times also have the jobs that killed a helper, and those that took until their deadline. */
 static void pool_workers_leave_work(struct pool *pool, struct worker *worker) {
     if (!worker->at_work)
         return;
-    pool->lanes[worker->lane].at_work--;
+    struct lane_counts *lane = &pool->lanes[worker->lane];
+    lane->at_work--;
+    times_add(&lane->working, clocks_microseconds(CLOCK_MONOTONIC) - worker->got_job);
     worker->at_work = false;
 }
 

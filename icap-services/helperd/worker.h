@@ -63,6 +63,7 @@ struct worker {
     bool spare;             /* one more worker, for small jobs alone */
     bool at_work;           /* on a job of `lane`, even if its client has gone */
     enum lane lane;
+    uint64_t got_job;               /* microseconds of the monotonic clock */
     char client[HELPER_CLIENT_MAX]; /* whose job that is */
     bool overdue;                   /* killed at the deadline of its job */
     bool retired;                   /* this process has been asked to leave */

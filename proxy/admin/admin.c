@@ -5,6 +5,7 @@
 #include "admin/connections.h"
 #include "admin/event_reply.h"
 #include "admin/guard.h"
+#include "admin/helper_numbers.h"
 #include "admin/page.h"
 #include "admin/sampler.h"
 #include "admin/strict.h"
@@ -481,6 +482,7 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
 
 static void admin_release(struct admin *admin) {
     sampler_stop(&admin->sampler);
+    helper_numbers_free(&admin->calls.helpers);
     admin_connections_release(&admin->connections);
     pthread_mutex_destroy(&admin->lock);
     FREE_OBJ(admin);
@@ -504,6 +506,7 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     ALLOC_OBJ(admin, ADMIN_MAGIC);
     admin->calls = *calls;
     admin->calls.guard = &admin->guard;
+    admin->calls.helpers = helper_numbers_new();
     admin_connections_init(&admin->connections);
     pthread_mutex_init(&admin->lock, NULL);
     if (settings->admin.listen == NULL)

@@ -30,6 +30,7 @@
 struct admin;
 struct admin_guard;
 struct event_stream;
+struct helper_numbers;
 struct history;
 struct inspections;
 struct interception;
@@ -70,6 +71,7 @@ struct admin_calls {
     struct inspections *inspections;                          /* NULL: there are none */
     /* Set by admin_start. */
     struct admin_guard *guard;
+    struct helper_numbers *helpers;
     struct history *history; /* NULL: there is none */
     uint64_t history_step;   /* milliseconds */
 };

@@ -1,8 +1,10 @@
 #include "admin/helperd_call.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,20 +14,30 @@
 
 enum { PACKET = 65536 };
 
-static int helperd_call_connect(const char *path, char error[HELPERD_CALL_ERROR]) {
+/* Calls of the socket from now on last until the deadline at most. False: it has passed. */
+static bool helperd_call_await(int fd, uint64_t deadline) {
+    uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
+    if (now >= deadline) {
+        errno = ETIMEDOUT;
+        return false;
+    }
+    uint64_t left = deadline - now;
+    const struct timeval timeout = {(time_t)(left / 1000), (suseconds_t)(left % 1000) * 1000};
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) == 0;
+}
+
+static int helperd_call_connect(const char *path, uint64_t deadline,
+                                char error[HELPERD_CALL_ERROR]) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval timeout = {.tv_sec = HELPERD_CALL_SECONDS};
     if (strlen(path) >= sizeof address.sun_path) {
         snprintf(error, HELPERD_CALL_ERROR, "%s: the path is too long for a socket", path);
         return -1;
     }
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    }
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+    if (fd >= 0 && helperd_call_await(fd, deadline) &&
+        connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     snprintf(error, HELPERD_CALL_ERROR,
              "%s: %s: is retort-helperd running, and may you use its socket?", path,
@@ -36,14 +48,19 @@ static int helperd_call_connect(const char *path, char error[HELPERD_CALL_ERROR]
 }
 
 /* Reads an answer of several packets; a newline ends the last one. */
-static char *helperd_call_read(int fd, size_t *length, char error[HELPERD_CALL_ERROR]) {
+static char *helperd_call_read(int fd, uint64_t deadline, size_t most, size_t *length,
+                               char error[HELPERD_CALL_ERROR]) {
     char *text = NULL;
-    for (*length = 0; *length < HELPERD_CALL_MOST;) {
+    for (*length = 0; *length < most;) {
         text = xrealloc(text, *length + PACKET);
-        ssize_t got = recv(fd, text + *length, PACKET, 0);
+        ssize_t got =
+            helperd_call_await(fd, deadline) ? recv(fd, text + *length, PACKET, 0) : (ssize_t)-1;
         if (got <= 0) {
+            bool late = got < 0 && (errno == EAGAIN || errno == ETIMEDOUT);
             snprintf(error, HELPERD_CALL_ERROR, "retort-helperd does not answer: %s",
-                     got == 0 ? "it closed the connection" : strerror(errno));
+                     got == 0 ? "it closed the connection"
+                     : late   ? "it took too long"
+                              : strerror(errno));
             free(text);
             return NULL;
         }
@@ -67,17 +84,19 @@ static json_t *helperd_call_judge(json_t *answer, char error[HELPERD_CALL_ERROR]
     return NULL;
 }
 
-json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD_CALL_ERROR]) {
+json_t *helperd_call_within(const char *path, const json_t *command, uint64_t milliseconds,
+                            size_t most, char error[HELPERD_CALL_ERROR]) {
     size_t length = 0;
+    uint64_t deadline = clocks_milliseconds(CLOCK_MONOTONIC) + milliseconds;
     char *text = NULL, *line = json_dumps(command, JSON_COMPACT);
-    int fd = line == NULL ? -1 : helperd_call_connect(path, error);
+    int fd = line == NULL ? -1 : helperd_call_connect(path, deadline, error);
     if (line == NULL)
         snprintf(error, HELPERD_CALL_ERROR, "out of memory: try again later");
     else if (fd >= 0 && send(fd, line, strlen(line), MSG_NOSIGNAL) < 0)
         snprintf(error, HELPERD_CALL_ERROR, "retort-helperd does not take the command: %s",
                  strerror(errno));
     else if (fd >= 0)
-        text = helperd_call_read(fd, &length, error);
+        text = helperd_call_read(fd, deadline, most, &length, error);
     if (fd >= 0)
         close(fd);
     free(line);
@@ -86,4 +105,8 @@ json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD
     json_t *answer = json_loadb(text, length, 0, NULL);
     free(text);
     return helperd_call_judge(answer, error);
+}
+
+json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD_CALL_ERROR]) {
+    return helperd_call_within(path, command, HELPERD_CALL_MILLISECONDS, HELPERD_CALL_MOST, error);
 }

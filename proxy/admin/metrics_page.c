@@ -4,6 +4,7 @@
 #include "admin/disk_numbers.h"
 #include "admin/events_page.h"
 #include "admin/guard.h"
+#include "admin/helper_numbers.h"
 #include "admin/limits_page.h"
 #include "admin/metric_text.h"
 #include "admin/origins_page.h"
@@ -271,6 +272,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     limits_page_print_metrics(out, calls);
     events_page_print_metrics(out, calls);
     admin_guard_print_metrics(out, calls->guard);
+    helper_numbers_print_metrics(calls->helpers, out, report->settings);
 }
 
 /* In whatever order of preference: who knows OpenMetrics at all asks for it first. */

@@ -10,6 +10,7 @@ import threading
 from harness import wire
 from harness.checks import Skip, contains, equal, lacks, true, until
 from harness.icap import IcapServer
+from harness.metrics import fetch as scrape, samples, value
 from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.suite import memcheck
@@ -21,26 +22,6 @@ except ImportError:
     parse_open = parse_plain = None
 
 OPEN = {"Accept": "application/openmetrics-text; version=1.0.0,text/plain;version=0.0.4;q=0.5"}
-
-
-def scrape(proxy, headers=None):
-    """(the text of /metrics, its type)"""
-    answer = wire.fetch(proxy.admin_path, "GET", "/metrics", headers, host="localhost", timeout=20 * proxy.lab.patience)
-    equal(answer.status, 200, "GET /metrics")
-    return answer.body.decode(), answer.header("Content-Type")
-
-
-def samples(text, name):
-    """{labels as a frozenset of pairs: value} of one family's samples of that name."""
-    found = {}
-    for line in re.findall(rf"^{name}(\{{.*?\}})? (\S+)", text, re.M):
-        found[frozenset(re.findall(r'(\w+)="([^"]*)"', line[0]))] = float(line[1])
-    return found
-
-
-def value(text, name, **labels):
-    """The sum of the samples that have these labels."""
-    return sum(found for has, found in samples(text, name).items() if set(labels.items()) <= has)
 
 
 @memcheck
