@@ -284,6 +284,40 @@ def test_reading_and_keyboard(lab, stage):
 
 @heavy("a browser's own time limits")
 @seconds(120)
+def test_address_that_encodes_nothing(lab, stage):
+    """Somebody has shortened the address in the middle of an encoded character, and opens it, or changes it so later."""
+    page = stage.page("overview/%")
+    page.wait("document.querySelector('h1').textContent === 'Overview'")
+    page.run("location.hash = 'services/%E0%A4'")
+    row(page, "gzip")
+    equal(complaints(page), [], "what the browser complains about")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_zy_token_while_the_proxy_is_away(lab, stage):
+    """Somebody presses the button again and again while the proxy is down. The page asks once when the proxy is back, and leaves
+    the form alone in which the next token is typed."""
+    page = stage.browser.page(stage.url)
+    page.wait("document.activeElement.id === 'token'")
+    page.run("""window.asked = []; window.real = window.fetch;
+        window.fetch = (url, ...rest) => { window.asked.push(url); return window.real(url, ...rest); }""")
+    stage.proxy.stop()
+    page.type("x" * 40)
+    for _ in range(5):
+        page.run("document.querySelector('form button').click()")
+    page.wait("document.getElementById('notice').innerText.includes('does not answer')")
+    page.run("window.asked = []")
+    stage.proxy.start()
+    page.wait("document.querySelector('[role=alert]')")
+    page.type("half")
+    page.run("new Promise(resolve => setTimeout(resolve, 3500))")
+    equal(page.run("document.getElementById('token').value"), "half", "what stands in the form")
+    true(page.run("window.asked.length") <= 3, "questions while the proxy starts, and then one")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
 def test_zz_proxy_restarts(lab, stage):
     """The last test here: the proxy goes while the page is open, and comes back."""
     page = stage.page("origins")

@@ -21,6 +21,7 @@ const main = document.getElementById("main"), notice = document.getElementById("
 let me = null;       // what /v1/whoami says
 let view = null;     // the one that is shown
 let timer = 0, asking = null;
+let beginning = 0, again = 0; // the latest begin(), and the timer of its next try
 
 function tell(text, bad) {
     notice.className = bad ? "bad" : "";
@@ -86,9 +87,18 @@ function leave() {
     view = null;
 }
 
+// A word of the address that encodes nothing is taken as it stands: people type and shorten addresses.
+function decoded(word) {
+    try {
+        return decodeURIComponent(word);
+    } catch {
+        return word;
+    }
+}
+
 function wanted() {
     const [name, ...rest] = location.hash.slice(1).split("/");
-    return [VIEWS.find((one) => one.name === name) || VIEWS[0], rest.map(decodeURIComponent)];
+    return [VIEWS.find((one) => one.name === name) || VIEWS[0], rest.map(decoded)];
 }
 
 function enter() {
@@ -130,13 +140,18 @@ async function refresh() {
     if (pause > 0) timer = setTimeout(() => document.hidden ? document.addEventListener("visibilitychange", refresh, {once: true}) : refresh(), pause);
 }
 
+// The latest call counts. What an earlier one hears is of a token that has been replaced.
 async function begin() {
+    const mine = ++beginning;
+    clearTimeout(again);
     try {
-        me = await api.get("/whoami");
+        const answer = await api.get("/whoami");
+        if (mine !== beginning) return;
+        me = answer;
     } catch (reason) {
-        if (needsToken(reason)) return;
+        if (mine !== beginning || needsToken(reason)) return;
         tell(reason instanceof api.Refused ? reason.message : "The proxy does not answer; the page goes on trying.", true);
-        setTimeout(begin, AGAIN);
+        again = setTimeout(begin, AGAIN);
         return;
     }
     tell("");
