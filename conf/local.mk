@@ -26,7 +26,8 @@ $(made_confs) $(made_units) $(made_scripts): %: %.in Makefile
 		-e 's|@bindir[@]|$(bindir)|g' $< > $@
 noinst_DATA = $(made_confs)
 CLEANFILES += $(made_confs) $(made_units) $(made_scripts)
-listsdir = $(localstatedir)/lib/retort/lists
+# Root's, since root writes there: the proxy's own directory is lib/retort.
+listsdir = $(localstatedir)/lib/retort-lists
 
 # For systemd and logrotate, where administrators take them from: docs/OPERATIONS.md.
 nodist_pkgdata_DATA = $(made_units)

@@ -7,6 +7,8 @@
 # of the last reload still has a connection. So the script gives it again until new children have
 # started, for 80 seconds at most, which is less than systemd allows a reload. Calls that come at the
 # same time take turns, so that each of them counts.
+#
+# Root becomes the user who owns DIRECTORY: this user may put links there, which root must not follow.
 set -u
 
 directory=${1:-/run/c-icap}
@@ -16,6 +18,11 @@ complain() {
     echo "reload-c-icap.sh: $*" >&2
     exit 1
 }
+
+owner=$(stat -L -c %u "$directory" 2>/dev/null) || complain "there is no directory $directory: start c-icap, or name the directory of its PidFile"
+if [ "$(id -u)" = 0 ] && [ "$owner" != 0 ]; then
+    exec setpriv --reuid="$owner" --regid="$(stat -L -c %g "$directory")" --clear-groups sh "$0" "$@"
+fi
 
 children() { cat "/proc/$server/task/$server/children" 2>/dev/null; }
 
@@ -38,6 +45,7 @@ old=$(children) || complain "the children of c-icap can not be read: run this as
 old=$(echo $old)
 until=$(($(date +%s) + patience))
 while :; do
+    [ -p "$directory/c-icap.ctl" ] || complain "$directory/c-icap.ctl is no pipe: restart c-icap"
     # Without a reader, the pipe would hold the script up for ever.
     timeout 5 sh -c 'printf reconfigure >"$1"' sh "$directory/c-icap.ctl" || complain "c-icap does not read $directory/c-icap.ctl: restart it"
     for _ in 1 2 3 4 5 6 7 8 9 10; do

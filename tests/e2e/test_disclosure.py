@@ -4,11 +4,11 @@ import threading
 import time
 import urllib.parse
 
-from harness.checks import equal
+from harness.checks import equal, until
 from harness.icap import IcapServer
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
-from test_identity import proxied, sha, users_file
+from test_identity import from_address, proxied, sha, users_file
 
 RULES = r'''
     authenticator staff {{ type = basic  file = "{users}"  realm = "Staff" }}
@@ -33,15 +33,15 @@ RULES = r'''
 class Pages:
     """An origin whose page names what it was told; the query of the URL has the fields of its response."""
 
-    def __init__(self, lab, wait=0):
-        self.wait = wait
+    def __init__(self, lab, wait=0, names=("X-User", "X-Role")):
+        self.wait, self.names = wait, names
         self.origin = RawOrigin(lab, self.answer)
 
     def answer(self, connection, asked):
         time.sleep(self.wait)
         fields = urllib.parse.parse_qsl(asked.target.partition("?")[2])
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
-        told = f"{asked.header('X-User')} {asked.header('X-Role')}".encode()
+        told = " ".join(str(asked.header(name)) for name in self.names).encode()
         if asked.header("If-None-Match"):
             connection.send(b"HTTP/1.1 304 Not Modified\r\nETag: \"e\"\r\nCache-Control: max-age=60\r\n\r\n")
         else:
@@ -139,3 +139,88 @@ def test_users_who_ask_at_once_get_pages_of_their_own(lab):
     for thread in threads:
         thread.join()
     equal(got, {"anna": "anna None", "ben": "ben None"}, "pages")
+
+
+BOSS, GUEST = "127.0.0.2", "127.0.0.1"
+
+
+def ask_from(proxy, source, url, headers=None):
+    answer = from_address(proxy, source, url, headers or {})
+    equal(answer.status, 200, f"status of {url} for {source}")
+    return answer.text()
+
+
+def test_a_refresh_is_for_who_asked(lab):
+    """RFC 5861, 3: "the cache MAY serve the response in which it appears after it becomes stale", and meanwhile one
+    request asks for everybody. It is the request of one user."""
+    pages = Pages(lab, names=("X-User", "X-Role", "X-Late"))
+    proxy = Retort(lab, cache={"memory": "32MB", "stale_while_revalidate": "1m"}, extra=f'''
+        authenticator staff {{ type = basic  file = "{users_file(lab, sha("anna"), sha("ben"))}"  realm = "Staff" }}
+        url_class users {{ path_regex = "^/user" }}
+        access users {{ action = authenticate  with = staff }}
+        access all {{ action = allow }}
+        request_headers users {{ where = client  set = "X-User: %{{user}}" }}
+        url_class boss {{ client = "{BOSS}"  path_regex = "^/(class|setting)" }}
+        request_headers boss {{ where = client  set = "X-Role: boss" }}
+        url_class behind {{ client = "{BOSS}"  path_regex = "^/behind" }}
+        request_headers behind {{ set = "X-Late: boss" }}''')
+    swr, fresh = "Cache-Control: max-age=1, stale-while-revalidate=60", "Cache-Control: max-age=1"
+    urls = {path: pages.url(path, *fields) for path, fields in (
+        ("/class", [swr]), ("/setting", [fresh]), ("/behind", [swr]), ("/class/vary", [swr, "Vary: X-Role"]))}
+    own = pages.url("/user", swr, "Vary: X-User")
+    for url in urls.values():
+        equal(ask_from(proxy, GUEST, url), "None None None", "the guest's first page")
+    for user in ("anna", "ben"):
+        equal(ask(proxy, own, user), f"{user} None None", "the user's first page")
+    equal(ask_from(proxy, BOSS, urls["/class/vary"]), "None boss None", "the boss's own page")
+    time.sleep(2.1)
+    before = proxy.counter("cache_background")
+    for path, url in urls.items():
+        ask_from(proxy, BOSS, url)
+    ask(proxy, own, "anna")
+    until(lambda: len(pages.origin.requests) == 12, 5 * lab.patience, "five refreshes")
+    time.sleep(0.2 * lab.patience)
+    equal(proxy.counter("cache_background") - before, 5, "refreshes in the background")
+    for path, url in urls.items():
+        equal(ask_from(proxy, GUEST, url), "None None None", f"the guest's page at {path} after the refresh")
+    equal(ask(proxy, own, "ben"), "ben None None", "ben's page after the refresh of anna's")
+    equal(ask(proxy, own, "anna"), "anna None None", "anna's page after its refresh")
+    equal(ask_from(proxy, BOSS, urls["/class/vary"]), "None boss None", "the boss's page after its refresh")
+
+
+def test_a_missing_field_tells_as_much(lab):
+    """A rule for a class takes a field away, and the origin makes another page. A rule that finds no field tells
+    nothing."""
+    pages = Pages(lab, names=("X-Guest", "X-Real", "Y-Guest"))
+    proxy = Retort(lab, extra=f'''
+        url_class client {{ path_regex = "^/client" }}
+        url_class origin {{ path_regex = "^/origin" }}
+        request_headers client {{ where = client  set = {{ "X-Guest: 1", "X-Real: 1" }} }}
+        request_headers origin {{ set = "Y-Guest: 1" }}
+        url_class boss {{ client = "{BOSS}"  path_regex = "^/(client|nothing)/name" }}
+        request_headers boss {{ where = client  remove = "X-Guest" }}
+        url_class boss_behind {{ client = "{BOSS}"  path_regex = "^/origin/name" }}
+        request_headers boss_behind {{ remove = "Y-Guest" }}
+        url_class boss_all {{ client = "{BOSS}"  path_regex = "^/client/prefix" }}
+        request_headers boss_all {{ where = client  remove = "X-*" }}
+        url_class boss_cut {{ client = "{BOSS}"  path_regex = "^/client/replace" }}
+        request_headers boss_cut {{ where = client  replace = "X-Guest: /1//" }}''')
+    fresh = "Cache-Control: max-age=100"
+    rows = [
+        ("/client/name", [], "None 1", ["MISS", "MISS", "HIT"]), ("/origin/name", [], "None None", ["MISS", "MISS", "HIT"]),
+        ("/client/name/vary", ["Vary: X-Guest"], "None 1", ["MISS", "MISS", "HIT"]),
+        ("/client/prefix", [], "None None", ["MISS", "MISS", "HIT"]),
+        ("/client/prefix/half", ["Vary: X-Guest"], "None None", ["MISS", "MISS", "HIT"]),
+        ("/client/prefix/both", ["Vary: X-Guest, X-Real"], "None None", ["MISS", "MISS", "HIT"]),
+        ("/client/replace", [], "None 1", ["MISS", "MISS", "HIT"]),
+        ("/nothing/name", [], "None None", ["MISS", "HIT", "HIT"]),
+    ]
+    for path, fields, boss, results in rows:
+        url = pages.url(path, fresh, *fields)
+        guest = {"client": "1 1 None", "origin": "None None 1", "nothing": "None None None"}[path.split("/")[1]]
+        for source, page in ((BOSS, boss + " None"), (GUEST, guest), (GUEST, guest)):
+            equal(ask_from(proxy, source, url), page, f"page of {path} for {source}")
+        equal(proxy.results(path + "?", 3), results, f"results of {path}")
+    for path, results in (("/client/name/vary", "HIT"), ("/client/prefix/both", "HIT"), ("/client/prefix/half", "MISS")):
+        ask_from(proxy, BOSS, next(pages.url(row[0], fresh, *row[1]) for row in rows if row[0] == path))
+        equal(proxy.results(path + "?", 4)[-1], results, f"the boss asks again for {path}")
