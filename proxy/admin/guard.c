@@ -43,7 +43,9 @@ static bool guard_is_navigation(struct MHD_Connection *connection) {
 }
 
 /* Under a name of its own, such a page would be of the same origin (DNS rebinding). A browser reaches
- * a Unix socket through ssh -L only; other programs may call it by any name that is not a domain's. */
+ * a Unix socket through ssh -L. A name without a dot is no safer than another: a search domain
+ * completes it. Nor does the absence of Sec-Fetch-Site and Origin show a program that is no browser:
+ * a browser sends neither with a GET to the plain http origin that it has the page from. */
 static bool names_this_machine(const struct admin_guard *guard, struct MHD_Connection *connection) {
     struct url url;
     struct address address;
@@ -54,9 +56,7 @@ static bool names_this_machine(const struct admin_guard *guard, struct MHD_Conne
         return false;
     if (slice_equal_nocase(url.host, SLICE("localhost")))
         return true;
-    if (address_parse_ip(&address, url.host, 80))
-        return address_is_loopback(&address);
-    return guard->local && memchr(url.host.base, '.', url.host.length) == NULL;
+    return address_parse_ip(&address, url.host, 80) && address_is_loopback(&address);
 }
 
 /* A request through a proxy does not come from the process that connects; it may come from a

@@ -107,6 +107,13 @@ def test_pages_of_others(lab):
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "0.0.0.0", "[::ffff:10.0.0.1]", "127.0.0.1@evil"):
         answer = wire_module.fetch(proxy.admin_path, "GET", "/v1/status", {"Authorization": f"Bearer {READ}"}, host=host)
         true(answer.status in (400, 403), f"Host: {host}: {answer.status}")
+    own = {"Origin": "http://evil:9000", "Sec-Fetch-Site": "same-origin"}
+    for host in ("evil:9000", "evil", "unix", "retort", "localhost.evil"):
+        for fields in ({}, own, {"Referer": f"http://{host}/"}):
+            answer = wire_module.fetch(unix.admin_path, "POST", "/v1/drain", fields, body=b"", host=host)
+            equal(answer.status, 403, f"{host} through ssh -L to the Unix socket, with {fields}")
+    for host in ("localhost", "LOCALHOST:9000", "127.0.0.1:9000", "[::1]:9000", "127.8.9.10"):
+        equal(wire_module.fetch(unix.admin_path, "GET", "/v1/status", host=host).status, 200, f"{host} names this machine")
     true(metric(proxy, 'retort_admin_denied_total{reason="web_page"}') >= 15, "denied as web pages")
     equal((proxy.status()["state"], unix.status()["state"]), ("running", "running"), "states")
 
