@@ -545,10 +545,14 @@ void admin_own_file(struct admin *admin, const struct settings *settings) {
         remember_path(admin, &settings->admin.address);
 }
 
-/* MHD_stop_daemon would shut the socket down, also for other processes that have it. */
-static void stop_accepting(struct admin *admin) {
-    MHD_socket fd = admin->daemon == NULL ? MHD_INVALID_SOCKET : MHD_quiesce_daemon(admin->daemon);
-    if (fd != MHD_INVALID_SOCKET)
+/* MHD_stop_daemon would shut the socket down, also for other processes that have it. Returns the
+ * socket, which is the caller's from now on, or -1. */
+static int stop_accepting(struct admin *admin) {
+    return admin->daemon == NULL ? -1 : MHD_quiesce_daemon(admin->daemon);
+}
+
+static void admin_close_socket(int fd) {
+    if (fd >= 0)
         close(fd);
 }
 
@@ -556,7 +560,7 @@ void admin_give_away(struct admin *admin) {
     CHECK_OBJ(admin, ADMIN_MAGIC);
     free(admin->path);
     admin->path = NULL;
-    stop_accepting(admin);
+    admin_close_socket(stop_accepting(admin));
     if (admin->calls.events != NULL)
         event_stream_end(admin->calls.events, 0);
 }
@@ -569,10 +573,11 @@ void admin_stop(struct admin **adminp) {
     CHECK_OBJ(admin, ADMIN_MAGIC);
     /* The path is removed first, because a successor may use it from now on. */
     remove_path(admin);
-    stop_accepting(admin);
+    int fd = stop_accepting(admin);
     if (admin->calls.events != NULL) /* also because no connection may be suspended below */
         event_stream_end(admin->calls.events, ADMIN_LAST_EVENTS);
     if (admin->daemon != NULL)
         MHD_stop_daemon(admin->daemon);
+    admin_close_socket(fd); /* its threads may have been using the number until they ended */
     admin_release(admin);
 }
