@@ -232,10 +232,10 @@ static void check_answer(const char *request, const char *begin) {
 
 START_TEST(long_bodies_are_refused) {
     start_local();
-    check_answer("POST /drain HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    check_answer("POST /drain HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                  "Content-Length: 10000000\r\n\r\n",
                  "HTTP/1.1 413");
-    check_answer("POST /reload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    check_answer("POST /reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                  "Content-Length: 3\r\n\r\nabc",
                  "HTTP/1.1 200");
     ck_assert_int_eq(the_proxy.drains, 0);
@@ -264,11 +264,11 @@ END_TEST
 START_TEST(answers_name_their_type) {
     char answer[4096];
     start_local();
-    talk("GET /reload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", answer, sizeof answer);
+    talk("GET /reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", answer, sizeof answer);
     ck_assert_ptr_nonnull(strstr(answer, "\r\nAllow: POST\r\n"));
     ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: application/json\r\n"));
     ck_assert_ptr_nonnull(strstr(answer, "\r\nCache-Control: no-store\r\n"));
-    talk("HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", answer, sizeof answer);
+    talk("HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", answer, sizeof answer);
     ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: text/plain; version=0.0.4"));
     ck_assert_ptr_null(strstr(answer, "# HELP"));
     stop();
