@@ -264,11 +264,13 @@ END_TEST
 START_TEST(answers_name_their_type) {
     char answer[4096];
     start_local();
-    talk("GET /reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", answer, sizeof answer);
+    talk("GET /reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", answer,
+         sizeof answer);
     ck_assert_ptr_nonnull(strstr(answer, "\r\nAllow: POST\r\n"));
     ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: application/json\r\n"));
     ck_assert_ptr_nonnull(strstr(answer, "\r\nCache-Control: no-store\r\n"));
-    talk("HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", answer, sizeof answer);
+    talk("HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", answer,
+         sizeof answer);
     ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: text/plain; version=0.0.4"));
     ck_assert_ptr_null(strstr(answer, "# HELP"));
     stop();
