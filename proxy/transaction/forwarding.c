@@ -15,8 +15,7 @@ static struct forwarded_trust forwarding_trust(const struct exchange *exchange) 
                                     listen->trusted_proxy_count};
 }
 
-/* Inside an intercepted connection the client itself speaks, whoever has carried its bytes. */
-static bool peer_is_trusted(const struct exchange *exchange) {
+bool forwarding_peer_is_trusted(const struct exchange *exchange) {
     if (exchange->listen == NULL || exchange->listen->trusted_proxy_count == 0 ||
         exchange_is_intercepted(exchange))
         return false;
@@ -43,7 +42,7 @@ void forwarding_receive(struct transaction *transaction) {
     struct address client;
     if (exchange->background) /* it has the client of the request that it repeats */
         return;
-    if (!peer_is_trusted(exchange)) {
+    if (!forwarding_peer_is_trusted(exchange)) {
         if (forwarding_settings_of(transaction)->untrusted == FORWARDING_DROP)
             drop_untrusted(&exchange->request);
         return;
@@ -98,7 +97,7 @@ static void tell_forwarded(struct transaction *transaction, struct http_head *he
 /* What a trusted proxy in front has said stays: it has seen the client. */
 static void tell_unless_told(struct transaction *transaction, struct http_head *head,
                              enum http_name name, struct slice value) {
-    if (!http_head_has(head, name) || !peer_is_trusted(transaction->exchange))
+    if (!http_head_has(head, name) || !forwarding_peer_is_trusted(transaction->exchange))
         http_head_set(head, name, value);
 }
 

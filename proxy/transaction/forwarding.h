@@ -14,8 +14,13 @@
 
 #include "http/head.h"
 
+struct exchange;
 struct transaction;
 
+/* Has a proxy sent the request that the listener trusts to name its clients? Its connection carries
+ * the requests of many. Inside an intercepted connection the client itself speaks, whoever has
+ * carried its bytes. */
+bool forwarding_peer_is_trusted(const struct exchange *exchange);
 /* Finds out whose request it is, and removes what clients that are not trusted say about that, if
  * the settings want it. */
 void forwarding_receive(struct transaction *transaction);

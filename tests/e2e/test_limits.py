@@ -154,6 +154,25 @@ def test_the_connection_of_a_trusted_proxy_is_no_clients(lab):
             equal(wire.response().status, 429, "another connection of the proxy's own requests")
 
 
+def test_close_spares_the_clients_behind_the_same_proxy(lab):
+    """One client over its limit can't break off what the proxy in front fetches for others on that connection."""
+    site = Behind(lab, 'requests = "1/h"  status = close')
+    first, greedy, other = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+    with site.proxy.wire() as wire:
+        wire.send(b"".join(request("GET", site.url, {"X-Forwarded-For": client})
+                           for client in (greedy, first, greedy, greedy, other)))
+        answers = [wire.response() for _ in range(5)]
+        equal([answer.status for answer in answers], [200, 200, 429, 429, 200], "on one connection")
+        true(answers[2].header("Retry-After"), "Retry-After")
+        wire.send(request("GET", site.url, {"X-Forwarded-For": "192.0.2.4"}))
+        equal(wire.response().status, 200, "the connection stays")
+        wire.send(request("GET", site.url) * 2)  # of the proxy itself
+        equal([wire.response().status, wire.response().status], [200, 429], "the proxy's own requests")
+    with site.proxy.wire(source=OTHER) as wire:  # nobody trusts this one
+        wire.send(request("GET", site.url, {"X-Forwarded-For": "192.0.2.5"}) * 2)
+        equal((wire.response().status, wire.read_to_end()), (200, b""), "a client that names others is cut off")
+
+
 def test_a_network_of_64_bits_is_one_client(lab):
     """Whatever addresses of it are used; and its neighbour is another one."""
     site = Behind(lab, 'requests = "2/h"')

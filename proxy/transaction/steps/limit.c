@@ -4,6 +4,7 @@
 #include "client/connection_holds.h"
 #include "limits/limits.h"
 #include "transaction/fail.h"
+#include "transaction/forwarding.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/admit.h"
 #include "transaction/transaction.h"
@@ -35,12 +36,13 @@ static enum step limit_break_off(struct transaction *transaction, const char *re
     return STEP_LOG;
 }
 
-/* `wait`: seconds. */
+/* `wait`: seconds. The connection of a trusted proxy carries the requests of other clients too, so it
+ * stays open. */
 static enum step limit_answer(struct transaction *transaction, enum limit_answer answer,
                               uint64_t wait, const char *reason) {
-    if (answer == LIMIT_ANSWER_CLOSE)
+    if (answer == LIMIT_ANSWER_CLOSE && !forwarding_peer_is_trusted(transaction->exchange))
         return limit_break_off(transaction, reason);
-    return fail_later(transaction, answer == LIMIT_ANSWER_429 ? 429 : 503, reason, (unsigned)wait);
+    return fail_later(transaction, answer == LIMIT_ANSWER_503 ? 503 : 429, reason, (unsigned)wait);
 }
 
 static void limit_note(struct transaction *transaction, const struct limit_settings *limit,
