@@ -10,6 +10,7 @@ struct background_exchange {
     struct exchange_behind behind;
     struct redirection redirection;
     char *request_bytes; /* what base.request points to; owned */
+    char *told;          /* base.told; owned */
 };
 
 static void background_reply(struct exchange *exchange, const struct reply *reply) {
@@ -41,6 +42,7 @@ static void background_finish(struct exchange *exchange) {
     identity_release(&own->base.identity);
     tls_facts_release(&own->ends.tls);
     free(own->request_bytes);
+    free(own->told);
     free(own);
 }
 
@@ -64,7 +66,7 @@ static void background_copy_request(struct background_exchange *own, const struc
 
 /* The settings of the listener are the current ones: the new transaction holds the current
  * snapshot, even if `exchange` has lived through reloads. */
-bool exchange_repeat_in_background(const struct exchange *exchange) {
+bool exchange_repeat_in_background(const struct exchange *exchange, struct slice told) {
     struct clients *clients = exchange->clients;
     const struct listen_settings *listen =
         listen_set_find(clients->listen_set, &exchange->listen->address);
@@ -86,6 +88,7 @@ bool exchange_repeat_in_background(const struct exchange *exchange) {
         exchange_set_client(&own->base, &exchange->behind->address, &own->behind);
     background_copy_request(own, &exchange->request);
     own->base.background = true;
+    own->base.told = own->told = slice_dup(told);
     if (exchange->identity != NULL)
         own->base.identity = identity_reference(exchange->identity);
     own->base.version = exchange->version;

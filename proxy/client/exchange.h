@@ -114,6 +114,7 @@ struct exchange {
     /* What follows begins as zero. */
     enum exchange_state state;
     bool background;    /* nobody waits for the reply: exchange_repeat_in_background */
+    const char *told;   /* likewise; NULL: the exchange repeats no other */
     bool owned;         /* the request's head has been copied out of the protocol's buffer */
     bool is_connection; /* transparent mode: the client sent no request; the exchange stands for its
                            connection to ends->destination, as a CONNECT would */
@@ -229,8 +230,9 @@ static inline void exchange_finish(struct exchange **exchangep) {
 
 /* Starts an exchange with the same request for which no client waits. It takes the same way through
  * the steps, and its reply goes nowhere. For refreshing what has just been served stale; the
- * request has no body. False: a reload has removed the listener, and nothing says any more what it
- * may ask for. */
-bool exchange_repeat_in_background(const struct exchange *exchange);
+ * request has no body. `told` names the fields of the request that tell the origin who asks
+ * (transaction/disclosure.h); it is copied. False: a reload has removed the listener, and nothing
+ * says any more what it may ask for. */
+bool exchange_repeat_in_background(const struct exchange *exchange, struct slice told);
 
 #endif

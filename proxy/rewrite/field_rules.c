@@ -281,18 +281,6 @@ bool field_rules_tell_user(const struct field_rules *rules) {
     return false;
 }
 
-bool field_rules_are_listed(const struct field_rules *rules, bool user_only,
-                            const struct http_head *head, enum http_name list) {
-    CHECK_OBJ(rules, FIELD_RULES_MAGIC);
-    for (unsigned i = 0; i < rules->count; i++) {
-        const struct field_rule *rule = &rules->list[i];
-        bool counts = user_only ? tells_user(rule) : rule->action != FIELD_REMOVE;
-        if (counts && !http_head_has_token(head, list, rule->name))
-            return false;
-    }
-    return true;
-}
-
 static const enum variable url_variables[] = {
     VARIABLE_URL,  VARIABLE_SCHEME, VARIABLE_HOST,       VARIABLE_PORT,
     VARIABLE_PATH, VARIABLE_QUERY,  VARIABLE_PATH_QUERY, VARIABLE_SERVER_NAME,
@@ -354,6 +342,55 @@ static bool names_any(const struct field_rule *rule, const struct http_head *hea
         if (rule_names(rule, head->fields[i].name))
             return true;
     return false;
+}
+
+/* Names of fields, ",A,B"; `out` NULL: only their length is wanted. */
+struct told_names {
+    char *out;
+    size_t length;
+};
+
+static void tell_name(struct told_names *told, struct slice name) {
+    if (told->out != NULL)
+        slice_put(slice_put(told->out + told->length, SLICE(",")), name);
+    told->length += 1 + name.length;
+}
+
+static void tell_named(struct told_names *told, const struct field_rule *rule,
+                       const struct http_head *head) {
+    for (unsigned i = 0; head != NULL && i < head->field_count; i++)
+        if (rule_names(rule, head->fields[i].name))
+            tell_name(told, head->fields[i].name);
+}
+
+/* A field that is missing tells as much as one that is there. A rule that finds no field leaves the
+ * request as it is. */
+static void tell_fields(struct told_names *told, const struct field_rules *rules, bool by_class,
+                        const struct field_changes *changes) {
+    told->length = 0;
+    for (unsigned i = 0; i < rules->count; i++) {
+        const struct field_rule *rule = &rules->list[i];
+        if (!by_class && !tells_user(rule))
+            continue;
+        if (rule->action == FIELD_SET || rule->action == FIELD_ADD) {
+            tell_name(told, rule->name);
+        } else {
+            tell_named(told, rule, changes->head);
+            tell_named(told, rule, changes->added);
+        }
+    }
+}
+
+struct slice field_rules_told(const struct field_rules *rules, bool by_class,
+                              const struct field_changes *changes) {
+    struct told_names told = {NULL, 0};
+    CHECK_OBJ(rules, FIELD_RULES_MAGIC);
+    tell_fields(&told, rules, by_class, changes);
+    if (told.length == 0)
+        return slice_make("", 0);
+    told.out = arena_alloc(changes->arena, told.length);
+    tell_fields(&told, rules, by_class, changes);
+    return slice_make(told.out, told.length);
 }
 
 static void remove_named(const struct field_rule *rule, struct http_head *head) {

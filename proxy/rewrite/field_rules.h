@@ -58,10 +58,6 @@ bool field_rules_name_client(const struct field_rules *rules);
 /* Does a value tell who asks: the proven user, the user's groups, or the subject of the client's
  * certificate? */
 bool field_rules_tell_user(const struct field_rules *rules);
-/* Does `list`, the fields of that name, name each field that is written here? `user_only`: each one
- * whose value tells who asks. */
-bool field_rules_are_listed(const struct field_rules *rules, bool user_only,
-                            const struct http_head *head, enum http_name list);
 /* Can this field go out with a value that does not follow from the URL and from the value that it
  * had before? `always`: any rule for it makes it such a field. */
 bool field_rules_hide(const struct field_rules *rules, bool always, struct slice name);
@@ -87,6 +83,11 @@ enum {
 };
 
 void field_changes_begin(struct field_changes *changes, struct http_head *head);
+/* The names of the fields that the rules are about to write or to take away, ",X-Role,X-User". Asked
+ * before the rules apply. `by_class`: of all rules; else of those whose value tells who asks. In the
+ * arena. */
+struct slice field_rules_told(const struct field_rules *rules, bool by_class,
+                              const struct field_changes *changes);
 void field_rules_apply(const struct field_rules *rules, struct field_changes *changes);
 /* Puts the new fields into the head. False: it has no room for them. */
 bool field_changes_join(struct field_changes *changes);

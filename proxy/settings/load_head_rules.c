@@ -55,9 +55,8 @@ static void note_told(const struct load *load, const struct document_section *se
                       struct fields_settings *fields) {
     const unsigned known = CLASS_ASKS_TYPE | CLASS_ASKS_SERVER;
     unsigned asks = url_class_asks(fields->url_class);
-    bool writes = fields->set != NULL || fields->add != NULL || fields->replace != NULL;
     fields->tells_user = field_rules_tell_user(fields->rules);
-    fields->tells_class = writes && (asks & CLASS_ASKS_WHO) != 0;
+    fields->tells_class = (asks & CLASS_ASKS_WHO) != 0;
     fields->is_by_url = (asks & ~known) == 0;
     if (fields->where == FIELDS_AT_ORIGIN && (fields->tells_user || fields->tells_class))
         load_tell(load, section->line,

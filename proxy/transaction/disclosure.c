@@ -6,37 +6,37 @@
 #include "transaction/transaction.h"
 #include "transaction/variables.h"
 
-struct disclosed_fields {
-    const struct fields_settings *section;
-    struct disclosed_fields *next;
-};
-
 static bool somebody_is_known(struct transaction *transaction) {
     return transaction->request.user != NULL ||
            transaction_variable(transaction, VARIABLE_TLS_SUBJECT, slice_make("", 0)).length > 0;
 }
 
-void disclosure_note(struct transaction *transaction, const struct fields_settings *section) {
+void disclosure_note(struct transaction *transaction, const struct fields_settings *section,
+                     const struct field_changes *changes) {
     struct disclosure *disclosure = &transaction->disclosure;
     if (!section->tells_class && !(section->tells_user && somebody_is_known(transaction)))
         return;
-    if (section->where == FIELDS_AT_ORIGIN) {
-        disclosure->at_origin = true;
+    struct slice names = field_rules_told(section->rules, section->tells_class, changes);
+    if (names.length == 0)
         return;
-    }
-    struct disclosed_fields *fields = arena_alloc(&transaction->arena, sizeof *fields);
-    *fields = (struct disclosed_fields){section, disclosure->at_client};
-    disclosure->at_client = fields;
+    if (section->where == FIELDS_AT_ORIGIN)
+        disclosure->at_origin = true;
+    else
+        disclosure->at_client = arena_concat(&transaction->arena, disclosure->at_client, names);
+}
+
+struct slice disclosure_at_client(const struct transaction *transaction) {
+    const char *repeated = transaction->exchange->told;
+    return repeated != NULL ? slice_from(repeated) : transaction->disclosure.at_client;
 }
 
 bool disclosure_is_personal(const struct transaction *transaction,
                             const struct http_head *response) {
-    const struct disclosed_fields *fields = transaction->disclosure.at_client;
+    struct slice rest = disclosure_at_client(transaction), name;
     if (transaction->disclosure.at_origin)
         return true;
-    for (; fields != NULL; fields = fields->next)
-        if (!field_rules_are_listed(fields->section->rules, !fields->section->tells_class, response,
-                                    HTTP_VARY))
+    while (slice_next_element(&rest, &name))
+        if (!http_head_has_token(response, HTTP_VARY, name))
             return true;
     return false;
 }

@@ -126,9 +126,9 @@ static bool change_head(struct transaction *transaction, struct head_rules_walk 
     changes.confirms = confirms;
     field_changes_begin(&changes, head);
     for (; section != NULL; section = head_rules_next(walk)) {
-        field_rules_apply(section->rules, &changes);
         if (walk->kind == RULE_REQUEST_HEADERS)
-            disclosure_note(transaction, section);
+            disclosure_note(transaction, section, &changes);
+        field_rules_apply(section->rules, &changes);
     }
     return !changes.failed && field_changes_join(&changes);
 }

@@ -3,6 +3,7 @@
 #include "cache/accept_encoding.h"
 #include "cache/key.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/disclosure.h"
 #include "transaction/fail.h"
 #include "transaction/https.h"
 #include "transaction/request_rules.h"
@@ -108,7 +109,7 @@ static bool shared_fetch_has_ended(struct transaction *transaction) {
 static enum step stale_meanwhile(struct transaction *transaction) {
     if (shared_fetch_may_refresh(transaction->host->shared_fetches, &transaction->caching.name,
                                  loop_seconds(transaction->net->loop)) &&
-        exchange_repeat_in_background(transaction->exchange))
+        exchange_repeat_in_background(transaction->exchange, disclosure_at_client(transaction)))
         transaction->net->counters.cache_background++;
     return hit(transaction, RESULT_STALE);
 }

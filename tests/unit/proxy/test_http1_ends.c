@@ -351,7 +351,7 @@ static void answer_repeated(struct asked *asked) {
 
 static void repeat(struct asked *asked) {
     asked->lab->answer = answer_repeated;
-    ck_assert(exchange_repeat_in_background(asked->exchange));
+    ck_assert(exchange_repeat_in_background(asked->exchange, slice_from("")));
     asked_reply_target(asked);
 }
 
