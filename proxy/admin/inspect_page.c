@@ -56,6 +56,8 @@ static bool recording_is_under_way(const struct admin_calls *calls) {
     return busy;
 }
 
+/* The workers have the recorder before the first transaction is taken, so that none of its exchanges
+ * is missing. */
 static void start_inspection(struct page *page, const struct admin_calls *calls,
                              const struct inspection_wish *wish, uint64_t body) {
     struct inspections_state state;
@@ -63,11 +65,12 @@ static void start_inspection(struct page *page, const struct admin_calls *calls,
     struct recorder_limits limits = RECORDER_LIMITS;
     limits.body = body;
     limits.seconds = RECORDER_MOST.seconds; /* it ends by inspect_page_stop, or as its store says */
-    struct recorder *recorder = recorder_for(&sink, &limits, wish->masked);
+    struct recorder *recorder = recorder_for(&sink, &limits);
     log_info("inspection of the next %llu transactions started through the admin plane%s",
              (unsigned long long)wish->transactions, wish->masked ? "" : ", with all secrets");
     calls->record(calls->context, recorder);
     recorder_release(&recorder);
+    inspections_open(calls->inspections);
     inspections_state(calls->inspections, &state);
     page_json(page, 200, json_pack("{s:I}", "inspection", (json_int_t)state.number));
 }

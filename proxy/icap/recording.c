@@ -85,9 +85,10 @@ static void keep_head(struct icap_recording *recording, struct slice *part, stru
     size_t length = head.length;
     if (length == 0 || !recording_reserve(recording, 2 * length))
         return;
-    char *masked = recorder_masks(recording->recorder) ? record_mask_head(head, &length) : NULL;
+    bool masks = recording->recorded.masked != 0;
+    char *masked = masks ? record_mask_head(head, &length) : NULL;
     char *bytes = realloc((char *)part->base, part->length + length);
-    if (bytes == NULL || (masked == NULL && recorder_masks(recording->recorder))) {
+    if (bytes == NULL || (masked == NULL && masks)) {
         if (bytes != NULL)
             part->base = bytes;
         recording_drop(recording);
@@ -235,7 +236,6 @@ void icap_recording_begin(struct icap_call *call, const struct icap_request *req
     ALLOC_OBJ(recording, ICAP_RECORDING_MAGIC);
     recording->recorder = recorder_reference(recorder);
     recording->recorded = recorded;
-    recording->recorded.masked = recorder_masks(recorder);
     recording->started = clocks_microseconds(CLOCK_MONOTONIC);
     task_init(&recording->virgin.task, recording_on_more);
     task_init(&recording->result.task, recording_on_more);

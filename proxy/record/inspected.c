@@ -53,10 +53,8 @@ void inspected_set_head(struct inspected *inspected, enum inspected_head which, 
     inspections_lock(inspected->store);
     struct slice *place = &inspected->heads[which];
     bool room = place->base == NULL && inspections_reserve(inspected, length);
-    if (room) {
-        free((char *)place->base);
+    if (room)
         *place = slice_make(bytes, length);
-    }
     inspections_unlock(inspected->store);
     if (!room)
         free(bytes);

@@ -8,9 +8,10 @@
  *     inspected_add_service(inspected, &service);
  *     inspected_end(&inspected, &outcome);                             it may be evicted from now on
  *
- * Threads: the worker of the transaction calls these functions; others read it only by
- * inspections_each and inspections_find, under the same mutex. Ownership: the store's. All texts are
- * copied, and shortened to INSPECTED_TEXT where nothing else bounds them.
+ * Threads: the worker of the transaction calls these functions; others read copies of it, which
+ * inspections_each and inspections_find make under the store's mutex. What a pointer here points to
+ * never changes once it is set, so copies share it. Ownership: the store's. All texts are copied, and
+ * shortened to INSPECTED_TEXT where nothing else bounds them.
  */
 #ifndef RETORT_RECORD_INSPECTED_H
 #define RETORT_RECORD_INSPECTED_H
@@ -74,6 +75,7 @@ struct inspected {
 #define INSPECTED_MAGIC 0x1259ec7eu
     struct list_link link;
     struct inspections *store;
+    unsigned references; /* the store's and those of readers */
     char id[SLICE_HEX + 1];
     uint64_t at; /* milliseconds since 1970 */
     bool active; /* its worker still has it */

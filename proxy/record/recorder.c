@@ -54,9 +54,9 @@ struct recorder *recorder_new(struct record_filter *filter, const struct recorde
 }
 
 struct recorder *recorder_for(const struct recorder_sink *sink,
-                              const struct recorder_limits *limits, bool masked) {
+                              const struct recorder_limits *limits) {
     struct record_filter none = {0};
-    struct recorder *recorder = recorder_new(&none, limits, masked);
+    struct recorder *recorder = recorder_new(&none, limits, true);
     recorder->sink = *sink;
     return recorder;
 }
@@ -229,10 +229,14 @@ bool recorder_masks(const struct recorder *recorder) {
     return recorder->masked;
 }
 
-bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *recorded) {
+bool recorder_begin(struct recorder *recorder, struct recorded_exchange *recorded) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
+    bool masked = recorder->masked, wanted = true;
     if (recorder->sink.arg != NULL)
-        return recorder->sink.wants(recorder->sink.arg, recorded->id);
+        wanted = recorder->sink.wants(recorder->sink.arg, recorded->id, &masked);
+    recorded->masked = masked;
+    if (recorder->sink.arg != NULL)
+        return wanted;
     if (!record_filter_fits(&recorder->filter, recorded) || !record_filter_takes(&recorder->filter))
         return false;
     pthread_mutex_lock(&recorder->lock);

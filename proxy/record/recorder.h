@@ -42,10 +42,10 @@ enum icap_keeping { ICAP_KEPT, ICAP_NOT_WANTED, ICAP_DROPPED };
     ((struct recorder_limits){RECORDED_BODY_MAX, (uint64_t)1 << 30, 1000000, 86400})
 
 /* Who gets exchanges in place of a client that fetches them: a store that knows by the transaction's
- * id what it wants. Called from the workers' threads. */
+ * id what it wants, and whether secrets in it are to be masked. Called from the workers' threads. */
 struct recorder_sink {
     bool (*is_over)(void *arg); /* it wants no more */
-    bool (*wants)(void *arg, struct slice id);
+    bool (*wants)(void *arg, struct slice id, bool *masked);
     void (*keep)(void *arg, struct slice id, char *record,
                  size_t length);              /* takes the bytes over */
     void (*lose)(void *arg, struct slice id); /* one that it wanted found no memory */
@@ -57,7 +57,7 @@ struct recorder *recorder_new(struct record_filter *filter, const struct recorde
                               bool masked);
 /* What the sink wants; it outlives the workers. Of the limits, body, memory and seconds count. */
 struct recorder *recorder_for(const struct recorder_sink *sink,
-                              const struct recorder_limits *limits, bool masked);
+                              const struct recorder_limits *limits);
 struct recorder *recorder_reference(struct recorder *recorder);
 void recorder_release(struct recorder **recorderp);
 /* The number identifies a recording. */
@@ -76,9 +76,11 @@ bool recorder_is_over(struct recorder *recorder);
 /* True when nothing waits and no exchange is in progress. */
 bool recorder_is_empty(const struct recorder *recorder);
 size_t recorder_body_most(const struct recorder *recorder);
+/* For the client that fetches. */
 bool recorder_masks(const struct recorder *recorder);
-/* Counts the exchange as in progress until one of the three calls ends it. */
-bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *recorded);
+/* Sets recorded->masked: whether secrets in this exchange are to be masked. Counts the exchange as in
+ * progress until one of the three calls ends it. */
+bool recorder_begin(struct recorder *recorder, struct recorded_exchange *recorded);
 bool recorder_reserve(struct recorder *recorder, size_t bytes);
 void recorder_unreserve(struct recorder *recorder, size_t bytes);
 enum icap_keeping recorder_keep(struct recorder *recorder,

@@ -15,7 +15,14 @@ static void begin(uint64_t transactions, const char *host) {
     if (host != NULL)
         ck_assert(record_filter_set(&filter, "host", host, error));
     ck_assert(inspections_begin(store, &filter, &wish));
+    inspections_open(store);
     record_filter_release(&filter);
+}
+
+static bool begin_unmasked(void) {
+    struct record_filter filter = {0};
+    const struct inspection_wish wish = {.transactions = 1, .seconds = 60};
+    return inspections_begin(store, &filter, &wish);
 }
 
 static struct inspected *take(unsigned number, const char *url) {
@@ -67,14 +74,87 @@ START_TEST(only_what_was_asked_for_is_taken) {
                        SLICE("GET / HTTP/1.1\r\nCookie: secret\r\n\r\n"));
     const struct recorder_sink sink = inspections_sink(store);
     ck_assert(!sink.is_over(sink.arg)); /* its exchanges are still to come */
-    ck_assert(sink.wants(sink.arg, SLICE("0000000000000003")));
-    ck_assert(!sink.wants(sink.arg, SLICE("0000000000000004")));
+    bool masked = false;
+    ck_assert(sink.wants(sink.arg, SLICE("0000000000000003"), &masked));
+    ck_assert(masked);
+    ck_assert(!sink.wants(sink.arg, SLICE("0000000000000004"), &masked));
     end(inspected);
     ck_assert(sink.is_over(sink.arg));
     ck_assert(inspections_find(store, SLICE("0000000000000003"), expect_masked, NULL));
     ck_assert(!inspections_find(store, SLICE("0000000000000004"), expect_masked, NULL));
     ck_assert_uint_eq(inspections_clear(store), 1);
     ck_assert_uint_eq(state().memory, 0);
+    inspections_free(&store);
+}
+END_TEST
+
+/* The recorder of the next inspection may record what the one before has taken, and the other way
+ * round, as long as workers have either. */
+START_TEST(the_inspection_of_a_transaction_masks_its_exchanges) {
+    store = inspections_new();
+    begin(2, NULL);
+    struct inspected *masked = take(1, "http://a.example/");
+    inspections_stop(store);
+    ck_assert(begin_unmasked());
+    inspections_open(store);
+    struct inspected *unmasked = take(2, "http://a.example/");
+    const struct recorder_limits limits = RECORDER_LIMITS;
+    const struct recorder_sink sink = inspections_sink(store);
+    struct recorder *recorder = recorder_for(&sink, &limits);
+    struct recorded_exchange of_masked = {.id = SLICE("0000000000000001")};
+    struct recorded_exchange of_unmasked = {.id = SLICE("0000000000000002")};
+    ck_assert(recorder_begin(recorder, &of_masked));
+    ck_assert_uint_eq(of_masked.masked, 1);
+    ck_assert(recorder_begin(recorder, &of_unmasked));
+    ck_assert_uint_eq(of_unmasked.masked, 0);
+    recorder_release(&recorder);
+    end(masked);
+    end(unmasked);
+    inspections_free(&store);
+}
+END_TEST
+
+/* The workers have no recorder yet that would record the exchanges of what is taken. */
+START_TEST(nothing_is_taken_before_the_inspection_is_open) {
+    store = inspections_new();
+    const struct recorder_sink sink = inspections_sink(store);
+    ck_assert(begin_unmasked());
+    ck_assert(!inspections_are_over(store));
+    ck_assert(!sink.is_over(sink.arg)); /* workers keep the recorder */
+    ck_assert_ptr_null(take(1, "http://a.example/"));
+    ck_assert(!begin_unmasked());
+    inspections_stop(store);
+    inspections_open(store); /* too late */
+    ck_assert(inspections_are_over(store));
+    ck_assert_ptr_null(take(2, "http://a.example/"));
+    ck_assert(begin_unmasked());
+    inspections_open(store);
+    struct inspected *inspected = take(3, "http://a.example/");
+    ck_assert_ptr_nonnull(inspected);
+    end(inspected);
+    inspections_free(&store);
+}
+END_TEST
+
+/* Whoever looks holds no worker up: another may use the store meanwhile. */
+static void forget_while_looking(void *arg, const struct inspected *inspected) {
+    unsigned *seen = arg;
+    ck_assert_uint_le(inspections_clear(store), 1);
+    ck_assert_uint_eq(state().kept, 0);
+    ck_assert_str_eq(inspected->url, "http://a.example/");
+    ck_assert_str_eq(inspected->result, "HIT");
+    ++*seen;
+}
+
+START_TEST(a_reader_holds_nobody_up) {
+    unsigned seen = 0;
+    store = inspections_new();
+    begin(2, NULL);
+    end(take(1, "http://a.example/"));
+    ck_assert(inspections_find(store, SLICE("0000000000000001"), forget_while_looking, &seen));
+    end(take(2, "http://a.example/"));
+    inspections_each(store, forget_while_looking, &seen);
+    ck_assert_uint_eq(seen, 2);
     inspections_free(&store);
 }
 END_TEST
@@ -142,6 +222,9 @@ END_TEST
 
 Suite *inspections_suite(void) {
     const TTest *const tests[] = {only_what_was_asked_for_is_taken,
+                                  the_inspection_of_a_transaction_masks_its_exchanges,
+                                  nothing_is_taken_before_the_inspection_is_open,
+                                  a_reader_holds_nobody_up,
                                   a_million_transactions_take_bounded_memory,
                                   large_exchanges_push_out_older_ones_and_never_exceed_the_memory,
                                   when_all_are_under_way_no_more_are_taken};

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const struct recorded_exchange usual = {
+static struct recorded_exchange usual = {
     .id = {"17", 2},
     .service = {"gray", 4},
     .point = {"respmod_precache", 16},
