@@ -160,6 +160,27 @@ bool url_parse(struct url *url, struct slice text) {
     return take_path_query(url, rest);
 }
 
+/* Can it be a host with a port? A password that contains a '/' looks like a bad port. */
+static bool ends_like_port(struct slice authority) {
+    const char *colon =
+        authority.length == 0 ? NULL : memrchr(authority.base, ':', authority.length);
+    for (const char *at = colon; at != NULL && ++at < authority.base + authority.length;)
+        if (!url_is_digit(*at))
+            return false;
+    return true;
+}
+
+struct slice url_user_info(struct slice text) {
+    const char *slashes = text.length == 0 ? NULL : memmem(text.base, text.length, "://", 3);
+    size_t begin = slashes == NULL ? 0 : (size_t)(slashes + 3 - text.base);
+    struct slice rest = slice_make(text.base + begin, text.length - begin);
+    struct slice authority = slice_make(rest.base, length_until(rest, "/?#"));
+    if (slashes == NULL ? authority.length > 0 : !ends_like_port(authority))
+        authority = rest;
+    const char *at = authority.length == 0 ? NULL : memrchr(authority.base, '@', authority.length);
+    return slice_make(rest.base, at == NULL ? 0 : (size_t)(at + 1 - rest.base));
+}
+
 struct slice url_path(const struct url *url) {
     size_t length = length_until(url->path_query, "?");
     return length == 0 ? SLICE("/") : slice_make(url->path_query.base, length);

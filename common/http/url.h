@@ -41,6 +41,9 @@ bool url_parse(struct url *url, struct slice text);
 bool url_parse_authority(struct url *url, struct slice text, uint16_t default_port);
 /* Makes a URL of a scheme, a parsed authority (Host) and a target that begins with '/'. */
 bool url_set_target(struct url *url, const struct url_scheme *scheme, struct slice target);
+/* Finds the user info ("user:password@") in a text that need not be a URL, such as the target of a
+ * request that is refused: with its '@', empty when there is none. */
+struct slice url_user_info(struct slice text);
 /* Finds the scheme by its name, without case; NULL: another scheme. */
 const struct url_scheme *url_scheme_find(struct slice name);
 /* Is the port of the URL the default port of its scheme? */

@@ -33,6 +33,18 @@ void request_log_url(struct transaction *transaction) {
     transaction->request.original_url = transaction->request.url_text;
 }
 
+void request_hide_user_info(struct transaction *transaction) {
+    struct request *request = &transaction->request;
+    struct slice target = request->head->target, user = url_user_info(target);
+    if (user.length == 0)
+        return;
+    const char *behind = user.base + user.length;
+    request->head->target = arena_concat(
+        &transaction->arena, slice_make(target.base, (size_t)(user.base - target.base)),
+        slice_make(behind, (size_t)(target.base + target.length - behind)));
+    request->original_url = request->head->target;
+}
+
 void request_changed(struct transaction *transaction) {
     transaction->request.rules = NULL;
 }

@@ -58,6 +58,9 @@ void request_set_upgrade(struct transaction *transaction, struct slice protocols
 void request_set_for_server(struct transaction *transaction);
 /* Makes the log show the normalised URL, since the client has sent the URL in pieces. */
 void request_log_url(struct transaction *transaction);
+/* Takes user info ("user:password@") out of a target that is refused and so will never be a URL: it
+ * must not stand in logs. */
+void request_hide_user_info(struct transaction *transaction);
 /* A service has changed the request, so other rules may match it. */
 void request_changed(struct transaction *transaction);
 /* Notes who the request is from, or what its host has resolved to, for the rules that ask for that.

@@ -153,11 +153,16 @@ static struct span *add_span(struct spans_text *text, struct slice name, enum sp
     return span;
 }
 
+/* A target that is no URL is not shown: nobody knows what stands where in it. */
 static struct slice shown_url(const struct transaction *transaction) {
     struct slice url = transaction->request.original_url;
-    const char *query = url.length > 0 ? memchr(url.base, '?', url.length) : NULL;
-    if (query != NULL && !transaction->settings->tracing.queries)
-        url.length = (size_t)(query - url.base);
+    size_t length = 0;
+    if (transaction->request.url_text.length == 0)
+        return slice_make("", 0);
+    while (length < url.length && url.base[length] != '?' && url.base[length] != '#')
+        length++;
+    if (!transaction->settings->tracing.queries)
+        url.length = length;
     return url;
 }
 

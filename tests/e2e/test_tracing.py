@@ -151,6 +151,21 @@ def test_failures_show(lab):
     equal(one(spans, kind=3, name="GET", trace=bad.trace).error, "there was no answer", "the request to nobody")
 
 
+def test_no_password_goes_to_the_collector(lab):
+    """A URL with user info is refused, and a target that is no URL does not become url.full, whatever it contains. The part of a URL
+    behind a '#' is as private as the query."""
+    origin, collector = Origin(lab), Collector(lab)
+    proxy = Retort(lab, extra=collector.section())
+    for target, status in (("http://bob:hunter2@a.test/x", 400), ("ftp://bob:hunter2@a.test/", 400), ("/hunter2", 400),
+                           (origin.url("/text", say="a") + "#hunter2", 200)):
+        with proxy.wire() as client:
+            client.send(f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
+            equal(client.response().status, status, f"{target}: status")
+    spans = collector.spans_of(proxy)
+    equal([span.attributes.get("url.full") for span in some(spans, parent=None)], [None, None, None, origin.url("/text")], "URLs")
+    lacks(b"".join(request.body for request in collector.requests), b"hunter2", "what the collector gets")
+
+
 def test_hits_and_samples(lab):
     """A hit has no request to an origin. About the part of the requests is traced that the option says."""
     origin, collector = Origin(lab), Collector(lab)

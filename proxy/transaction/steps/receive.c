@@ -130,7 +130,7 @@ static enum step refuse_misdirected(struct transaction *transaction) {
                      "this connection is for another host: open a new connection for this request");
 }
 
-enum step step_receive(struct transaction *transaction) {
+static enum step receive_request(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (exchange->error_status != 0)
         return fail_with(transaction, exchange->error_status, exchange->error_text);
@@ -154,5 +154,12 @@ enum step step_receive(struct transaction *transaction) {
         return refuse_misdirected(transaction);
     if (next == STEP_ADMIT)
         request_show_host(transaction, exchange->authority);
+    return next;
+}
+
+enum step step_receive(struct transaction *transaction) {
+    enum step next = receive_request(transaction);
+    if (transaction->request.url_text.length == 0)
+        request_hide_user_info(transaction);
     return next;
 }

@@ -197,6 +197,33 @@ START_TEST(authorities) {
 }
 END_TEST
 
+static void check_user_info(const char *text, const char *expected) {
+    ck_assert_slice_eq(url_user_info(guard_put(slice_from(text))), slice_from(expected));
+}
+
+/* Of what is no URL as well: a password must not be seen because something else is wrong. */
+START_TEST(user_info_is_found) {
+    check_user_info("http://bob:pw@a/x", "bob:pw@");
+    check_user_info("http://bob@a", "bob@");
+    check_user_info("http://bob:p@w@a/", "bob:p@w@");
+    check_user_info("gopher://bob:pw@a b/", "bob:pw@");
+    check_user_info("bob:pw@a:443", "bob:pw@");
+    check_user_info("/http://bob:pw@a/", "bob:pw@");
+    check_user_info("http:/bob:pw@a/", "http:/bob:pw@");
+    check_user_info("http:\\\\bob:pw@a/", "http:\\\\bob:pw@");
+    check_user_info("http://bob:p/w@a/", "bob:p/w@");
+    check_user_info("http://bob:p?w@a/", "bob:p?w@");
+    check_user_info("http://bob:p#w@a/", "bob:p#w@");
+    check_user_info("http://a/@bob", "");
+    check_user_info("http://a:80/?q=@bob", "");
+    check_user_info("/@bob", "");
+    check_user_info("http://a", "");
+    check_user_info("*", "");
+    check_user_info("", "");
+    ck_assert_uint_eq(url_user_info(slice_make(NULL, 0)).length, 0);
+}
+END_TEST
+
 static void check_path(const char *text, const char *expected) {
     struct url url;
     ck_assert(parse(&url, text));
@@ -341,6 +368,7 @@ Suite *url_suite(void) {
         bad_paths,
         prefixes,
         authorities,
+        user_info_is_found,
         paths,
         canonical_forms,
         dot_segments_go,
