@@ -19,6 +19,15 @@ bool option_check_collector(const char *text, char *error, size_t error_size) {
     return false;
 }
 
+bool option_check_service_name(const char *text, char *error, size_t error_size) {
+    size_t length = strlen(text);
+    if (length <= TRACING_SERVICE_NAME)
+        return true;
+    snprintf(error, error_size, "has %zu bytes: write a name of at most %d bytes", length,
+             TRACING_SERVICE_NAME);
+    return false;
+}
+
 bool load_tracing(struct load *load) {
     struct tracing_settings *tracing = &load->settings->tracing;
     const struct document_section *section = document_section(load->document, "tracing", NULL);

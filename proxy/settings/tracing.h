@@ -14,6 +14,8 @@
 
 struct network;
 
+enum { TRACING_SERVICE_NAME = 256 /* bytes at most */ };
+
 /* How ICAP services learn the trace: in the head of the ICAP request, in the HTTP request that it
  * encapsulates, in both, or not at all. */
 enum tracing_icap { TRACING_ICAP_HEAD, TRACING_ICAP_MESSAGE, TRACING_ICAP_BOTH, TRACING_ICAP_OFF };

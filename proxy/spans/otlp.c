@@ -7,11 +7,12 @@
 
 enum { STATUS_ERROR = 2, FLAG_SAMPLED = 1 };
 
-/* Six letters at most for each byte. */
+/* Six letters at most for each byte. What is longer is cut. */
 static void otlp_put_text(FILE *out, struct slice text) {
     char room[6 * SPAN_TEXT_MOST + 64];
     struct log_line line = {room, room + 6 * SPAN_TEXT_MOST};
-    ASSERT(text.length <= SPAN_TEXT_MOST);
+    if (text.length > SPAN_TEXT_MOST)
+        text.length = SPAN_TEXT_MOST;
     log_line_put_json(&line, text);
     fwrite(room, 1, (size_t)(line.at - room), out);
 }

@@ -6,7 +6,8 @@
  *     for (each set) otlp_write(out, set, &first);
  *     otlp_end(out);
  *
- * Texts come from clients and servers: what is not good in JSON is escaped, as in logs (log/line.h).
+ * Texts come from clients and servers: what is not good in JSON is escaped, as in logs (log/line.h),
+ * and what is longer than SPAN_TEXT_MOST is cut.
  *
  * Threads: one at a time.
  */

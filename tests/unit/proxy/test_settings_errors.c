@@ -30,6 +30,15 @@ static const struct refused {
     {"name = \"${HOME\"\nlog_level = \"}\"", ":2: a ${ has no }"},
     {"name = ${HOME}", ":2: a value with '$' must be in quotes"},
     {"\n\"\" = 1", ":3: the name of an option is missing"},
+    /* Tracing. */
+    {"tracing { service_name = \""
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "x"
+     "\" }",
+     ":2: service_name: \"xxxxxxxxxxxx"},
     /* Names. */
     {"\ncache {\n memroy = 1MB }",
      ":4: unknown option \"memroy\" in section cache; did you mean \"memory\"?"},

@@ -106,7 +106,10 @@ START_TEST(spans_are_bounded) {
     }
     ck_assert_ptr_null(span_set_add(set, SLICE("x"), SPAN_INTERNAL));
     FILE *out = open_memstream(&written, &length);
-    otlp_begin(out, "retort", "1");
+    char service[SPAN_TEXT_MOST + 100];
+    memset(service, '"', sizeof service - 1);
+    service[sizeof service - 1] = '\0';
+    otlp_begin(out, service, "1");
     otlp_write(out, set, &first);
     otlp_end(out);
     fclose(out);
