@@ -90,8 +90,27 @@ bool overrides_remove(struct overrides *overrides, const char *name) {
         return false;
     free(override->name);
     free_values(override->values);
-    *override = overrides->list[--overrides->count];
+    size_t behind = (size_t)(overrides->list + overrides->count - override) - 1;
+    memmove(override, override + 1, behind * sizeof *override);
+    overrides->count--;
     return true;
+}
+
+bool overrides_rename(struct overrides *overrides, const char *name, const char *new_name) {
+    struct override *override = find_override(overrides, name);
+    ASSERT(override != NULL);
+    if (find_override(overrides, new_name) != NULL)
+        return strcmp(name, new_name) == 0;
+    free(override->name);
+    override->name = xstrdup(new_name);
+    return true;
+}
+
+void overrides_remove_lost(struct overrides *overrides) {
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    for (size_t i = overrides->count; i-- > 0;)
+        if (overrides->list[i].lost)
+            overrides_remove(overrides, overrides->list[i].name);
 }
 
 /* What the caller asks for. */
@@ -300,39 +319,40 @@ bool overrides_fit(const struct overrides *overrides, const struct document *doc
     return good;
 }
 
-static bool apply_one(const struct override *override, struct document *document, int place) {
-    char reason[400];
-    struct option_path path;
-    bool good = option_path_parse(&path, override->name, reason, sizeof reason);
-    ASSERT(good); /* it was parsed when it was put */
-    size_t section = option_path_find(&path, document);
-    if (section == SIZE_MAX && path.title == NULL)
-        section = document_add_section(document, path.kind, NULL, place);
-    good = section != SIZE_MAX;
-    if (good && path.key != NULL) {
-        good = apply_keyed(&path, &document->sections[section], override->values[0], place);
-    } else if (good) {
-        document_remove_values(document, section, path.option);
-        for (char **value = override->values; *value != NULL; value++)
-            document_add_value(document, section, path.option, *value, place);
-    }
-    option_path_release(&path);
-    return good;
+static bool apply_path(const struct option_path *path, char **values, struct document *document,
+                       int place) {
+    size_t section = option_path_find(path, document);
+    if (section == SIZE_MAX && path->title == NULL)
+        section = document_add_section(document, path->kind, NULL, place);
+    if (section == SIZE_MAX)
+        return false;
+    if (path->key != NULL)
+        return apply_keyed(path, &document->sections[section], values[0], place);
+    document_remove_values(document, section, path->option);
+    for (char **value = values; *value != NULL; value++)
+        document_add_value(document, section, path->option, *value, place);
+    return true;
 }
 
-void overrides_apply(const struct overrides *overrides, struct document *document, const char *file,
-                     struct overrides *left, struct findings *dropped) {
+void overrides_apply(struct overrides *overrides, bool elements, struct document *document,
+                     int place, struct findings *dropped) {
+    char reason[400];
     CHECK_OBJ(overrides, OVERRIDES_MAGIC);
-    int places = document_add_file(document, file);
     for (size_t i = 0; i < overrides->count; i++) {
-        const struct override *override = &overrides->list[i];
-        if (override->values == NULL || apply_one(override, document, places + override->line)) {
-            if (left != NULL)
-                keep_override(left, override->name, copy_values(override->values), override->line);
-        } else {
-            findings_add(dropped,
-                         "%s, which was changed at run time, is not in the configuration: unset it",
-                         override->name);
+        struct override *override = &overrides->list[i];
+        struct option_path path;
+        if (override->values == NULL)
+            continue;
+        bool good = option_path_parse(&path, override->name, reason, sizeof reason);
+        ASSERT(good); /* it was parsed when it was put */
+        if ((path.key != NULL) == elements) {
+            override->lost = !apply_path(&path, override->values, document, place + override->line);
+            if (override->lost)
+                findings_add(dropped,
+                             "%s, which was changed at run time, is not in the configuration: "
+                             "unset it",
+                             override->name);
         }
+        option_path_release(&path);
     }
 }

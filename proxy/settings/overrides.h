@@ -6,7 +6,9 @@
  *     struct overrides *changes = overrides_new();
  *     json_t *value = json_string("1GB");
  *     if (!overrides_put(changes, "cache.memory", value, 0, error, sizeof error)) ...
- *     overrides_apply(changes, document, "retortctl set", NULL, &dropped);
+ *     int place = document_add_file(document, "retortctl set");
+ *     overrides_apply(changes, false, document, place, &dropped);
+ *     overrides_apply(changes, true, document, place, &dropped);
  *     overrides_free(&changes);
  *
  * Which options may be changed is said by option_change_of: numbers, words and networks, and texts
@@ -36,6 +38,7 @@ struct override {
     char *name;    /* as option_path_name has it */
     char **values; /* end with NULL; NULL: as the files of the configuration say */
     int line;      /* in the file that keeps it; 0: it is not kept */
+    bool lost;     /* it had no effect when it was last applied */
 };
 
 struct overrides {
@@ -58,6 +61,10 @@ bool overrides_put(struct overrides *overrides, const char *name, const json_t *
                    char *error, size_t error_size);
 /* Forgets one. False: there was none. */
 bool overrides_remove(struct overrides *overrides, const char *name);
+/* Gives one another name of the same option. False: the other name is there too. */
+bool overrides_rename(struct overrides *overrides, const char *name, const char *new_name);
+/* Forgets those that are lost. */
+void overrides_remove_lost(struct overrides *overrides);
 /* Puts all of `more` over these. */
 void overrides_join(struct overrides *overrides, const struct overrides *more);
 
@@ -66,11 +73,12 @@ const char *overrides_at_start(const struct overrides *overrides);
 /* Does the document have the sections and elements that they change? False with a sentence. */
 bool overrides_fit(const struct overrides *overrides, const struct document *document, char *error,
                    size_t error_size);
-/* Changes the document. `file`: the path that they come from, for messages. An override whose
- * section or element is not there has no effect: it gets a finding and, if `left` is not NULL, is
- * not copied there. */
-void overrides_apply(const struct overrides *overrides, struct document *document, const char *file,
-                     struct overrides *left, struct findings *dropped);
+/* Changes the document: options as a whole, or, with `elements`, elements of lists. Whole options
+ * come first, in whichever order they were changed: a list that is replaced would lose what was
+ * changed in it. `place`: of line 0 of the file that they come from (document_add_file). An
+ * override whose section or element is not there is lost, and gets a finding. */
+void overrides_apply(struct overrides *overrides, bool elements, struct document *document,
+                     int place, struct findings *dropped);
 
 /* Reads the file. A file that is not there has no overrides. NULL: after a fault. */
 struct overrides *overrides_read(const char *path, struct faults *faults);

@@ -8,6 +8,7 @@
 #include "settings/config_file.h"
 #include "settings/load.h"
 #include "settings/overrides.h"
+#include "settings/settings_plan.h"
 #include "tls/trust_files.h"
 
 #include <sched.h>
@@ -126,13 +127,6 @@ static void note_files(struct settings *settings, const struct document *documen
         settings->files[i] = xstrdup(document->files[i]);
 }
 
-/* What a snapshot is made from. */
-struct settings_plan {
-    bool without_files;
-    struct document *document;
-    struct overrides *saved, *changes; /* NULL: those of the file, and none */
-};
-
 static struct settings *make_once(struct load *load) {
     struct settings *settings;
     ALLOC_OBJ(settings, SETTINGS_MAGIC);
@@ -176,66 +170,15 @@ static struct settings *make_without_faults(struct load *load) {
 
 /* Overrides. */
 
-static const struct document_value *saved_settings_value(const struct document *document) {
-    return document_value(document_section(document, "", NULL), "saved_settings");
-}
-
-/* The caller frees it; NULL: there is none. */
-static char *saved_settings_path(const struct document *document) {
-    const struct document_value *value = saved_settings_value(document);
-    if (value == NULL || value->text[0] == '\0')
-        return NULL;
-    return config_file_beside(document_file(document, value->line), value->text);
-}
-
-/* False: after a fault. */
-static bool read_saved(struct settings_plan *plan, struct faults *faults) {
-    char *path = plan->saved == NULL ? saved_settings_path(plan->document) : NULL;
-    if (path != NULL)
-        plan->saved = overrides_read(path, faults);
-    else if (plan->saved == NULL)
-        plan->saved = overrides_new();
-    free(path);
-    if (plan->changes == NULL)
-        plan->changes = overrides_new();
-    return plan->saved != NULL;
-}
-
-/* What is changed now takes the place of what is saved. */
-static void cover_saved(struct overrides *saved, const struct overrides *changes) {
-    for (size_t i = 0; i < changes->count; i++)
-        overrides_remove(saved, changes->list[i].name);
-}
-
 static void tell_of_dropped(const struct findings *dropped, const struct settings *settings) {
     for (unsigned i = 0; settings != NULL && i < dropped->count; i++)
         log_warn("%s", dropped->text[i]);
 }
 
-/* The document as the overrides make it. Changes that have no effect are dropped. */
-static struct document *overridden(struct settings_plan *plan, struct findings *dropped) {
-    struct document *document = document_copy(plan->document);
-    struct overrides *saved = overrides_copy(plan->saved), *left = overrides_new();
-    char *path = saved_settings_path(plan->document);
-    cover_saved(saved, plan->changes);
-    if (saved->count > 0)
-        overrides_apply(saved, document, path != NULL ? path : "saved_settings", NULL, dropped);
-    if (plan->changes->count > 0) {
-        overrides_apply(plan->changes, document, SETTINGS_CHANGED, left, dropped);
-        overrides_free(&plan->changes);
-        plan->changes = left;
-        left = NULL;
-    }
-    overrides_free(&left);
-    overrides_free(&saved);
-    free(path);
-    return document;
-}
-
 /* The snapshot takes over what it was made from. */
 static void keep_plan(struct settings *settings, struct settings_plan *plan) {
     note_files(settings, plan->document);
-    settings->saved_settings_path = saved_settings_path(plan->document);
+    settings->saved_settings_path = settings_plan_saved_path(plan);
     settings->document = plan->document;
     settings->saved = plan->saved;
     settings->changes = plan->changes;
@@ -247,20 +190,22 @@ struct document *settings_document(const struct settings *settings) {
     struct settings_plan plan = {.document = settings->document, .saved = settings->saved};
     CHECK_OBJ(settings, SETTINGS_MAGIC);
     plan.changes = overrides_copy(settings->changes);
-    struct document *document = overridden(&plan, &dropped);
+    struct document *document = settings_plan_document(&plan, &dropped);
     overrides_free(&plan.changes);
     return document;
 }
 
 static struct settings *make_by_plan(struct settings_plan *plan, struct faults *faults) {
     struct findings dropped = {0};
-    struct load load = {.faults = faults, .without_files = plan->without_files};
-    if (!read_saved(plan, faults))
+    struct load load = {
+        .faults = faults, .without_files = plan->without_files, .quiet = plan->quiet};
+    if (!settings_plan_read(plan, faults))
         return NULL;
-    load.document = overridden(plan, &dropped);
+    load.document = settings_plan_document(plan, &dropped);
     struct settings *settings = make_without_faults(&load);
     document_free(&load.document);
-    tell_of_dropped(&dropped, settings);
+    if (!plan->quiet)
+        tell_of_dropped(&dropped, settings);
     if (settings != NULL)
         keep_plan(settings, plan);
     return settings;
@@ -273,9 +218,7 @@ static struct settings *settings_make(struct settings_plan *plan, struct faults 
     if (settings == NULL)
         faults_join(faults, error);
     faults_release(faults);
-    document_free(&plan->document);
-    overrides_free(&plan->saved);
-    overrides_free(&plan->changes);
+    settings_plan_release(plan);
     return settings;
 }
 
@@ -291,42 +234,75 @@ struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR
     return settings_make(&plan, &faults, error);
 }
 
+/* Would a start be possible with what stays of the snapshot, and with the one change `also` that
+ * does not (NULL: none), so that what is asked for is in use? False with the faults. */
+static bool could_start(const struct settings *settings, const char *also, struct overrides *asked,
+                        char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct settings *alone = NULL;
+    struct settings_plan plan = settings_plan_of_start(settings, also);
+    plan.quiet = true;
+    if (asked == NULL || settings_plan_holds(&plan, asked, error))
+        alone = settings_make(&plan, &faults, error);
+    bool good = alone != NULL;
+    settings_plan_release(&plan);
+    settings_release(&alone);
+    return good;
+}
+
+/* Something stays that needs a change which does not. */
+static void say_what_is_needed(const struct settings *settings, struct overrides *asked,
+                               char error[SETTINGS_ERROR]) {
+    enum { MOST_TRIED = 20 };
+    const char *needed = NULL, *what = asked->list[0].name;
+    for (size_t i = 0; needed == NULL && i < settings->changes->count && i < MOST_TRIED; i++)
+        if (could_start(settings, settings->changes->list[i].name, asked, error))
+            needed = settings->changes->list[i].name;
+    bool one = needed != NULL;
+    if (!one)
+        needed = settings->changes->list[0].name;
+    snprintf(error, SETTINGS_ERROR,
+             "%.500s%s needs %.500s%s, which is not saved: save it too (--save), or retort could "
+             "not start again",
+             what, asked->count > 1 ? " or another of these changes" : "", needed,
+             one ? "" : " or other changes");
+}
+
+static void say_more(char error[SETTINGS_ERROR], const char *line) {
+    size_t length = strlen(error);
+    snprintf(error + length, SETTINGS_ERROR - length, "\n%s", line);
+}
+
 struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]) {
     struct faults faults = {0};
     struct settings_plan plan = {
         .document = document_parse(before->path, &faults),
         .changes = overrides_copy(before->changes),
     };
-    return settings_make(&plan, &faults, error);
-}
-
-/* "As the files say" says nothing where nothing is saved. */
-static void forget_undone(struct overrides *overrides, const struct overrides *saved) {
-    for (size_t i = overrides->count; i-- > 0;)
-        if (overrides->list[i].values == NULL &&
-            (saved == NULL || overrides_find(saved, overrides->list[i].name) == NULL))
-            overrides_remove(overrides, overrides->list[i].name);
+    struct settings *settings = settings_make(&plan, &faults, error);
+    if (settings != NULL && settings->changes->count > 0 &&
+        !could_start(settings, NULL, NULL, error)) {
+        say_more(error, "this is hidden by what \"retortctl set\" has changed, but retort "
+                        "could not start again");
+        settings_release(&settings);
+    }
+    return settings;
 }
 
 struct settings *settings_change(const struct settings *before, const struct overrides *changes,
                                  bool keep, char error[SETTINGS_ERROR]) {
     struct faults faults = {0};
-    struct document *document = settings_document(before);
-    bool fit = overrides_fit(changes, document, error, SETTINGS_ERROR);
-    document_free(&document);
-    if (!fit)
-        return NULL;
-    struct settings_plan plan = {
-        .document = document_copy(before->document),
-        .saved = overrides_copy(before->saved),
-        .changes = overrides_copy(before->changes),
-    };
-    overrides_join(keep ? plan.saved : plan.changes, changes);
-    if (keep)
-        cover_saved(plan.changes, changes);
-    forget_undone(plan.saved, NULL);
-    forget_undone(plan.changes, plan.saved);
-    return settings_make(&plan, &faults, error);
+    struct settings_plan plan = settings_plan_of(before);
+    struct overrides *asked = settings_plan_join(&plan, changes, keep, error);
+    struct settings *settings = asked == NULL ? NULL : settings_make(&plan, &faults, error);
+    if (settings != NULL && keep && settings->changes->count > 0 &&
+        !could_start(settings, NULL, asked, error)) {
+        say_what_is_needed(settings, asked, error);
+        settings_release(&settings);
+    }
+    overrides_free(&asked);
+    settings_plan_release(&plan);
+    return settings;
 }
 
 bool settings_listens_at(const struct settings *settings, const struct address *address) {

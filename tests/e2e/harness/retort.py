@@ -242,14 +242,18 @@ class Retort:
             raise AssertionError(f"no counter {name} in /status: {sorted(counters)}")
         return counters[name]
 
-    def ctl(self, *arguments, expect=0, extra=()):
-        """Runs retortctl; returns its standard output."""
-        done = subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_listen(), *extra, *arguments],
+    def run_ctl(self, *arguments):
+        """Runs retortctl; returns the process, which has ended."""
+        return subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_listen(), *arguments],
                               capture_output=True, text=True, timeout=30 * self.lab.patience, check=False,
                               env={**os.environ, **self.lab.environment(), "RETORT_TOKEN": self.token or ""})
+
+    def ctl(self, *arguments, expect=0, extra=()):
+        """Runs retortctl; returns its standard output."""
+        done = self.run_ctl(*extra, *arguments)
         if expect is not None:
             checks.equal(done.returncode, expect,
-                         f"retortctl {' '.join(arguments)}: {done.stdout}{done.stderr}; exit status")
+                         f"retortctl {' '.join(map(str, arguments))}: {done.stdout}{done.stderr}; exit status")
         return done.stdout
 
     # Its life.

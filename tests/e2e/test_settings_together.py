@@ -1,0 +1,95 @@
+"""Changes at run time that belong together: in whichever order they are made, and whichever of them are saved."""
+
+import json
+
+from harness.checks import contains, equal, lacks
+from harness.retort import Retort
+from test_settings import FILES, changes, post, value
+
+A, B, C = "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"
+GROUP = f'origins web {{ servers = {{ "{A}", "{B}" }} }}\n'
+SERVERS = "origins.web.servers"
+FIRST = f"{SERVERS}[{A}]"
+
+
+def states(proxy):
+    """{url: state} of the group."""
+    return {server["url"]: server["state"] for server in json.loads(proxy.admin("GET", "/v1/origins").body)["origins"][0]["servers"]}
+
+
+def refusal(proxy, *arguments):
+    """What retortctl writes to stderr."""
+    result = proxy.run_ctl(*arguments)
+    equal(result.returncode, 1, f"{arguments}: {result.stderr}\nexit status")
+    return result.stderr
+
+
+def test_an_element_of_a_changed_list(lab):
+    """The list is replaced first, and its elements are changed behind that, whatever is set, unset or saved in between."""
+    for number, steps in enumerate((
+            (("set", "log_level=debug"), ("set", f"{SERVERS}={A}", f"{SERVERS}={C}"), ("set", f"{FIRST}=drain"), ("unset", "log_level")),
+            (("set", "--save", "log_level=debug"), ("set", "--save", f"{SERVERS}={A}", f"{SERVERS}={C}"),
+             ("set", "--save", f"{FIRST}=drain"), ("unset", "--save", "log_level")),
+            (("set", f"{SERVERS}={A}", f"{SERVERS}={C}"), ("set", "--save", f"{FIRST}=drain")),
+            (("set", f"{FIRST}=drain"), ("set", f"{SERVERS}={A} drain", f"{SERVERS}={C}")),
+            (("set", f"{FIRST}=drain", f"{SERVERS}={A}", f"{SERVERS}={C}"),))):
+        proxy = Retort(lab, extra=f'saved_settings = "saved{number}.conf"\n' + GROUP, reverse={"/": "=web"}, name=f"order{number}")
+        for step in steps:
+            proxy.ctl(*step)
+        equal(states(proxy), {A: "drain", C: "up"}, f"{steps}: servers")
+        equal(proxy.reload().status, 200, "reload")
+        equal(states(proxy), {A: "drain", C: "up"}, f"{steps}: servers after a reload")
+        equal(changes(proxy)[FIRST][1], "drain", f"{steps}: diff")
+        proxy.restart()
+        kept = {A: "drain", C: "up"} if number == 1 else {A: "drain", B: "up"} if number == 2 else {A: "up", B: "up"}
+        equal(states(proxy), kept, f"{steps}: servers after a restart")
+        proxy.stop()
+
+
+def test_a_change_without_effect_is_refused(lab):
+    proxy = Retort(lab, extra=FILES + GROUP + "limit all { concurrent = 5 }\n", reverse={"/": "=web"})
+    proxy.ctl("set", f"{FIRST}=drain")
+    contains(refusal(proxy, "set", f"{SERVERS}={A}", f"{SERVERS}={C}"), f'was changed by itself to "{A} drain"', "the list is set")
+    equal(states(proxy), {A: "drain", B: "up"}, "servers")
+    contains(post(proxy, {SERVERS: [C], FIRST: "drain"}, expect=409)["error"], "no element that begins with", "a list without the element")
+    proxy.ctl("set", f"{SERVERS}={C}", f"{SERVERS}={B}")
+    equal(set(changes(proxy)), {SERVERS}, "changes, after the list has lost the element")
+    proxy.ctl("unset", SERVERS)
+    contains(post(proxy, {"limit.all.concurrent": 3, "limit.all#1.concurrent": 4}, expect=409)["error"], "are the same option", "two names")
+    for name, number in (("limit.all.concurrent", 6), ("limit.all#1.concurrent", 7), ("limit.all.concurrent", 8)):
+        proxy.ctl("set", f"{name}={number}")
+        equal(value(proxy, "limit.all.concurrent")[0], number, "limit.all.concurrent")
+    equal(list(changes(proxy)), ["limit.all.concurrent"], "one option, one change")
+    proxy.ctl("unset", "limit.all#1.concurrent")
+    equal((value(proxy, "limit.all.concurrent")[0], changes(proxy)), (5, {}), "unset by the other name")
+
+
+def test_what_is_saved_can_start(lab):
+    """What is saved needs nothing that is not: else retort would refuse its next start."""
+    proxy = Retort(lab, extra=FILES + GROUP, reverse={"/": "=web"})
+    proxy.ctl("set", "client.max_connections=20000", "log_level=debug")
+    error = refusal(proxy, "set", "--save", "client.max_connections_per_client=15000")
+    contains(error, "client.max_connections_per_client needs client.max_connections, which is not saved: save it too", "set --save")
+    equal(set(changes(proxy)), {"client.max_connections", "log_level"}, "changes")
+    proxy.ctl("set", "--save", "client.max_connections_per_client=15000", "client.max_connections=20000")
+    proxy.ctl("set", "client.max_connections_per_client=10")
+    contains(refusal(proxy, "unset", "--save", "client.max_connections"), "client.max_connections needs client.max_connections_per_client",
+             "unset --save")
+    proxy.ctl("set", f"{SERVERS}={C}")
+    contains(refusal(proxy, "set", "--save", f"{SERVERS}[{C}]=drain"), f"needs {SERVERS}, which is not saved", "an element of a list")
+    proxy.restart()
+    equal({name: change[1] for name, change in changes(proxy).items()},
+          {"client.max_connections_per_client": "15000", "client.max_connections": "20000"}, "after a restart")
+
+
+def test_a_reload_can_start(lab):
+    """A reload refuses a configuration that only an unsaved change makes good."""
+    proxy = Retort(lab, extra=FILES)
+    proxy.ctl("set", "client.max_connections=20000")
+    text = proxy.text()
+    proxy.write_config(text + "client { max_connections_per_client = 15000 }\n")
+    error = refusal(proxy, "reload")
+    contains(error, "is more than max_connections", "reload")
+    contains(error, "retort could not start again", "reload")
+    proxy.write_config(text)
+    lacks(proxy.ctl("reload"), "refused", "reload")
