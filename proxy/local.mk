@@ -4,7 +4,7 @@ bin_PROGRAMS += proxy/retortctl
 
 proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
-	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
+	$(MICROHTTPD_CFLAGS) $(GNUTLS_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
 	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS) $(GSSAPI_CFLAGS) $(CURL_CFLAGS)
 
 # Everything but main, so that tests can link it.
@@ -90,6 +90,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/identity/htpasswd.c proxy/identity/htpasswd.h \
 	proxy/identity/jwt.c proxy/identity/jwt.h \
 	proxy/identity/jwt_keys.c proxy/identity/jwt_keys.h \
+	proxy/identity/operator_line.c proxy/identity/operator_line.h \
+	proxy/identity/operator_subjects.c proxy/identity/operator_subjects.h \
 	proxy/identity/operator_tokens.c proxy/identity/operator_tokens.h \
 	proxy/identity/password_hash.c proxy/identity/password_hash.h \
 	proxy/identity/remembered.c proxy/identity/remembered.h \
@@ -231,6 +233,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/context.c proxy/tls/context.h \
 	proxy/tls/facts.c proxy/tls/facts.h \
 	proxy/tls/intermediates.c proxy/tls/intermediates.h \
+	proxy/tls/mhd_tls.c proxy/tls/mhd_tls.h \
 	proxy/tls/ocsp.c proxy/tls/ocsp.h \
 	proxy/tls/server.c proxy/tls/server.h \
 	proxy/tls/pem_file.c proxy/tls/pem_file.h \
@@ -472,7 +475,7 @@ proxy_retort_CPPFLAGS = $(proxy_cppflags) -DCONFIGURATION='"$(retortconfdir)/ret
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
 proxy_libs = proxy/libproxy.a common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(GNUTLS_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) -lcrypt -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
@@ -490,6 +493,7 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
 	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
+	proxy/ctl/call_wire.c proxy/ctl/call_wire.h \
 	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
 	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
 	proxy/ctl/preload.c proxy/ctl/preload.h \

@@ -15,7 +15,7 @@
 set -eu
 
 build="build-essential autoconf automake libtool pkg-config
-    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
+    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev libgnutls28-dev liburing-dev libxxhash-dev
     libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
     libssl-dev libcrypt-dev libkrb5-dev libcurl4-openssl-dev libicapapi-dev check"
 run="c-icap netpbm curl"

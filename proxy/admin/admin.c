@@ -15,6 +15,7 @@
 #include "events/stream.h"
 
 #include <errno.h>
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,10 +147,19 @@ static void each_argument(void *arg, page_see_argument *see, void *see_arg) {
     MHD_get_connection_values(arg, MHD_GET_ARGUMENT_KIND, on_argument, &eye);
 }
 
-static struct admin_connection *admin_connection_of(struct MHD_Connection *connection) {
+/* The session of a new connection; NULL: clear text. */
+static struct mhd_tls_session *open_tls(struct admin *admin, struct MHD_Connection *connection,
+                                        int fd) {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info->socket_context;
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (!admin->guard.secure || info == NULL)
+        return NULL;
+    struct settings *settings = admin->calls.settings(admin->calls.context);
+    struct mhd_tls *tls = admin_guard_tls(&admin->guard, settings);
+    struct mhd_tls_session *session = mhd_tls_session_new(tls, info->tls_session, fd);
+    mhd_tls_release(&tls);
+    settings_release(&settings);
+    return session;
 }
 
 static void admin_on_connection(void *arg, struct MHD_Connection *connection, void **context,
@@ -159,10 +169,12 @@ static void admin_on_connection(void *arg, struct MHD_Connection *connection, vo
     struct admin_connection *known = *context;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        known = admin_connection_add(&admin->connections, info->connect_fd);
-    else if (known != NULL)
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct mhd_tls_session *tls = open_tls(admin, connection, info->connect_fd);
+        known = admin_connection_add(&admin->connections, info->connect_fd, &tls);
+    } else if (known != NULL) {
         admin_connection_remove(&admin->connections, &known);
+    }
     *context = known;
 }
 
@@ -254,6 +266,7 @@ static bool admin_admits(struct admin *admin, struct admin_request *request,
         page_error(page, denial.status, denial.reason);
         return false;
     }
+    admin_connection_admit(&admin->connections, admin_connection_of(connection));
     if (!find_route(request, method, path, page))
         return false;
     const struct page_request asked = page_request_of(request, connection);
@@ -462,20 +475,43 @@ static void remove_path(struct admin *admin) {
     free(admin->path);
 }
 
+/* Never called: each connection gets its certificates from open_tls. Without a source of
+ * certificates libmicrohttpd would not start. */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
+                          int authority_count, const gnutls_pk_algorithm_t *algorithms,
+                          int algorithm_count, gnutls_pcert_st **chain, unsigned *chain_length,
+                          gnutls_privkey_t *key) {
+    (void)session;
+    (void)authorities;
+    (void)authority_count;
+    (void)algorithms;
+    (void)algorithm_count;
+    *chain = NULL;
+    *chain_length = 0;
+    *key = NULL;
+    return -1;
+}
+
 /* The threads inherit a mask that leaves all signals to the main thread. */
 static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
     sigset_t all, before;
+    const struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
+        {MHD_OPTION_END, 0, NULL}};
+    const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    const unsigned flags =
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     struct MHD_Daemon *started = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        admin_on_request, admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE,
-        (unsigned)ADMIN_THREADS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY,
-        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-        admin_on_connection, admin, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        flags | (admin->guard.secure ? MHD_USE_TLS : 0), 0, NULL, NULL, admin_on_request, admin,
+        MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)ADMIN_THREADS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
+        on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, admin_on_connection, admin,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_ARRAY, admin->guard.secure ? tls : none, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -484,6 +520,7 @@ static void admin_release(struct admin *admin) {
     sampler_stop(&admin->sampler);
     helper_numbers_free(&admin->calls.helpers);
     admin_connections_release(&admin->connections);
+    admin_guard_release(&admin->guard);
     pthread_mutex_destroy(&admin->lock);
     FREE_OBJ(admin);
 }
@@ -507,11 +544,12 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     admin->calls = *calls;
     admin->calls.guard = &admin->guard;
     admin->calls.helpers = helper_numbers_new();
+    admin->calls.connections = &admin->connections;
     admin_connections_init(&admin->connections);
+    admin_guard_init(&admin->guard, settings);
     pthread_mutex_init(&admin->lock, NULL);
     if (settings->admin.listen == NULL)
         return admin;
-    admin->guard.local = address->any.sa_family == AF_UNIX;
     int fd = inherited;
     if (fd < 0 && (!admin->guard.local || admin_make_room(address, error)))
         fd = listen_at(address, error);

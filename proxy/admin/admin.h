@@ -1,6 +1,6 @@
 /*
- * The admin plane: HTTP and JSON on a Unix socket or a loopback address, served by libmicrohttpd in
- * threads of its own. retortctl uses it. The proxy has no other protocol for operators.
+ * The admin plane: HTTP and JSON on a Unix socket, or on an address with or without TLS, served by
+ * libmicrohttpd in threads of its own. retortctl uses it. The proxy has no other protocol for operators.
  *
  *     GET  /v1/status        {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
  *     POST /v1/cache/purge?host=a.org        {"purged": 3, "counted": true}
@@ -28,6 +28,7 @@
 #include "settings/settings.h"
 
 struct admin;
+struct admin_connections;
 struct admin_guard;
 struct event_stream;
 struct helper_numbers;
@@ -72,6 +73,7 @@ struct admin_calls {
     /* Set by admin_start. */
     struct admin_guard *guard;
     struct helper_numbers *helpers;
+    struct admin_connections *connections;
     struct history *history; /* NULL: there is none */
     uint64_t history_step;   /* milliseconds */
 };

@@ -51,7 +51,8 @@ const struct api_route api_routes[] = {
      .summary = "Shows the state, the cache, the services, the certificates and all counters.",
      .parameters = {END}},
     {READS, .path = "/whoami", .ask = whoami_page_make,
-     .answer = "name string, role string, from string, version string, pid integer",
+     .answer = "name string, role string, from string, certificate string, version string, pid "
+               "integer",
      .summary = "Says who the caller is, and what his role is.", .parameters = {END}},
     {READS, .path = "/history", .ask = history_page_make,
      .answer = "step integer, now integer, names array, samples array",

@@ -53,6 +53,8 @@ static char *audit_line(const struct audit_entry *entry) {
                              caller->name, "role", operator_role_name(caller->role), "from",
                              caller->from, "did", cache_call_text(slice_from(did)), "arguments",
                              arguments, "status", (int)entry->page->status);
+    if (caller->certificate[0] != '\0')
+        json_object_set_new(line, "certificate", json_string(caller->certificate));
     if (entry->page->changed != NULL)
         json_object_set(line, "changed", entry->page->changed);
     add_reason(line, entry->page);

@@ -6,6 +6,8 @@
  *     {"time": "2026-03-01T12:00:00Z", "who": "deploy", "role": "operate", "from": "unix",
  *      "did": "POST /cache/purge", "arguments": {"host": "a.org"}, "status": 200}
  *
+ * With a client certificate there is also "certificate", its subject.
+ *
  *     struct audit audit;
  *     if (!audit_open(&audit, settings->admin.audit_log)) ...       the change must not be made
  *     ... the change ...

@@ -2,6 +2,7 @@
 
 #include "admin/metric_text.h"
 #include "tls/certificate_text.h"
+#include "tls/mhd_tls.h"
 #include "tls/staple.h"
 
 #include <inttypes.h>
@@ -29,11 +30,11 @@ static void describe_staple(const struct certificate *certificate, char text[STA
         snprintf(text, STAPLE_TEXT, "none%s%s", report.error[0] != '\0' ? ": " : "", report.error);
 }
 
-static json_t *certificate_to_json(const struct listen_settings *listen,
+static json_t *certificate_to_json(const struct address *listen,
                                    const struct certificate *certificate) {
     char address[ADDRESS_TEXT], date[CERTIFICATE_TEXT_DATE], staple[STAPLE_TEXT];
     int64_t left = certificate->expires - (int64_t)time(NULL);
-    address_format(&listen->address, address);
+    address_format(listen, address);
     certificate_text_date(certificate->expires, date);
     describe_staple(certificate, staple);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "listen", address, "name",
@@ -42,22 +43,32 @@ static json_t *certificate_to_json(const struct listen_settings *listen,
                      date, "days", (json_int_t)(left / DAY), "ocsp", staple);
 }
 
+/* The certificates of the listener number `index`; behind the listeners comes the admin plane. NULL:
+ * it has none. */
+static const struct certificate_set *certificates_of(const struct settings *settings, size_t index,
+                                                     const struct address **listen) {
+    const bool admin = index == settings->listen_count;
+    *listen = admin ? &settings->admin.address : &settings->listens[index].address;
+    if (!admin)
+        return settings->listens[index].tls.set;
+    return settings->admin.tls == NULL ? NULL : mhd_tls_certificates(settings->admin.tls);
+}
+
 json_t *certificates_page_to_json(const struct admin_report *report) {
     json_t *array = json_array();
-    for (size_t i = 0; i < report->settings->listen_count; i++) {
-        const struct listen_settings *listen = &report->settings->listens[i];
-        size_t count = listen->tls.set != NULL ? certificate_set_count(listen->tls.set) : 0;
-        for (size_t j = 0; j < count; j++)
-            json_array_append_new(
-                array, certificate_to_json(listen, certificate_set_at(listen->tls.set, j)));
+    const struct address *listen;
+    for (size_t i = 0; i <= report->settings->listen_count; i++) {
+        const struct certificate_set *set = certificates_of(report->settings, i, &listen);
+        for (size_t j = 0; set != NULL && j < certificate_set_count(set); j++)
+            json_array_append_new(array, certificate_to_json(listen, certificate_set_at(set, j)));
     }
     return array;
 }
 
-static void print_expiry(FILE *out, const struct listen_settings *listen,
+static void print_expiry(FILE *out, const struct address *listen,
                          const struct certificate *certificate) {
     char address[ADDRESS_TEXT];
-    address_format(&listen->address, address);
+    address_format(listen, address);
     fprintf(out, "retort_certificate_expiry_seconds{listen=\"%s\",file=\"", address);
     metric_text_label(out, certificate->file);
     fputs("\",name=\"", out);
@@ -67,9 +78,10 @@ static void print_expiry(FILE *out, const struct listen_settings *listen,
 
 void certificates_page_print_metrics(FILE *out, const struct admin_report *report) {
     bool begun = false;
-    for (size_t i = 0; i < report->settings->listen_count; i++) {
-        const struct listen_settings *listen = &report->settings->listens[i];
-        if (listen->tls.set == NULL)
+    const struct address *listen;
+    for (size_t i = 0; i <= report->settings->listen_count; i++) {
+        const struct certificate_set *set = certificates_of(report->settings, i, &listen);
+        if (set == NULL)
             continue;
         if (!begun)
             fputs("# HELP retort_certificate_expiry_seconds Seconds until a listener's "
@@ -77,7 +89,7 @@ void certificates_page_print_metrics(FILE *out, const struct admin_report *repor
                   "# TYPE retort_certificate_expiry_seconds gauge\n",
                   out);
         begun = true;
-        for (size_t j = 0; j < certificate_set_count(listen->tls.set); j++)
-            print_expiry(out, listen, certificate_set_at(listen->tls.set, j));
+        for (size_t j = 0; j < certificate_set_count(set); j++)
+            print_expiry(out, listen, certificate_set_at(set, j));
     }
 }

@@ -2,7 +2,9 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "net/address.h"
 
+#include <string.h>
 #include <sys/socket.h>
 
 enum { TELL_AGAIN = 60 };
@@ -12,7 +14,11 @@ struct admin_connection {
 #define ADMIN_CONNECTION_MAGIC 0x47554553u
     struct list_link link;
     int fd;
-    bool unlisted; /* shut down, or kept */
+    uint64_t client;             /* equal for connections of one client */
+    char from[ADDRESS_TEXT];     /* the address */
+    struct mhd_tls_session *tls; /* NULL: clear text */
+    bool admitted;               /* a request of it was */
+    bool unlisted;               /* shut down, or kept */
 };
 
 void admin_connections_init(struct admin_connections *connections) {
@@ -42,20 +48,72 @@ static void unlist(struct admin_connections *connections, struct admin_connectio
     connection->unlisted = true;
 }
 
+static struct admin_connection *connection_at(struct list_link *link) {
+    struct admin_connection *connection = CONTAINER_OF(link, struct admin_connection, link);
+    CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
+    return connection;
+}
+
+static unsigned count_like(const struct admin_connections *connections,
+                           const struct admin_connection *like) {
+    unsigned count = 0;
+    LIST_FOR_EACH (link, &connections->list)
+        count += !connection_at(link)->admitted && connection_at(link)->client == like->client;
+    return count;
+}
+
+/* Which one the header says. The first of the list has been idle for longest. */
+static struct admin_connection *find_idlest(const struct admin_connections *connections) {
+    struct admin_connection *found = NULL;
+    unsigned most = 0;
+    LIST_FOR_EACH (link, &connections->list) {
+        struct admin_connection *connection = connection_at(link);
+        unsigned count = connection->admitted ? 0 : count_like(connections, connection);
+        if (found == NULL || count > most) {
+            found = connection;
+            most = count;
+        }
+    }
+    return found;
+}
+
 /* Under the lock, so that its socket is not closed yet. */
 static void shut_idlest_down(struct admin_connections *connections) {
-    struct admin_connection *oldest =
-        CONTAINER_OF(list_first(&connections->list), struct admin_connection, link);
-    CHECK_OBJ(oldest, ADMIN_CONNECTION_MAGIC);
-    unlist(connections, oldest);
-    shutdown(oldest->fd, SHUT_RDWR);
+    struct admin_connection *idlest = find_idlest(connections);
+    unlist(connections, idlest);
+    shutdown(idlest->fd, SHUT_RDWR);
+    atomic_fetch_add(&connections->closed, 1);
     admin_connections_tell(connections);
 }
 
-struct admin_connection *admin_connection_add(struct admin_connections *connections, int fd) {
+static uint64_t first_bytes(const void *from, size_t length) {
+    uint64_t number = 0;
+    memcpy(&number, from, length);
+    return number;
+}
+
+static void tell_client(struct admin_connection *connection) {
+    struct address address = {.length = sizeof address.local};
+    strcpy(connection->from, "unix");
+    if (getpeername(connection->fd, &address.any, &address.length) != 0 ||
+        address.any.sa_family == AF_UNIX)
+        return;
+    address_unmap(&address);
+    address_format(&address, connection->from);
+    if (address.any.sa_family == AF_INET)
+        connection->client = first_bytes(&address.v4.sin_addr, sizeof address.v4.sin_addr);
+    else
+        connection->client = first_bytes(&address.v6.sin6_addr, sizeof(uint64_t));
+}
+
+struct admin_connection *admin_connection_add(struct admin_connections *connections, int fd,
+                                              struct mhd_tls_session **tls) {
     struct admin_connection *connection;
     ALLOC_OBJ(connection, ADMIN_CONNECTION_MAGIC);
     connection->fd = fd;
+    connection->tls = *tls;
+    *tls = NULL;
+    tell_client(connection);
     pthread_mutex_lock(&connections->lock);
     if (connections->count == ADMIN_CONNECTIONS_MOST)
         shut_idlest_down(connections);
@@ -63,6 +121,17 @@ struct admin_connection *admin_connection_add(struct admin_connections *connecti
     connections->count++;
     pthread_mutex_unlock(&connections->lock);
     return connection;
+}
+
+const struct mhd_tls_session *admin_connection_tls(const struct admin_connection *connection) {
+    CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
+    return connection->tls;
+}
+
+struct admin_connection *admin_connection_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info->socket_context;
 }
 
 void admin_connection_used(struct admin_connections *connections,
@@ -76,6 +145,14 @@ void admin_connection_used(struct admin_connections *connections,
     pthread_mutex_unlock(&connections->lock);
 }
 
+void admin_connection_admit(struct admin_connections *connections,
+                            struct admin_connection *connection) {
+    CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
+    pthread_mutex_lock(&connections->lock);
+    connection->admitted = true;
+    pthread_mutex_unlock(&connections->lock);
+}
+
 void admin_connection_keep(struct admin_connections *connections,
                            struct admin_connection *connection) {
     CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
@@ -83,6 +160,18 @@ void admin_connection_keep(struct admin_connections *connections,
     if (!connection->unlisted)
         unlist(connections, connection);
     pthread_mutex_unlock(&connections->lock);
+}
+
+static void note_handshake(struct admin_connections *connections,
+                           const struct admin_connection *connection) {
+    const enum mhd_tls_end end = mhd_tls_session_end(connection->tls);
+    time_t now = time(NULL), before = atomic_load(&connections->refused_at);
+    atomic_fetch_add(&connections->handshakes[end], 1);
+    if (end == MHD_TLS_CERTIFICATE && now - before >= TELL_AGAIN &&
+        atomic_compare_exchange_strong(&connections->refused_at, &before, now))
+        log_warn("admin: the certificate of %s was refused: %s; it was the %llu. since the start",
+                 connection->from, mhd_tls_session_reason(connection->tls),
+                 (unsigned long long)atomic_load(&connections->handshakes[end]));
 }
 
 void admin_connection_remove(struct admin_connections *connections,
@@ -94,5 +183,26 @@ void admin_connection_remove(struct admin_connections *connections,
     if (!connection->unlisted)
         unlist(connections, connection);
     pthread_mutex_unlock(&connections->lock);
+    if (connection->tls != NULL)
+        note_handshake(connections, connection);
+    mhd_tls_session_free(&connection->tls);
     FREE_OBJ(connection);
+}
+
+void admin_connections_print_metrics(FILE *out, const struct admin_connections *connections) {
+    static const char *const ends[] = {"done", "late", "certificate", "clear_text", "other"};
+    if (connections == NULL)
+        return;
+    fprintf(out,
+            "# HELP retort_admin_connections_closed_total Connections to the admin plane that were "
+            "closed because %d were open.\n"
+            "# TYPE retort_admin_connections_closed_total counter\n"
+            "retort_admin_connections_closed_total %llu\n"
+            "# HELP retort_admin_handshakes_total TLS connections to the admin plane that have "
+            "ended, by how their handshake ended.\n"
+            "# TYPE retort_admin_handshakes_total counter\n",
+            (int)ADMIN_CONNECTIONS_MOST, (unsigned long long)atomic_load(&connections->closed));
+    for (int i = 0; i < MHD_TLS_ENDS; i++)
+        fprintf(out, "retort_admin_handshakes_total{end=\"%s\"} %llu\n", ends[i],
+                (unsigned long long)atomic_load(&connections->handshakes[i]));
 }

@@ -11,7 +11,9 @@
  * On a Unix socket the kernel says who calls (SO_PEERCRED): the proxy's user and root are admins.
  * Others can connect only where somebody has opened the socket for them (a service manager makes it
  * with mode 0666, unless told otherwise), and they need a token. On an address everybody needs one.
- * A token is compared on a Unix socket too, if one is sent.
+ * A token is compared on a Unix socket too, if one is sent. With TLS a client certificate says who
+ * calls (admin.certificate_roles), unless a token is sent. It is looked up for each request, so it
+ * counts no longer after a reload that takes it out of the file, or that revokes it.
  *
  * Nothing slows down who guesses: a token has at least 32 characters, and whoever could make
  * answers slow could keep the operators out. Each failure closes its connection, is counted, and
@@ -23,8 +25,10 @@
 #define RETORT_ADMIN_GUARD_H
 
 #include "settings/settings.h"
+#include "tls/mhd_tls.h"
 
 #include <microhttpd.h>
+#include <pthread.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -37,7 +41,10 @@ enum admin_denied {
 };
 
 struct admin_guard {
-    bool local; /* a Unix socket */
+    bool local;  /* a Unix socket */
+    bool secure; /* TLS */
+    pthread_mutex_t lock;
+    struct mhd_tls *tls; /* the latest, under the lock; NULL: clear text */
     _Atomic uint64_t denied[ADMIN_DENIED_COUNT];
     _Atomic uint64_t changes;    /* that were made or tried */
     _Atomic uint64_t audit_lost; /* changes that the audit log does not have */
@@ -47,8 +54,9 @@ struct admin_guard {
 enum { ADMIN_CALLER_NAME = OPERATOR_NAME + 1, ADMIN_REASON = 400 };
 
 struct admin_caller {
-    char name[ADMIN_CALLER_NAME]; /* of the token, or "uid 1000" */
+    char name[ADMIN_CALLER_NAME]; /* of the token or the certificate, or "uid 1000" */
     char from[ADDRESS_TEXT];      /* "unix", or the address */
+    const char *certificate;      /* its subject; "": the connection showed none */
     enum operator_role role;
 };
 
@@ -57,6 +65,12 @@ struct admin_denial {
     char reason[ADMIN_REASON];
 };
 
+void admin_guard_init(struct admin_guard *guard, const struct settings *settings);
+void admin_guard_release(struct admin_guard *guard);
+/* The certificates for connections from now on, referenced: those of the settings. When these have
+ * none, the latest ones count, because a reload can't end TLS. NULL: clear text. `settings` may be
+ * NULL: the latest ones. */
+struct mhd_tls *admin_guard_tls(struct admin_guard *guard, const struct settings *settings);
 /* May this caller have what everybody may have, the files of the web page? A link on a page of
  * somebody else may lead to them; no such page may load them as its own. */
 bool admin_guard_shows(struct admin_guard *guard, struct MHD_Connection *connection,

@@ -1,6 +1,7 @@
 #include "admin/metrics_page.h"
 
 #include "admin/certificates_page.h"
+#include "admin/connections.h"
 #include "admin/disk_numbers.h"
 #include "admin/events_page.h"
 #include "admin/guard.h"
@@ -273,6 +274,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     events_page_print_metrics(out, calls);
     admin_guard_print_metrics(out, calls->guard);
     helper_numbers_print_metrics(calls->helpers, out, report->settings);
+    admin_connections_print_metrics(out, calls->connections);
 }
 
 /* In whatever order of preference: who knows OpenMetrics at all asks for it first. */

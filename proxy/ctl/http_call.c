@@ -1,20 +1,16 @@
 #include "ctl/http_call.h"
 
 #include "base/assert.h"
+#include "ctl/call_wire.h"
 #include "http/bytes.h"
 #include "http/chunked.h"
 #include "http/framing.h"
 #include "http/head_parser.h"
-#include "net/address.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 static bool call_fail(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool call_fail(char *error, const char *format, ...) {
@@ -25,75 +21,8 @@ static bool call_fail(char *error, const char *format, ...) {
     return false;
 }
 
-/* What the operator should check, by the reason why the connection failed. */
-static const char *advice(int reason, bool local) {
-    switch (reason) {
-    case ENOENT: return ": is retort running, and is admin.listen set to this path?";
-    case ECONNREFUSED:
-        return local ? ": no process listens on this socket: is retort running?"
-                     : ": is retort running, and is admin.listen set to this address?";
-    case EACCES: return ": only root and retort's own user may connect; try sudo";
-    default: return "";
-    }
-}
-
-/* Is it a path, relative or not? It has a slash before any colon. */
-static bool is_path(const char *where) {
-    return where[strcspn(where, ":/")] == '/';
-}
-
-/* Relative paths stay relative: the whole path could be too long for a socket. */
-static bool parse_where(struct address *address, const char *where) {
-    if (!is_path(where) || where[0] == '/')
-        return address_parse(address, slice_from(where), 0);
-    struct sockaddr_un *local = (struct sockaddr_un *)&address->any;
-    if (strlen(where) >= sizeof local->sun_path)
-        return false;
-    memset(address, 0, sizeof *address);
-    local->sun_family = AF_UNIX;
-    strcpy(local->sun_path, where);
-    address->length = sizeof *local;
-    return true;
-}
-
-static int http_call_connect_to(const char *where, char *error) {
-    struct address address;
-    const struct timeval patience = {.tv_sec = HTTP_CALL_SECONDS};
-    if (!parse_where(&address, where)) {
-        call_fail(error, "\"%s\" is neither a path with a slash nor ADDRESS:PORT%s", where,
-                  is_path(where) ? ": it is too long for a Unix socket" : "");
-        return -1;
-    }
-    int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-        if (connect(fd, &address.any, address.length) == 0)
-            return fd;
-    }
-    int reason = errno;
-    call_fail(error, "can't connect to %s: %s%s", where, strerror(reason),
-              advice(reason, address.any.sa_family == AF_UNIX));
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static bool send_all(int fd, const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent <= 0)
-            return false;
-        bytes += sent;
-        length -= (size_t)sent;
-    }
-    return true;
-}
-
-/* Reads everything until the other side closes. Returns NULL with errno after a failure. */
-static char *receive_all(int fd, size_t *length) {
+/* Reads everything until the other side closes. Returns NULL with a message after a failure. */
+static char *receive_all(struct call_wire *wire, size_t *length, char *error) {
     size_t capacity = 0;
     char *bytes = NULL;
     for (*length = 0; *length < HTTP_CALL_MAX_BYTES;) {
@@ -101,17 +30,19 @@ static char *receive_all(int fd, size_t *length) {
             capacity += 64 << 10;
             bytes = xrealloc(bytes, capacity);
         }
-        ssize_t got = recv(fd, bytes + *length, capacity - *length - 1, 0);
+        ssize_t got = call_wire_receive(wire, bytes + *length, capacity - *length - 1, error);
         if (got == 0) {
             bytes[*length] = '\0';
             return bytes;
         }
-        if (got > 0)
-            *length += (size_t)got;
-        else if (errno != EINTR)
-            break;
+        if (got < 0) {
+            free(bytes);
+            return NULL;
+        }
+        *length += (size_t)got;
     }
     free(bytes);
+    call_fail(error, "%s: the answer has more than %d MB", wire->where, HTTP_CALL_MAX_BYTES >> 20);
     return NULL;
 }
 
@@ -131,10 +62,10 @@ static bool http_call_take_answer(struct http_answer *answer, const char *bytes,
 
 /* The caller frees it. */
 static char *http_call_write_head(const char *where, const struct http_request *request) {
-    char *head;
+    char *head, *own = NULL;
     const char *host = request->host;
     if (host == NULL)
-        host = is_path(where) ? "localhost" : where;
+        host = call_wire_is_path(where) ? "localhost" : (own = call_wire_authority(where));
     /* A GET with a length would be a request with a body, which the cache of a listener does not
      * serve. */
     char length[48] = "";
@@ -146,6 +77,7 @@ static char *http_call_write_head(const char *where, const struct http_request *
                     request->headers == NULL ? "" : request->headers, length,
                     authorized ? "Authorization: Bearer " : "", authorized ? request->token : "",
                     authorized ? "\r\n" : "") > 0);
+    free(own);
     return head;
 }
 
@@ -165,34 +97,31 @@ static bool is_sendable(const struct http_request *request, char *error) {
                             "percent-encode it");
 }
 
-static bool send_request(int fd, const char *where, const struct http_request *request,
-                         char *error) {
-    char *head = http_call_write_head(where, request);
-    bool sent = send_all(fd, head, strlen(head)) && send_all(fd, request->body, request->length);
+static bool send_request(struct call_wire *wire, const struct http_request *request, char *error) {
+    char *head = http_call_write_head(wire->where, request);
+    bool sent = call_wire_send(wire, head, strlen(head), error) &&
+                call_wire_send(wire, request->body, request->length, error);
     free(head);
-    return sent || call_fail(error, "%s: can't send: %s", where, strerror(errno));
+    return sent;
 }
 
-static bool fail_to_receive(char *error, const char *where) {
-    if (errno == EAGAIN)
-        return call_fail(error, "%s: no answer within %d s", where, HTTP_CALL_SECONDS);
-    return call_fail(error, "%s: can't receive: %s", where, strerror(errno));
-}
-
-static bool http_call_over(struct http_answer *answer, int fd, const char *where,
+static bool http_call_over(struct http_answer *answer, struct call_wire *wire,
                            const struct http_request *request, char *error) {
     size_t length;
-    if (!send_request(fd, where, request, error))
+    if (!send_request(wire, request, error))
         return false;
-    char *bytes = receive_all(fd, &length);
+    char *bytes = receive_all(wire, &length, error);
     if (bytes == NULL)
-        return fail_to_receive(error, where);
+        return false;
     bool good = http_call_take_answer(answer, bytes, length);
     free(bytes);
     return good || call_fail(error,
                              "%s: the answer is not HTTP, or cut off: is this retort's "
-                             "admin.listen?",
-                             where);
+                             "admin.listen%s?",
+                             wire->where,
+                             wire->ssl == NULL && length == 0 && !call_wire_is_path(wire->where)
+                                 ? ", and does it not speak TLS (https://)"
+                                 : "");
 }
 
 bool http_call(struct http_answer *answer, const char *where, const char *method, const char *path,
@@ -210,11 +139,11 @@ bool http_call_send(struct http_answer *answer, const char *where,
         with_token.token = token;
     if (!is_sendable(&with_token, error))
         return false;
-    int fd = http_call_connect_to(where, error);
-    if (fd < 0)
+    struct call_wire wire;
+    if (!call_wire_open(&wire, where, error))
         return false;
-    bool good = http_call_over(answer, fd, where, &with_token, error);
-    close(fd);
+    bool good = http_call_over(answer, &wire, &with_token, error);
+    call_wire_close(&wire);
     return good;
 }
 
@@ -225,27 +154,21 @@ void http_answer_release(struct http_answer *answer) {
 
 /* An answer whose status alone is kept. */
 struct drain {
-    int fd;
-    const char *where;
+    struct call_wire wire;
     char *error;
     char bytes[HTTP_CALL_HEAD_MAX];
     struct slice input; /* bytes that arrived and were not consumed yet */
 };
 
 static ssize_t receive_some(struct drain *drain, char *to, size_t room) {
-    ssize_t got;
-    do
-        got = recv(drain->fd, to, room, 0);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        fail_to_receive(drain->error, drain->where);
-    else
+    ssize_t got = call_wire_receive(&drain->wire, to, room, drain->error);
+    if (got >= 0)
         drain->input = slice_make(to, (size_t)got);
     return got;
 }
 
 static bool http_call_cut_off(const struct drain *drain) {
-    return call_fail(drain->error, "%s: the answer is not HTTP, or cut off", drain->where);
+    return call_fail(drain->error, "%s: the answer is not HTTP, or cut off", drain->wire.where);
 }
 
 /* Skips interim responses (RFC 9110 §15.2). */
@@ -316,13 +239,12 @@ bool http_call_drain(unsigned *status, const char *where, const struct http_requ
     if (!is_sendable(request, error))
         return false;
     struct drain *drain = xmalloc(sizeof *drain);
-    drain->fd = http_call_connect_to(where, error);
-    drain->where = where;
     drain->error = error;
-    bool good = drain->fd >= 0 && send_request(drain->fd, where, request, error) &&
+    bool open = call_wire_open(&drain->wire, where, error);
+    bool good = open && send_request(&drain->wire, request, error) &&
                 drain_head(drain, &framing, status) && drain_body(drain, &framing);
-    if (drain->fd >= 0)
-        close(drain->fd);
+    if (open)
+        call_wire_close(&drain->wire);
     free(drain);
     return good;
 }

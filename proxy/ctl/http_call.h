@@ -36,7 +36,7 @@ struct http_answer {
     size_t length;
 };
 
-/* `where` is a path or "ADDRESS:PORT". Returns false with a message when no whole answer
+/* `where` is as for call_wire_open. Returns false with a message when no whole answer
  * arrived. */
 bool http_call(struct http_answer *answer, const char *where, const char *method, const char *path,
                char error[HTTP_CALL_ERROR]);

@@ -9,6 +9,7 @@
 #include "ctl/admin_page.h"
 #include "ctl/ca_command.h"
 #include "ctl/cache_command.h"
+#include "ctl/call_wire.h"
 #include "ctl/command.h"
 #include "ctl/dns_command.h"
 #include "ctl/helperd_client.h"
@@ -206,10 +207,19 @@ static bool take_token_file(const char *path) {
 
 int main(int argc, char **argv) {
     static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'}, {"helperd", required_argument, NULL, 'H'},
-        {"json", no_argument, NULL, 'j'},         {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},      {"token-file", required_argument, NULL, 't'},
-        {"print-manual", no_argument, NULL, 'M'}, {NULL, 0, NULL, 0},
+        {"socket", required_argument, NULL, 's'},
+        {"helperd", required_argument, NULL, 'H'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {"token-file", required_argument, NULL, 't'},
+        {"print-manual", no_argument, NULL, 'M'},
+        {"address", required_argument, NULL, 's'},
+        {"ca-file", required_argument, NULL, 'c'},
+        {"certificate", required_argument, NULL, 'C'},
+        {"cert", required_argument, NULL, 'C'},
+        {"key", required_argument, NULL, 'k'},
+        {NULL, 0, NULL, 0},
     };
     struct choices choices = {
         .admin = from_environment("RETORT_ADMIN", COMMAND_ADMIN),
@@ -225,6 +235,9 @@ int main(int argc, char **argv) {
             if (!take_token_file(optarg))
                 return EXIT_FAILURE;
             break;
+        case 'c': setenv(CALL_WIRE_CA, optarg, 1); break;
+        case 'C': setenv(CALL_WIRE_CERTIFICATE, optarg, 1); break;
+        case 'k': setenv(CALL_WIRE_KEY, optarg, 1); break;
         case 'j': choices.json = true; break;
         case 'h': command_help(stdout, NULL); return EXIT_SUCCESS;
         case 'M': command_manual(stdout); return EXIT_SUCCESS;

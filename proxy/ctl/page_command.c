@@ -1,6 +1,7 @@
 #include "ctl/page_command.h"
 
 #include "ctl/answer.h"
+#include "ctl/call_wire.h"
 #include "ctl/http_call.h"
 
 #include <jansson.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { USUAL_PORT = 3129, PAGE_TEXT = 600 };
@@ -18,21 +20,25 @@ struct page_ways {
         there[PAGE_TEXT]; /* on another machine, and then the URL in its browser */
 };
 
-/* A browser reaches a Unix socket only through ssh, which runs as somebody who may open it. */
+/* A browser reaches a Unix socket only through ssh, which runs as somebody who may open it. A
+ * server certificate is for a name; through ssh that name is localhost. */
 static struct page_ways ways_to(const char *where) {
     struct page_ways ways = {0};
     char host[HOST_NAME_MAX + 1] = "HOST";
-    const char *port = strrchr(where, ':');
+    const bool secure = strncasecmp(where, "https://", 8) == 0;
+    char *authority = call_wire_authority(where);
+    const char *port = strrchr(authority, ':');
     gethostname(host, sizeof host - 1);
-    if (where[0] == '/' || port == NULL) {
+    if (call_wire_is_path(where) || port == NULL) {
         snprintf(ways.command, PAGE_TEXT, "ssh -N -L localhost:%d:%s root@%s", (int)USUAL_PORT,
                  where, host);
         snprintf(ways.there, PAGE_TEXT, "http://localhost:%d/", (int)USUAL_PORT);
     } else {
-        snprintf(ways.here, PAGE_TEXT, "http://%s/", where);
-        snprintf(ways.command, PAGE_TEXT, "ssh -N -L localhost%s:%s %s", port, where, host);
-        snprintf(ways.there, PAGE_TEXT, "http://localhost%s/", port);
+        snprintf(ways.here, PAGE_TEXT, "http%s://%s/", secure ? "s" : "", authority);
+        snprintf(ways.command, PAGE_TEXT, "ssh -N -L localhost%s:%s %s", port, authority, host);
+        snprintf(ways.there, PAGE_TEXT, "http%s://localhost%s/", secure ? "s" : "", port);
     }
+    free(authority);
     return ways;
 }
 
@@ -42,7 +48,9 @@ static void tell_ways(const struct page_ways *ways, const char *role) {
     printf("On another machine:\n    %s\nand there, in a browser, %s\n", ways->command,
            ways->there);
     if (ways->here[0] != '\0')
-        puts("The page asks for a token of admin.token_file; what it offers depends on the role.");
+        puts("The page asks for a token of admin.token_file, unless the browser has a certificate "
+             "of\n"
+             "admin.certificate_roles; what it offers depends on the role.");
     else
         puts("The socket needs no token from root and from the proxy's user. So while ssh runs, "
              "everybody on the other\nmachine who can connect to that port is an admin of this "

@@ -1,6 +1,7 @@
 #include "identity/operator_tokens.h"
 
 #include "base/assert.h"
+#include "identity/operator_line.h"
 #include "identity/secret_file.h"
 
 #include <stdio.h>
@@ -15,50 +16,14 @@ struct operator_tokens {
     size_t count;
 };
 
-static const char *const role_names[] = {"nobody", "read", "operate", "admin"};
-
-const char *operator_role_name(enum operator_role role) {
-    return role_names[role];
-}
-
-static enum operator_role operator_role_of(struct slice name) {
-    for (int role = OPERATOR_READ; role <= OPERATOR_ADMIN; role++)
-        if (slice_equal(name, slice_from(role_names[role])))
-            return (enum operator_role)role;
-    return OPERATOR_NOBODY;
-}
-
-/* Takes the next word off the front of the line; empty: there is none. */
-static struct slice operator_tokens_take_word(struct slice *line) {
-    struct slice rest = slice_trim(*line);
-    size_t length = 0;
-    while (length < rest.length && rest.base[length] != ' ' && rest.base[length] != '\t')
-        length++;
-    *line = slice_make(rest.base + length, rest.length - length);
-    return slice_make(rest.base, length);
-}
-
-static bool consists_of(struct slice text, const char *signs) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    for (size_t i = 0; i < text.length; i++)
-        if (text.base[i] == '\0' ||
-            (strchr(letters, text.base[i]) == NULL && strchr(signs, text.base[i]) == NULL))
-            return false;
-    return true;
-}
-
 /* What is wrong with a line of the file; NULL: nothing. Says nothing of the token itself. */
 static const char *find_token_fault(const struct operator_tokens *tokens,
-                                    const struct operator_token *new, struct slice name,
-                                    struct slice token, struct slice rest) {
-    if (name.length > OPERATOR_NAME || !consists_of(name, "._-"))
-        return "the name of a token has up to 64 letters, digits and . _ -";
-    if (new->role == OPERATOR_NOBODY)
-        return "write NAME ROLE TOKEN, where the role is read, operate or admin";
+                                    const struct operator_token *new, struct slice token,
+                                    struct slice rest) {
     if (token.length < OPERATOR_TOKEN_LEAST || token.length > OPERATOR_TOKEN_MOST)
         return "a token has 32 to 256 characters, so that nobody can guess it: openssl rand -hex "
                "32";
-    if (!consists_of(token, "-._~+/="))
+    if (!operator_line_consists_of(token, "-._~+/="))
         return "a token consists of letters, digits and - . _ ~ + / =";
     if (slice_trim(rest).length > 0)
         return "something follows the token: write NAME ROLE TOKEN and nothing else";
@@ -71,17 +36,17 @@ static const char *find_token_fault(const struct operator_tokens *tokens,
     return NULL;
 }
 
-static const char *add_token_line(struct operator_tokens *tokens, struct slice line) {
-    struct operator_token new = {.role = OPERATOR_NOBODY};
-    struct slice name = operator_tokens_take_word(&line);
-    if (name.length == 0 || name.base[0] == '#')
-        return NULL;
-    new.role = operator_role_of(operator_tokens_take_word(&line));
-    struct slice token = operator_tokens_take_word(&line);
+static const char *add_token_line(void *arg, const struct operator_line *line) {
+    struct operator_tokens *tokens = arg;
+    struct operator_token new = {.role = line->role};
+    struct slice rest = line->rest, token = operator_line_take_word(&rest);
+    if (line->name[0] == '\0')
+        return "the name of a token has up to 64 letters, digits and . _ -";
+    if (line->role == OPERATOR_NOBODY)
+        return "write NAME ROLE TOKEN, where the role is read, operate or admin";
     secret_digest(&token, 1, new.digest);
-    if (name.length <= OPERATOR_NAME)
-        memcpy(new.name, name.base, name.length);
-    const char *fault = find_token_fault(tokens, &new, name, token, line);
+    snprintf(new.name, sizeof new.name, "%s", line->name);
+    const char *fault = find_token_fault(tokens, &new, token, rest);
     if (fault != NULL)
         return fault;
     tokens->list = xrealloc(tokens->list, (tokens->count + 1) * sizeof *tokens->list);
@@ -91,16 +56,8 @@ static const char *add_token_line(struct operator_tokens *tokens, struct slice l
 
 static bool add_token_lines(struct operator_tokens *tokens, struct slice text, const char *path,
                             char *error, size_t error_size) {
-    struct slice line;
-    for (unsigned number = 1; slice_next_line(&text, &line); number++) {
-        if (line.length > 0 && line.base[line.length - 1] == '\r')
-            line.length--;
-        const char *fault = add_token_line(tokens, line);
-        if (fault == NULL)
-            continue;
-        snprintf(error, error_size, "%s:%u: %s", path, number, fault);
+    if (!operator_lines_each(text, path, add_token_line, tokens, error, error_size))
         return false;
-    }
     if (tokens->count == 0)
         snprintf(error, error_size, "%s: has no token: write a line NAME ROLE TOKEN", path);
     return tokens->count > 0;

@@ -21,12 +21,10 @@
 #define RETORT_IDENTITY_OPERATOR_TOKENS_H
 
 #include "base/slice.h"
+#include "identity/operator_line.h"
 #include "identity/secret_digest.h"
 
-enum { OPERATOR_NAME = 64, OPERATOR_TOKEN_LEAST = 32, OPERATOR_TOKEN_MOST = 256 };
-
-/* Each may do what those before it may. */
-enum operator_role { OPERATOR_NOBODY, OPERATOR_READ, OPERATOR_OPERATE, OPERATOR_ADMIN };
+enum { OPERATOR_TOKEN_LEAST = 32, OPERATOR_TOKEN_MOST = 256 };
 
 struct operator_token {
     char name[OPERATOR_NAME + 1];
@@ -35,9 +33,6 @@ struct operator_token {
 };
 
 struct operator_tokens;
-
-/* "read", "operate", "admin" */
-const char *operator_role_name(enum operator_role role);
 
 /* Returns NULL and a sentence that begins with the path, and a line of it. */
 struct operator_tokens *operator_tokens_read(const char *path, char *error, size_t error_size);

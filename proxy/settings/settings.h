@@ -396,15 +396,22 @@ struct settings {
     } pac;
 
     struct {
-        char *listen;          /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
-        char *token_file;      /* NULL: there are no tokens */
-        char *audit_log;       /* NULL: changes are told in the error log */
-        char *helpers;         /* the socket of retort-helperd */
-        uint64_t history_step; /* milliseconds */
+        char *listen;        /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
+        char *token_file;    /* NULL: there are no tokens */
+        char **certificates; /* as of a listener; NULL: the admin plane speaks clear text */
+        enum tls_version min_version;
+        enum client_certificate client_certificate;
+        char *client_ca, *client_crl; /* NULL: none */
+        char *certificate_roles;      /* the file; NULL: certificates give no role */
+        char *audit_log;              /* NULL: changes are told in the error log */
+        char *helpers;                /* the socket of retort-helperd */
+        uint64_t history_step;        /* milliseconds */
         unsigned event_consumers;
         size_t event_queue; /* bytes */
         struct address address;
-        struct operator_tokens *tokens; /* of token_file */
+        struct operator_tokens *tokens;     /* of token_file */
+        struct operator_subjects *subjects; /* of certificate_roles */
+        struct mhd_tls *tls;                /* NULL: it speaks clear text */
     } admin;
 };
 

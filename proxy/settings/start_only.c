@@ -50,6 +50,11 @@ void start_only_compare(const struct settings *first, const struct settings *new
     if (strcmp(before, after) != 0)
         findings_add(left, "admin.listen is still %s, not %s: restart retort to apply the change",
                      before, after);
+    if ((first->admin.certificates == NULL) != (new->admin.certificates == NULL))
+        findings_add(left,
+                     "admin.certificates: the admin plane still speaks %s: restart retort "
+                     "to apply the change",
+                     first->admin.certificates == NULL ? "clear text" : "TLS");
     if (first->admin.history_step != new->admin.history_step)
         findings_add(left,
                      "admin.history_step is still %llu ms: restart retort to apply the change",

@@ -102,21 +102,25 @@ void client_authority_release(struct client_authority **authorityp) {
     FREE_OBJ(authority);
 }
 
-/* A store of its own for each context: workers would contend for the lock of a shared one. */
-void client_authority_apply(const struct client_authority *authority, SSL_CTX *context) {
+X509_STORE *client_authority_store(const struct client_authority *authority) {
     CHECK_OBJ(authority, CLIENT_AUTHORITY_MAGIC);
     X509_STORE *store = X509_STORE_new();
     ASSERT(store != NULL);
-    for (int i = 0; i < sk_X509_num(authority->authorities); i++) {
-        X509 *certificate = sk_X509_value(authority->authorities, i);
-        X509_STORE_add_cert(store, certificate);
-        SSL_CTX_add_client_CA(context, certificate);
-    }
+    for (int i = 0; i < sk_X509_num(authority->authorities); i++)
+        X509_STORE_add_cert(store, sk_X509_value(authority->authorities, i));
     for (int i = 0; i < sk_X509_CRL_num(authority->revoked); i++)
         X509_STORE_add_crl(store, sk_X509_CRL_value(authority->revoked, i));
     if (authority->revoked != NULL)
         X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-    SSL_CTX_set_cert_store(context, store);
+    return store;
+}
+
+/* A store of its own for each context: workers would contend for the lock of a shared one. */
+void client_authority_apply(const struct client_authority *authority, SSL_CTX *context) {
+    CHECK_OBJ(authority, CLIENT_AUTHORITY_MAGIC);
+    for (int i = 0; i < sk_X509_num(authority->authorities); i++)
+        SSL_CTX_add_client_CA(context, sk_X509_value(authority->authorities, i));
+    SSL_CTX_set_cert_store(context, client_authority_store(authority));
 }
 
 const unsigned char *client_authority_digest(const struct client_authority *authority) {

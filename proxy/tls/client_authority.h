@@ -31,6 +31,8 @@ void client_authority_release(struct client_authority **authorityp);
 
 /* Makes the context ask clients for certificates of these authorities, and verify them. */
 void client_authority_apply(const struct client_authority *authority, SSL_CTX *context);
+/* A store with these authorities and lists, for X509_verify_cert. The caller frees it. */
+X509_STORE *client_authority_store(const struct client_authority *authority);
 /* CLIENT_AUTHORITY_DIGEST bytes. */
 const unsigned char *client_authority_digest(const struct client_authority *authority);
 

@@ -67,7 +67,7 @@ function askForToken(why) {
     document.title = "Retort: token";
     const field = el("input", {type: "password", id: "token", name: "token", autocomplete: "off", required: true});
     const form = el("form", {class: "card"}, el("h1", null, "Token"),
-        el("p", null, "Type a token of admin.token_file. It stays in this tab until you close it. What you can do depends on its role."),
+        el("p", null, "Type a token of admin.token_file, or use a browser with a certificate of admin.certificate_roles. The token stays in this tab until you close it. What you can do depends on its role."),
         why && el("p", {class: "bad", role: "alert"}, why),
         el("div", {class: "row"}, el("label", {for: "token"}, el("span", null, "Token")), field, el("button", {class: "main", type: "submit"}, "Look")));
     form.addEventListener("submit", (event) => {

@@ -4,7 +4,7 @@ tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy -I$(
 	-DSOURCE_DIRECTORY='"$(abs_top_srcdir)"'
 tests_unit_proxy_unit_proxy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_proxy_unit_proxy_SOURCES = \
-	proxy/ctl/http_call.c \
+	proxy/ctl/call_wire.c proxy/ctl/http_call.c \
 	proxy/ctl/show.c \
 	proxy/ctl/terminal.c \
 	tests/unit/guard.c tests/unit/guard.h \

@@ -121,6 +121,17 @@ static const struct refused {
     {"admin { listen = \"/tmp/s\" token_file = \"/nowhere/tokens\" }",
      ":2: token_file: /nowhere/tokens: No such file"},
     {"admin { listen = \":81\" }", ":2: listen: \":81\" is not a loopback address"},
+    {"admin {\n listen = \"/s\"\n certificates = \"/x.pem\" }",
+     ":4: certificates: a Unix socket carries no TLS"},
+    {"admin {\n listen = \"127.0.0.1:81\"\n client_ca = \"/x\" }",
+     ":4: client_ca: the admin plane has no certificates"},
+    {"admin {\n listen = \"127.0.0.1:81\"\n min_version = tls1.3 }",
+     ":4: min_version: the admin plane has no certificates"},
+    {"admin { certificates = \"/x\"\n certificate_roles = \"/x\" }",
+     ":3: certificate_roles: clients are not asked for certificates"},
+    {"admin { certificates = \"/x\"\n client_certificate = required }",
+     ":3: client_certificate: set client_ca"},
+    {"admin { certificates = \"/nowhere.pem\" }", ":2: certificates: /nowhere.pem can't be read"},
     {"admin { listen = \"retort.sock\" }", ":2: listen: \"retort.sock\" is neither an absolute"},
     {"admin { listen = \"/"
      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
