@@ -10,10 +10,12 @@
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share
 #   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (6), see docs/TESTING.md
+#   - the guides as pages for a browser, with all links
+#   - the Debian packages: built, installed in a fresh chroot, used, upgraded, purged
 #   - each deployment in examples/ with --check
 #
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
-#                               tsan fuzz quickstart
+#                               tsan fuzz docs packages quickstart
 #
 # The last line counts; exit status 0 when nothing failed.
 set -uo pipefail
@@ -129,6 +131,7 @@ build_for() {
     asan) build_in "$build/asan" --enable-asan CFLAGS="-O1 -g" ;;
     tsan) build_part "$build/tsan" "$tsan_programs" --enable-tsan CFLAGS="-O1 -g" ;;
     fuzz) build_fuzzers ;;
+    packages) tests/package/build.sh "$build" ;;
     esac
 }
 
@@ -155,10 +158,14 @@ build_ahead() {
     ahead=$!
 }
 
-tree_of() {
+await_tree() {
     while [ ! -e "$build/ahead.$1" ] && kill -0 "$ahead" 2>/dev/null; do
         sleep 0.5
     done
+}
+
+tree_of() {
+    await_tree "$1"
     build_for "$1"
 }
 
@@ -233,6 +240,30 @@ fuzz() {
     counted fuzz "$log" "$status"
 }
 
+docs() {
+    if docs/build-site.sh "$build/site"; then passed=$((passed + 1)); else fail docs; fi
+}
+
+# The packages are tried beside the steps behind this one, as both mostly wait.
+begin_packages() {
+    (
+        status=0
+        await_tree packages
+        tests/package/run.sh "$build" >"$build/packages.log" 2>&1 || status=$?
+        echo $status >"$build/packages.status"
+    ) &
+    packing=$!
+}
+
+end_packages() {
+    [ -n "$packing" ] || return
+    wait "$packing"
+    heading "packages, at their end"
+    cat "$build/packages.log"
+    counted packages "$build/packages.log" "$(cat "$build/packages.status")"
+}
+packing=
+
 # Deployments: each --check mostly waits, so three run at a time.
 deployments="quickstart.sh intercept/run.sh two-hosts/run.sh virus-scanner/run.sh filter/run.sh accelerator/run.sh mobile/run.sh
     browser/run.sh behind-squid/run.sh"
@@ -252,14 +283,14 @@ check_example() {
 }
 
 quickstart() {
-    local name status log good bad running=0
+    local name status log good bad running=()
     for name in $deployments; do
         if ! can_run "$name"; then continue; fi
         check_example "$name" &
-        running=$((running + 1))
-        if [ $((running % 3)) -eq 0 ]; then wait; fi
+        running+=($!)
+        if [ $((${#running[@]} % 3)) -eq 0 ]; then wait "${running[@]}"; fi
     done
-    wait
+    wait "${running[@]}"
     for name in $deployments; do
         log=$(log_of "$name")
         [ -e "$log" ] || continue
@@ -284,8 +315,8 @@ can_run() {
     esac
 }
 
-steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz quickstart}
-heading packages
+steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz docs packages quickstart}
+heading installation
 need install
 heading "test data"
 need tests/data/fetch.sh
@@ -329,8 +360,11 @@ for step in $steps; do
         fi
         ;;
     fuzz) fuzz ;;
+    docs) docs ;;
+    packages) begin_packages ;;
     quickstart) quickstart ;;
     *) fail "no such step: $step" ;;
     esac
 done
+end_packages
 finish

@@ -15,6 +15,7 @@ from harness.certificates import Authority
 from harness.checks import Skip, between, contains, equal, one_of, true
 from harness.lab import SOURCE
 from harness.retort import run_check
+from harness.suite import heavy
 
 WORDS = r"(?:workers|name|error_log|log_level|temporary_directory|drain_timeout|connect_ports|\w+_(?:space|keep)) *="
 SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin|authority|"
@@ -168,6 +169,7 @@ def completed(text, files):
     return "\n".join([text, *more]) + "\n"
 
 
+@heavy("a process for each of hundreds of examples; the fuzzer of settings reads the same options")
 def test_of_the_proxy(lab):
     files, wrong, count = Files(lab), [], 0
     for where, text in examples():
