@@ -18,12 +18,18 @@ source "$(dirname "$0")/stage.sh"
 
 configure_all() {
     if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0) reverse_port=$(port 0) https_port=$(port 0)
+        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0) reverse_port=$(port 0) https_port=$(port 0) admin_port=$(port 0)
     else
-        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128) reverse_port=$(port 8080) https_port=$(port 9443)
+        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128) reverse_port=$(port 8080) https_port=$(port 9443) admin_port=$(port 3129)
     fi
     configure_site >"$dir/nginx.conf"
+    make_token
     configure_retort >"$dir/retort.conf"
+}
+
+# For the page and retortctl: its owner alone can read it.
+make_token() {
+    (umask 077 && openssl rand -hex 32 >"$dir/token" && echo "you admin $(cat "$dir/token")" >"$dir/tokens")
 }
 
 configure_site() {
@@ -49,7 +55,7 @@ listen "127.0.0.1:$reverse_port" { mode = reverse }
 map "/" { origin = "http://127.0.0.1:$origin_port/" }
 cache { memory = "64MB" }
 access_log "$dir/access.log" { format = json }
-admin { listen = "$dir/retort.sock" }
+admin { listen = "127.0.0.1:$admin_port"  token_file = "$dir/tokens"  helpers = "$dir/helperd.sock" }
 
 # TLS connections of clients are opened; examples/intercept shows more of it.
 connect_ports = { $https_port }
@@ -88,8 +94,11 @@ In a browser: open http://127.0.0.1:$reverse_port/ , or set 127.0.0.1 port $prox
 (and, for addresses of this machine, clear "no proxy for"; in Firefox set
 network.proxy.allow_hijacking_localhost to true).
 
+The page: http://127.0.0.1:$admin_port/   It asks for a token: $(cat "$dir/token")
+docs/START.md walks through it.
+
     tail -f $dir/access.log                           one line a request: HIT, MISS, services and times
-    $build/proxy/retortctl -s $dir/retort.sock status
+    $build/proxy/retortctl -s 127.0.0.1:$admin_port -t $dir/token status
     $build/proxy/retortctl -H $dir/helperd.sock helpers
     $build/proxy/retortctl -H $dir/helperd.sock helpers renice gray 19
 
@@ -203,8 +212,16 @@ https_hit() {
 
 check_rest() {
     verify "reverse mode: the page, adapted too" reverse_page
-    verify "retortctl status" ctl_says client_requests -s "$dir/retort.sock" status
+    verify "retortctl status" ctl_says client_requests -s "127.0.0.1:$admin_port" -t "$dir/token" status
+    verify "retortctl status: not without the token" asks_for_the_token
+    verify "the page" page_is_there
     verify "retortctl helpers" ctl_says gray -H "$dir/helperd.sock" helpers
+}
+asks_for_the_token() {
+    "$build/proxy/retortctl" -s "127.0.0.1:$admin_port" status 2>&1 >/dev/null | grep -q -- --token-file
+}
+page_is_there() {
+    curl -sS --max-time 30 --noproxy '*' -o "$dir/it.body" "http://127.0.0.1:$admin_port/" && page_says "<title>Retort"
 }
 reverse_page() {
     curl -sS --max-time 30 --noproxy '*' -o "$dir/it.body" "http://127.0.0.1:$reverse_port/index.html" && text_in_place
