@@ -18,7 +18,7 @@ class Publisher:
     """An origin with one answer for all paths, but the checksum's; and what refreshes from it."""
 
     def __init__(self, lab, sources="own.txt URL/list\n"):
-        self.lab, self.answer, self.sum = lab, b"", b""
+        self.lab, self.answer, self.sum, self.before_start = lab, b"", b"", None
         self.origin = RawOrigin(lab, self._answer)
         self.lists, self.told = lab.path("lists"), lab.path("told")
         os.mkdir(self.lists)
@@ -31,7 +31,7 @@ class Publisher:
     def run(self, *arguments, **environment):
         script = self.lab.built("conf/refresh-lists.sh")
         return subprocess.run(["sh", script, *arguments, self.sources, self.lists], capture_output=True, text=True, check=False,
-                              timeout=60 * self.lab.patience, env={
+                              timeout=60 * self.lab.patience, preexec_fn=self.before_start, env={
                                   **os.environ, **self.lab.environment(), "ADLIST": self.lab.built("icap-services/retort-adlist"),
                                   "RELOAD": f"touch {self.told}", **environment})
 

@@ -1,19 +1,25 @@
 """What systemd and its like see of the programs, and the rights that the shipped units leave them."""
 
 import ctypes
+import grp
+import gzip
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 
+from harness import media
 from harness.checks import Skip, contains, equal, true, until, within
 from harness.origin import Origin
 from harness.process import gone
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort
+from harness.services import Services
 from harness.suite import heavy
+from harness.units import UNITS, analyze, calls_of, confined, unit
 from harness.wire import Wire
+from test_lists import NEW, Publisher, plain
 
 
 class Manager:
@@ -139,70 +145,16 @@ def test_f_has_a_default(lab):
 
 # The units.
 
-UNITS = ("conf/retort.service", "conf/retort-helperd.service", "conf/retort-lists.service")
-
-
-def units(lab):
-    """As `make install` would install them."""
-    directory = os.path.dirname(os.path.dirname(lab.built("proxy/retort")))
-    subprocess.run(["make", "-s", "-C", directory, *UNITS], check=True, capture_output=True)
-    return [os.path.join(directory, name) for name in UNITS]
-
-
-def analyze(*arguments):
-    if shutil.which("systemd-analyze") is None:
-        raise Skip("there is no systemd-analyze")
-    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
-
-
 def test_units_leave_few_rights(lab):
-    for path in units(lab):
+    for path in (unit(lab, name) for name in UNITS):
         done = analyze("security", "--offline=yes", "--no-pager", "--threshold=20", path)
         equal(done.returncode, 0, f"{path}: {done.stdout.splitlines()[-1:]}")
-
-
-def system_calls():
-    """The groups of systemd, each with all its calls."""
-    groups, group = {}, None
-    for line in analyze("syscall-filter").stdout.splitlines():
-        word = line.split("#")[0].strip()
-        if word.startswith("@") and not line.startswith(" "):
-            group = groups.setdefault(word, [])
-        elif word and group is not None:
-            group.append(word)
-
-    def expand(name):
-        return set().union(*(expand(each) for each in groups[name])) if name in groups else {name}
-    return expand
-
-
-def permitted(text):
-    expand, calls = system_calls(), set()
-    for rule in re.findall(r"^SystemCallFilter=(.*)$", text, re.MULTILINE):
-        named = set().union(*(expand(name) for name in rule.lstrip("~").split()))
-        calls = calls - named if rule.startswith("~") else calls | named
-    return calls
-
-
-def confined(calls):
-    """For a child before it starts its program: any other system call kills it."""
-    library = ctypes.CDLL("libseccomp.so.2")
-    library.seccomp_init.restype = ctypes.c_void_p
-    context = ctypes.c_void_p(library.seccomp_init(0x80000000))
-    for call in calls:
-        number = library.seccomp_syscall_resolve_name(call.encode())
-        if number >= 0:
-            library.seccomp_rule_add(context, 0x7fff0000, number, 0)
-    return lambda: library.seccomp_load(context)
 
 
 @heavy("sanitizers and valgrind need other system calls")
 def test_retort_needs_no_other_system_calls(lab):
     """The unit answers other calls with EPERM; here they would kill."""
-    if lab.valgrind or "sanitize" in lab.built("proxy/retort"):
-        raise Skip("tools of the tests make calls of their own")
-    with open(units(lab)[0], encoding="utf-8") as unit:
-        calls = permitted(unit.read())
+    calls = calls_of(lab, "retort")
     true({"read", "epoll_wait", "mincore"} <= calls and not {"mount", "reboot", "bpf"} & calls, "the list")
     origin = Origin(lab)
     proxy = Retort(lab, workers=2, cache={"memory": "16MB", "disk": {lab.path("volume"): {"size": "64MB"}}})
@@ -224,6 +176,37 @@ def test_retort_needs_no_other_system_calls(lab):
             run.kill()
         run.communicate()
     true(gone(run.pid), "it has ended")
+
+
+@heavy("sanitizers and valgrind need other system calls")
+def test_helperd_needs_no_other_system_calls(lab):
+    """With a socket for another group, as its configuration is shipped, and helpers with all terms that may be set without root."""
+    calls = calls_of(lab, "retort-helperd")
+    photo = lab.read_data("photos/china.jpg")
+    origin = RawOrigin(lab, lambda connection, _request: connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\n"
+                                                                         b"Content-Length: %d\r\n\r\n" % len(photo) + photo))
+    services = Services(lab, names=("gray", "inject"), gray_more='io = "idle"  scheduler = "idle"  memory = "1G"  cpu = "20s"')
+    proxy = Retort(lab, services=services.for_proxy())
+    helperd = services.helperd
+    helperd.stop()
+    lab.write(f"{helperd.name}.conf", f'socket_group = "{grp.getgrgid(65534).gr_name}"\nsocket_mode = 0660\n'
+              + helperd.config_text.replace("{socket}", helperd.socket))
+    helperd.start(confined(calls))
+    equal((os.stat(helperd.socket).st_gid, os.stat(helperd.socket).st_mode & 0o777), (65534, 0o660), "who may connect")
+    equal(media.jpeg_pixels(proxy.get(origin.url("/photo.jpg")).body), media.jpeg_pixels(photo, gray=True), "the photo")
+    for arguments in ((), ("reload",), ("renice", "gray", "19")):
+        proxy.ctl("helpers", *arguments, extra=("-H", helperd.socket))
+    until(lambda: [os.getpriority(os.PRIO_PROCESS, pid) for pid in helperd.helpers("gray")] == [19, 19], 10 * lab.patience, "the nice level")
+    log = helperd.process.log()
+    true("can not" not in log and "died" not in log, log)
+
+
+@heavy("sanitizers and valgrind need other system calls")
+def test_lists_need_no_other_system_calls(lab):
+    calls = calls_of(lab, "retort-lists")
+    publisher = Publisher(lab)
+    publisher.before_start = confined(calls)
+    publisher.takes(plain(gzip.compress(NEW)), NEW, "a list that is new")
 
 
 def answers(proxy):

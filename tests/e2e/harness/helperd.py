@@ -19,11 +19,11 @@ class Helperd:
         lab.opens(self)
         self.start()
 
-    def start(self):
-        """Also for starting it again after it was killed."""
+    def start(self, before_start=None):
+        """Also for starting it again after it was killed. `before_start`: what the process does before it becomes retort-helperd."""
         self.process = Process(self.lab, self.name,
                                [self.lab.built("icap-services/retort-helperd"), "-f", self.config],
-                               environment=self.lab.environment(), memcheck=True)
+                               environment=self.lab.environment(), memcheck=True, before_start=before_start)
         self.process.wait_ready(lambda: os.path.exists(self.socket) and self.helpers())
 
     def helpers(self, part="helper"):

@@ -22,7 +22,7 @@ REPORTS = re.compile(
 
 class Process:
     def __init__(self, lab, name, arguments, *, environment=None, stop_signal=signal.SIGTERM,
-                 stop_seconds=10, memcheck=False, expected_status=0, nice=None, supplementary_fds=()):
+                 stop_seconds=10, memcheck=False, expected_status=0, nice=None, supplementary_fds=(), before_start=None):
         self.lab = lab
         self.name = name
         self.stop_signal = stop_signal
@@ -40,7 +40,7 @@ class Process:
                 arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 cwd=lab.directory, env={**os.environ, **(environment or {})},
                 start_new_session=True, pass_fds=supplementary_fds,
-                preexec_fn=(lambda: os.nice(nice)) if nice else None)
+                preexec_fn=(lambda: os.nice(nice)) if nice else before_start)
         self.pid = self.popen.pid
 
     def log(self):
