@@ -5,7 +5,9 @@ class that it names, is put behind it.
 """
 
 import glob
+import grp
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -282,7 +284,9 @@ def test_of_logrotate(lab):
     paths = []
     for name in ("retort", "retort-icap-services"):
         with open(os.path.join(SOURCE, f"conf/{name}.logrotate"), encoding="utf-8") as file:
-            paths.append(lab.write(name, file.read()))
+            # Users that only an installation makes.
+            user, group = pwd.getpwuid(65534).pw_name, grp.getgrgid(65534).gr_name
+            paths.append(lab.write(name, re.sub(r"^( +su) .*", rf"\1 {user} {group}", file.read(), flags=re.M)))
         os.chmod(paths[-1], 0o644)  # others are refused, and an unpacked tree has what the umask gave
     said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), *paths)
     for directory in ("retort", "c-icap"):
