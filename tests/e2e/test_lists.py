@@ -21,6 +21,7 @@ class Publisher:
         self.lab, self.answer, self.sum, self.before_start = lab, b"", b"", None
         self.origin = RawOrigin(lab, self._answer)
         self.lists, self.told = lab.path("lists"), lab.path("told")
+        self.path = os.path.join(self.lists, "own.txt")
         os.mkdir(self.lists)
         self.sources = lab.write("lists.conf", "# lists\n\n" + sources.replace("URL", self.origin.url("")))
 
@@ -45,10 +46,9 @@ class Publisher:
         return done.returncode, told, self.content(), done.stdout + done.stderr
 
     def content(self):
-        path = os.path.join(self.lists, "own.txt")
-        if not os.path.exists(path):
+        if not os.path.exists(self.path):
             return None
-        with open(path, "rb") as file:
+        with open(self.path, "rb") as file:
             return file.read()
 
     def takes(self, answer, content, what, **environment):
@@ -59,7 +59,7 @@ class Publisher:
         *result, said = self.refresh(answer, **environment)
         equal(result, [1, False, before], words)
         contains(said, words, "what it says")
-        equal([name for name in os.listdir(self.lists) if not name.endswith((".txt", ".etag", ".prom"))], [], "files left")
+        equal([name for name in os.listdir(self.lists) if not name.endswith((".txt", ".installed", ".prom"))], [], "files left")
 
 
 def plain(body, *fields, status="200 OK", length=None):
@@ -146,6 +146,56 @@ def test_versions(lab):
     publisher.refuses(plain(PAGE, 'ETag: "two"'), "is a page")
     equal(publisher.refresh(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n")[:3], (0, False, OLD), "not modified")
     equal(publisher.origin.requests[-1].header("If-None-Match"), '"one"', "the tag of the list that is there")
+
+
+NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n"
+
+
+def test_no_version_of_another_list(lab):
+    """A server may say that nothing has changed only of a file that came from the same URL, that is whole, and that has its sum."""
+    publisher = Publisher(lab)
+    right, wrong = hashlib.sha256(OLD).hexdigest(), hashlib.sha256(NEW).hexdigest()
+    named = lambda: publisher.origin.requests[-1].header("If-None-Match")
+    publisher.takes(plain(OLD, 'ETag: "one"'), OLD, "the first time")
+    for words, line, status in (("with a sum that is wrong", f"own.txt URL/list sha256={wrong}\n", 1),
+                                ("with the sum of what is there", f"own.txt URL/list sha256={right}\n", 0),
+                                ("from another URL", "own.txt URL/other\n", 1), ("as at first", "own.txt URL/list\n", 0)):
+        lab.write("lists.conf", line.replace("URL", publisher.origin.url("")))
+        then = age_a_day(publisher)
+        equal(publisher.refresh(NOT_MODIFIED)[:3], (status, False, OLD), words)
+        equal((named(), os.stat(publisher.path).st_mtime == then), (None, True) if status else ('"one"', False), f"{words}: what was asked")
+    with open(publisher.path, "ab") as file:
+        file.write(b"||damage.example^\n")
+    then = age_a_day(publisher)
+    equal((publisher.refresh(NOT_MODIFIED)[0], named(), os.stat(publisher.path).st_mtime), (1, None, then), "a file that is damaged")
+    publisher.takes(plain(OLD, 'ETag: "one"'), OLD, "it is fetched again")
+
+
+def age_a_day(publisher):
+    then = int(time.time()) - 86400
+    os.utime(publisher.path, (then, then))
+    return then
+
+
+def test_an_order_that_failed_is_repeated(lab):
+    publisher = Publisher(lab)
+    status, told, content, said = publisher.refresh(plain(OLD), RELOAD="false")
+    equal((status, told, content), (1, False, OLD), "a reload that fails")
+    contains(said, "the next run repeats the order", "what is said")
+    equal(publisher.refresh(plain(OLD), RELOAD="false")[0], 1, "it fails again")
+    equal(publisher.refresh(plain(OLD))[:3], (0, True, OLD), "it works then, though nothing is new")
+    equal(publisher.refresh(plain(OLD))[:3], (0, False, OLD), "once")
+    # kill -9 between the file and the order: the shell that is the script's parent ends itself.
+    equal(publisher.refresh(plain(NEW), RELOAD="eval kill -9 $$")[:3], (-9, False, NEW), "killed")
+    equal(publisher.refresh(plain(NEW))[:3], (0, True, NEW), "the next run")
+
+
+def test_metrics_that_can_not_be_written(lab):
+    publisher = Publisher(lab)
+    os.mkdir(os.path.join(publisher.lists, "lists.prom.new"))
+    status, told, content, said = publisher.refresh(plain(OLD))
+    equal((status, told, content), (1, True, OLD), "the list itself is taken")
+    contains(said, "lists.prom can't be written", "what is said")
 
 
 def test_sources(lab):
