@@ -136,6 +136,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/lending.c proxy/disk/lending.h \
 	proxy/disk/load.c \
 	proxy/disk/queue.c proxy/disk/queue.h \
+	proxy/disk/read_locks.c proxy/disk/read_locks.h \
 	proxy/disk/reading.c proxy/disk/reading.h \
 	proxy/disk/reads.c proxy/disk/reads.h \
 	proxy/disk/record.c proxy/disk/record.h \

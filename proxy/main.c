@@ -176,10 +176,10 @@ static bool main_start_with(struct running *running, struct inherited *inherited
     struct takeover *takeover = running->takeover;
     return server_prepare(server, inherited, error) &&
            (takeover == NULL || takeover_get_disks(takeover, error)) &&
-           server_open(server, takeover == NULL ? NULL : takeover_pins(takeover), error) &&
+           server_open(server, takeover != NULL, error) &&
            (takeover == NULL || takeover_may_serve(takeover, error)) &&
            start_control(running, inherited, error) && server_run(server, error) &&
-           (takeover == NULL || takeover_finish(takeover, server->disk, error));
+           (takeover == NULL || takeover_finish(takeover, error));
 }
 
 /* Returns false with a message when something fails; then another process is not disturbed. */
@@ -227,9 +227,10 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     server_keep_sockets(server);
     main_serve(&running, &signals);
     main_finish(&running);
+    bool nobody = handover_has_failed(running.handover);
     main_leave(&running);
     log_info("done");
-    return 0;
+    return nobody ? 1 : 0;
 }
 
 static int main_tell_of_check(const struct server *server, bool alone) {

@@ -435,8 +435,9 @@ bool server_prepare(struct server *server, struct inherited *inherited,
     return server->claims != NULL;
 }
 
-bool server_open(struct server *server, const struct disk_pins *pins, char error[SETTINGS_ERROR]) {
-    server->disk = disk_take(server->settings, server->cache, pins, error);
+bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]) {
+    server->disk = taken ? disk_take(server->settings, server->cache, error)
+                         : disk_open(server->settings, server->cache, error);
     if (error[0] != '\0')
         return false;
     server->purge_orders = purge_orders_new(server->cache, server->disk);

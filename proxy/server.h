@@ -5,7 +5,7 @@
  *
  *     struct server server = {.path = "retort.conf", .lock = PTHREAD_MUTEX_INITIALIZER};
  *     server.settings = settings_load(server.path, error);
- *     if (server_prepare(&server, NULL, error) && server_open(&server, NULL, error) &&
+ *     if (server_prepare(&server, NULL, error) && server_open(&server, false, error) &&
  *         server_run(&server, error)) {
  *         ... server_reload, server_change, server_reopen_logs ...
  *         server_drain(&server);
@@ -21,8 +21,6 @@
 
 #include "admin/outcome.h"
 #include "worker.h"
-
-struct disk_pins;
 
 enum { SERVER_PATIENCE = 1000 }; /* milliseconds for the answer of a worker */
 
@@ -65,9 +63,9 @@ struct server {
  * The first one checks what can fail, and takes the addresses. `inherited`: sockets of another
  * process, may be NULL. */
 bool server_prepare(struct server *server, struct inherited *inherited, char error[SETTINGS_ERROR]);
-/* The second one reads the disks, and makes the workers. `pins`: of the process that lends its disks
- * (disk/lending.h); NULL: there is none. */
-bool server_open(struct server *server, const struct disk_pins *pins, char error[SETTINGS_ERROR]);
+/* The second one reads the disks, and makes the workers. `taken`: another process lends its disks
+ * (disk/lending.h). */
+bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]);
 /* The third one accepts connections. */
 bool server_run(struct server *server, char error[SETTINGS_ERROR]);
 /* Reads the configuration again. False: it is refused, and nothing has changed. The caller releases

@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "disk/admission_filter.h"
-#include "disk/lending.h"
 #include "disk/reading.h"
 #include "disk/writer.h"
 
@@ -73,8 +72,7 @@ static void take_secret(const struct settings *settings) {
         }
 }
 
-static bool open_volumes(struct disk *disk, const struct disk_pins *pins,
-                         char error[SETTINGS_ERROR]) {
+static bool open_volumes(struct disk *disk, bool taken, char error[SETTINGS_ERROR]) {
     unsigned variants = disk->settings->cache.max_variants;
     const struct volume_hooks hooks = {
         .arg = disk,
@@ -82,7 +80,7 @@ static bool open_volumes(struct disk *disk, const struct disk_pins *pins,
         .leave = disk_leave,
         .outdated = outdated,
         .used = used,
-        .taken = pins != NULL,
+        .taken = taken,
     };
     for (size_t i = 0; i < disk->settings->cache.disk_count; i++) {
         const struct disk_settings *settings = &disk->settings->cache.disks[i];
@@ -94,8 +92,6 @@ static bool open_volumes(struct disk *disk, const struct disk_pins *pins,
         if (settings->admission == DISK_ADMIT_SECOND && disk->admission == NULL)
             disk->admission = admission_filter_new(ADMISSION_KEYS, ADMISSION_KEYS);
     }
-    if (pins != NULL)
-        lending_pin(disk, pins);
     for (size_t i = 0; i < disk->count; i++)
         if (!volume_start(disk->volumes[i])) {
             snprintf(error, SETTINGS_ERROR, "cannot start a thread");
@@ -111,12 +107,8 @@ static unsigned reader_count(const struct settings *settings) {
     return count;
 }
 
-struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]) {
-    return disk_take(settings, cache, NULL, error);
-}
-
-struct disk *disk_take(struct settings *settings, struct cache *cache, const struct disk_pins *pins,
-                       char error[SETTINGS_ERROR]) {
+static struct disk *open_disk(struct settings *settings, struct cache *cache, bool taken,
+                              char error[SETTINGS_ERROR]) {
     size_t count = settings->cache.disk_count;
     error[0] = '\0';
     if (count == 0)
@@ -132,11 +124,19 @@ struct disk *disk_take(struct settings *settings, struct cache *cache, const str
     disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
     if (disk->reads == NULL)
         snprintf(error, SETTINGS_ERROR, "cannot start a thread");
-    if (disk->reads != NULL && open_volumes(disk, pins, error))
+    if (disk->reads != NULL && open_volumes(disk, taken, error))
         log_info("disks are read by %s", reads_kind(disk->reads));
     else
         disk_close(&disk);
     return disk;
+}
+
+struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]) {
+    return open_disk(settings, cache, false, error);
+}
+
+struct disk *disk_take(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]) {
+    return open_disk(settings, cache, true, error);
 }
 
 void disk_stop(struct disk *disk) {

@@ -42,11 +42,9 @@ struct disk;
  * Call it before the first key is made, because it sets the secret of keys (cache/name.h) to
  * that of the volumes. */
 struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]);
-/* Does the same with volumes that another process has lent, or that it had when it was killed. The
- * pinned segments are not overwritten until disk_release_pins (disk/lending.h). */
-struct disk_pins;
-struct disk *disk_take(struct settings *settings, struct cache *cache, const struct disk_pins *pins,
-                       char error[SETTINGS_ERROR]);
+/* Does the same with volumes that another process has lent (disk/lending.h), or that it had when it
+ * was killed. */
+struct disk *disk_take(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]);
 void disk_stop(struct disk *disk);
 void disk_close(struct disk **diskp);
 

@@ -2,10 +2,13 @@
 
 #include "base/assert.h"
 #include "disk/queue.h"
+#include "disk/read_locks.h"
 #include "disk/segment.h"
 #include "disk/stream.h"
 #include "disk/writer.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -58,7 +61,6 @@ void lending_lend(struct volume *volume) {
         volume->hooks.leave(volume->hooks.arg, volume, i);
         disk_index_drop_segment(volume->index, i);
     }
-    flock(volume->fd, LOCK_UN);
 }
 
 static void note_absent(struct volume *volume, struct cache_key key) {
@@ -93,6 +95,7 @@ static void forget_segments(struct volume *volume) {
         segment->run = 1;
         segment->used = 0;
         segment->uncleared = false;
+        atomic_store(&segment->sent, true); /* by the other process */
     }
     volume->open_segment = VOLUME_NONE;
     volume->contents_count = 0;
@@ -131,21 +134,27 @@ static void stop_purges(struct disk *disk) {
     pthread_mutex_unlock(&writer->lock);
 }
 
-static void add_pins(const struct volume *volume, struct disk_pins *pins) {
-    for (uint32_t i = 0; i < volume->header.segment_count; i++)
-        if (atomic_load(&volume->segments[i].pins) > 0)
-            disk_pins_add(pins, &(struct disk_pin){volume->header.identity, i}, 1);
+/* What is pinned stays this process's. Nothing is pinned any more after the order to the writer. */
+static bool lend_volume(struct volume *volume, char error[SETTINGS_ERROR]) {
+    queue_order(volume, JOB_LEND, NULL);
+    bool lent = read_locks_set(volume) && flock(volume->fd, LOCK_UN) == 0;
+    if (!lent)
+        snprintf(error, SETTINGS_ERROR,
+                 "disk %s: it can not be passed to another process: %s; stop this retort and start "
+                 "the other one",
+                 volume->path, strerror(errno));
+    return lent;
 }
 
-void disk_lend(struct disk *disk, struct disk_pins *pins) {
+bool disk_lend(struct disk *disk, char error[SETTINGS_ERROR]) {
+    bool lent = true;
     if (disk == NULL)
-        return;
+        return true;
     CHECK_OBJ(disk, DISK_MAGIC);
     stop_purges(disk);
-    for (size_t i = 0; i < disk->count; i++) {
-        queue_order(disk->volumes[i], JOB_LEND, NULL);
-        add_pins(disk->volumes[i], pins);
-    }
+    for (size_t i = 0; lent && i < disk->count; i++)
+        lent = lend_volume(disk->volumes[i], error);
+    return lent;
 }
 
 bool disk_take_back(struct disk *disk, char error[SETTINGS_ERROR]) {
@@ -168,33 +177,4 @@ bool disk_take_back(struct disk *disk, char error[SETTINGS_ERROR]) {
     if (some)
         purge_writer_keep(&disk->writer, &none);
     return all;
-}
-
-static void change_pins(struct disk *disk, const struct disk_pins *pins, uint32_t by) {
-    for (size_t i = 0; disk != NULL && i < pins->count; i++)
-        for (size_t j = 0; j < disk->count; j++) {
-            struct volume *volume = disk->volumes[j];
-            if (volume->header.identity == pins->all[i].identity &&
-                pins->all[i].segment < volume->header.segment_count)
-                atomic_fetch_add(&volume->segments[pins->all[i].segment].pins, by);
-        }
-}
-
-void lending_pin(struct disk *disk, const struct disk_pins *pins) {
-    change_pins(disk, pins, 1);
-}
-
-void disk_release_pins(struct disk *disk, const struct disk_pins *pins) {
-    change_pins(disk, pins, UINT32_MAX);
-}
-
-void disk_pins_add(struct disk_pins *pins, const struct disk_pin *more, size_t count) {
-    pins->all = xrealloc(pins->all, (pins->count + count) * sizeof *pins->all);
-    memcpy(pins->all + pins->count, more, count * sizeof *more);
-    pins->count += count;
-}
-
-void disk_pins_release(struct disk_pins *pins) {
-    free(pins->all);
-    *pins = (struct disk_pins){0};
 }

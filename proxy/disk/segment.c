@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "disk/queue.h"
+#include "disk/read_locks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +25,6 @@ enum {
     SHARED_SHARE = 4,
     SHARED_HALF = 4 << 20,
 };
-
-static uint64_t segment_offset_of(const struct volume *volume, uint32_t segment) {
-    return volume_offset(segment * (uint64_t)segment_blocks(volume));
-}
 
 static void segment_count_units(_Atomic uint64_t *counter, uint64_t by) {
     atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
@@ -263,6 +260,12 @@ static bool detach(struct volume *volume, uint32_t first) {
     return true;
 }
 
+/* By a process that has lent the volume, and still sends from it. */
+static bool is_read_elsewhere(const struct volume *volume, uint32_t first) {
+    return read_locks_of_others(volume, segment_offset_of(volume, first),
+                                volume->segments[first].run * volume->header.segment_size);
+}
+
 /* Returns true when the unit may be used. Returns false when it is still being read and will be
  * empty at the next visit, or when its old content would be found again after a restart. */
 static bool evacuate(struct volume *volume, uint32_t first) {
@@ -281,7 +284,8 @@ static bool evacuate(struct volume *volume, uint32_t first) {
     }
     if (segment->uncleared)
         return false;
-    return atomic_load(&segment->pins) == 0 && detach(volume, first);
+    return atomic_load(&segment->pins) == 0 && !is_read_elsewhere(volume, first) &&
+           detach(volume, first);
 }
 
 /* Returns the number of segments in the whole units from `first` on that contain at least

@@ -67,4 +67,9 @@ static inline uint32_t segment_blocks(const struct volume *volume) {
     return (uint32_t)(volume->header.segment_size / RECORD_ALIGN);
 }
 
+/* Returns its position in the file. */
+static inline uint64_t segment_offset_of(const struct volume *volume, uint32_t segment) {
+    return volume_offset(segment * (uint64_t)segment_blocks(volume));
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "disk/queue.h"
+#include "disk/read_locks.h"
 #include "disk/segment.h"
 #include "disk/stream.h"
 
@@ -233,11 +234,16 @@ static void volume_look(const struct volume *volume, struct header_state *state)
  * one failed later. So the volume is not emptied. One that is new has no header. */
 static int refuse_to_empty(const struct volume *volume, char error[SETTINGS_ERROR]) {
     struct header_state state;
-    if (!volume->hooks.taken)
+    bool read = read_locks_of_others(volume, 0, 0);
+    if (!volume->hooks.taken && !read)
         return 0;
     volume_look(volume, &state);
     if (state.why[0] == '\0')
         return 0;
+    if (!volume->hooks.taken)
+        return volume_refuse(error, volume->path, "it would start empty", state.why,
+                             "another retort still sends from it: wait for its end, or configure "
+                             "the disk as that one has it");
     return volume_refuse(error, volume->path, "it would start empty", state.why,
                          "so it can not be taken over: stop the other retort and start this one, "
                          "or configure the disk as the other one has it");
@@ -290,6 +296,8 @@ static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
         volume->segments[i].run = 1;
         list_init(&volume->segments[i].bodies);
         atomic_init(&volume->segments[i].oldest, UINT64_MAX);
+        /* By a process that has ended: the kernel goes on to send what is in its sockets. */
+        atomic_init(&volume->segments[i].sent, true);
     }
     volume->index =
         disk_index_new(header->segment_count, segment_blocks(volume), volume->hooks.max_variants);
@@ -352,6 +360,7 @@ bool volume_reclaim(struct volume *volume, char error[SETTINGS_ERROR]) {
                       "another process uses it");
         return false;
     }
+    read_locks_drop(volume);
     return volume_reserve(volume, error) == 0 && begin_header(volume, error) == 0;
 }
 

@@ -40,6 +40,7 @@ struct handover {
     pthread_t thread;
     bool started; /* the thread */
     _Atomic bool stopping, done;
+    _Atomic bool failed; /* done, but the other process has died since */
 };
 
 /* The process that takes over. */
@@ -63,17 +64,6 @@ static bool pass_some(void *arg, const int *fds, unsigned count) {
 static bool pass_sockets(struct handover *handover, struct next_process *other) {
     return handover->calls.sockets(handover->calls.context, pass_some, other) &&
            pass_some(other, &handover->socket.fd, 1) && takeover_send(other->fd, "ready");
-}
-
-static bool pass_pins(int fd, const struct disk_pins *pins) {
-    enum { SOME = (TAKEOVER_MESSAGE - TAKEOVER_WORD) / sizeof *pins->all };
-    for (size_t at = 0; at < pins->count; at += SOME) {
-        size_t rest = pins->count - at;
-        if (!takeover_send_data(fd, "pins", pins->all + at,
-                                (rest < SOME ? rest : SOME) * sizeof *pins->all))
-            return false;
-    }
-    return takeover_send(fd, "given");
 }
 
 static bool handover_expect(int fd, const char *text, int patience) {
@@ -113,12 +103,13 @@ static void take_disks_back(struct handover *handover, int pid) {
 
 /* True: the other process serves. */
 static bool give_disks(struct handover *handover, const struct next_process *other) {
-    struct disk_pins pins = {0};
-    disk_lend(handover->calls.disk, &pins);
-    bool serves = pass_pins(other->fd, &pins) &&
+    char error[SETTINGS_ERROR];
+    bool lent = disk_lend(handover->calls.disk, error);
+    if (!lent)
+        log_error("%s", error);
+    bool serves = lent && takeover_send(other->fd, "given") &&
                   handover_expect(other->fd, "prepared", START_PATIENCE) &&
                   takeover_send(other->fd, "serve") && expect_serving(other->fd);
-    disk_pins_release(&pins);
     if (!serves) {
         takeover_shut(other->fd);
         take_disks_back(handover, other->pid);
@@ -126,10 +117,12 @@ static bool give_disks(struct handover *handover, const struct next_process *oth
     return serves;
 }
 
-/* The service manager listens to the other process from now on. */
+/* The service manager listens to the other process from now on. The socket is closed here too: if the
+ * other process dies, the next one must find that nobody listens there. */
 static void handover_finish(struct handover *handover, const struct next_process *other) {
     notify_send("MAINPID=%d", other->pid);
     local_socket_give_away(&handover->socket);
+    local_socket_close(&handover->socket);
     atomic_store(&handover->done, true);
     log_info("process %d has taken over: this one finishes what is under way, and ends",
              other->pid);
@@ -137,17 +130,20 @@ static void handover_finish(struct handover *handover, const struct next_process
     takeover_send(other->fd, "retired");
 }
 
-/* The connection stays open until this process ends. */
-static void watch_next_process(const struct handover *handover, const struct next_process *other) {
+/* The connection stays open until this process ends. One that ends as it should says so before: it
+ * was stopped, or has been taken over itself. */
+static void watch_next_process(struct handover *handover, const struct next_process *other) {
     struct pollfd events[] = {{.fd = handover->stop[0], .events = POLLIN},
                               {.fd = other->fd, .events = POLLIN}};
     while (poll(events, 2, -1) < 0 && errno == EINTR)
         continue;
-    if (events[0].revents == 0)
-        log_error("process %d, which has taken over, has ended: nobody accepts connections now. "
-                  "This process can not, because it has closed its sockets and ends too: start "
-                  "retort, unless the service manager does",
-                  other->pid);
+    if (events[0].revents != 0 || handover_expect(other->fd, "done", 0))
+        return;
+    atomic_store(&handover->failed, true);
+    log_error("process %d, which has taken over, has died: nobody accepts connections now. This "
+              "process can not, because it has closed its sockets and ends too, with status 1: "
+              "start retort, unless the service manager does",
+              other->pid);
 }
 
 static void handover_run(struct handover *handover, struct next_process *other) {
@@ -258,6 +254,10 @@ void handover_start(struct handover *handover) {
 
 bool handover_is_done(const struct handover *handover) {
     return handover != NULL && atomic_load(&handover->done);
+}
+
+bool handover_has_failed(const struct handover *handover) {
+    return handover != NULL && atomic_load(&handover->failed);
 }
 
 void handover_stop(struct handover **handoverp) {

@@ -54,6 +54,8 @@ struct handover *handover_open(const struct handover_calls *calls, const struct 
 void handover_start(struct handover *handover);
 /* Has another process taken over? */
 bool handover_is_done(const struct handover *handover);
+/* Has that process died since, so that nobody serves? */
+bool handover_has_failed(const struct handover *handover);
 /* Ends the thread, and a handover under way. */
 void handover_stop(struct handover **handoverp);
 

@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "disk/lending.h"
 #include "takeover/wire.h"
 
 #include <errno.h>
@@ -29,9 +28,8 @@ struct takeover {
     int fd;
     int process; /* a descriptor of the other process; -1: there is none */
     int pid;
-    bool gone; /* the other process has ended */
-    struct disk_pins pins;
-    struct disk *disk;
+    bool gone;   /* the other process has ended */
+    bool serves; /* this one, and the other one knows it */
     int stop[2]; /* a pipe whose end wakes the thread */
     pthread_t thread;
     bool waiting; /* the thread */
@@ -86,7 +84,8 @@ static void meet_process(struct takeover *takeover) {
     }
 }
 
-/* False with a message: the sockets did not come. */
+/* False with a message: the sockets did not come. When the other process has ended before it had
+ * passed all of them, this one opens the others itself. */
 static bool receive_sockets(struct takeover *takeover, struct inherited *inherited,
                             char error[SETTINGS_ERROR]) {
     struct takeover_message *message = &takeover->message;
@@ -104,10 +103,10 @@ static bool receive_sockets(struct takeover *takeover, struct inherited *inherit
             return false;
         }
     }
-    takeover_refuse(error, takeover,
-                    "it does not pass its sockets: look into its log, and start without "
-                    "--take-over if it has ended");
-    return false;
+    return goes_on_alone(takeover,
+                         "it does not pass its sockets: look into its log, and start without "
+                         "--take-over if it has ended",
+                         error);
 }
 
 static struct takeover *takeover_new(int fd) {
@@ -146,29 +145,15 @@ struct takeover *takeover_begin(const struct settings *settings, struct inherite
     return NULL;
 }
 
-static void takeover_add_pins(struct takeover *takeover) {
-    const struct takeover_message *message = &takeover->message;
-    disk_pins_add(&takeover->pins,
-                  (const struct disk_pin *)(const void *)(message->bytes + TAKEOVER_WORD),
-                  (message->length - TAKEOVER_WORD) / sizeof *takeover->pins.all);
-}
-
 bool takeover_get_disks(struct takeover *takeover, char error[SETTINGS_ERROR]) {
     struct takeover_message *message = &takeover->message;
     CHECK_OBJ(takeover, TAKEOVER_MAGIC);
-    if (takeover_send(takeover->fd, "give"))
-        while (takeover_receive(takeover->fd, message, DISKS_PATIENCE) && message->length > 0) {
-            if (takeover_is(message, "given"))
-                return true;
-            if (takeover_is(message, "pins") && message->length >= TAKEOVER_WORD)
-                takeover_add_pins(takeover);
-        }
+    if (takeover->gone)
+        return true;
+    if (takeover_send(takeover->fd, "give") &&
+        takeover_receive(takeover->fd, message, DISKS_PATIENCE) && takeover_is(message, "given"))
+        return true;
     return goes_on_alone(takeover, "it does not give up its disks, and goes on to serve", error);
-}
-
-const struct disk_pins *takeover_pins(const struct takeover *takeover) {
-    CHECK_OBJ(takeover, TAKEOVER_MAGIC);
-    return &takeover->pins;
 }
 
 bool takeover_may_serve(struct takeover *takeover, char error[SETTINGS_ERROR]) {
@@ -180,8 +165,7 @@ bool takeover_may_serve(struct takeover *takeover, char error[SETTINGS_ERROR]) {
     return goes_on_alone(takeover, "it has not waited for this one, and goes on to serve", error);
 }
 
-/* Only the end of the other process ends its reading from the volumes. Its connection may end
- * before, and messages may come late. */
+/* Messages of the other process may come late, and its connection may end before itself. */
 static void *wait_for_end(void *arg) {
     struct takeover *takeover;
     CAST_OBJ(takeover, arg, TAKEOVER_MAGIC);
@@ -191,15 +175,13 @@ static void *wait_for_end(void *arg) {
         continue;
     if (events[1].revents != 0)
         log_info("process %d has ended", takeover->pid);
-    disk_release_pins(takeover->disk, &takeover->pins);
     return NULL;
 }
 
 /* "serving" is the word that the other process waits for. Where it can't be sent, the other one has
  * stopped to wait. */
-bool takeover_finish(struct takeover *takeover, struct disk *disk, char error[SETTINGS_ERROR]) {
+bool takeover_finish(struct takeover *takeover, char error[SETTINGS_ERROR]) {
     CHECK_OBJ(takeover, TAKEOVER_MAGIC);
-    takeover->disk = disk;
     bool sent = !takeover->gone && takeover_send(takeover->fd, "serving");
     if (!sent && !takeover->gone &&
         !goes_on_alone(takeover, "it has not waited for this one, and goes on to serve", error))
@@ -207,6 +189,7 @@ bool takeover_finish(struct takeover *takeover, struct disk *disk, char error[SE
     if (sent) {
         takeover_receive(takeover->fd, &takeover->message, RETIRED_PATIENCE);
         log_info("taken over from process %d", takeover->pid);
+        takeover->serves = true;
     }
     takeover->waiting = pipe2(takeover->stop, O_CLOEXEC) == 0 &&
                         pthread_create(&takeover->thread, NULL, wait_for_end, takeover) == 0;
@@ -227,7 +210,8 @@ void takeover_free(struct takeover **takeoverp) {
         close(takeover->stop[0]);
     if (takeover->process >= 0)
         close(takeover->process);
+    if (takeover->serves)
+        takeover_send(takeover->fd, "done");
     close(takeover->fd);
-    disk_pins_release(&takeover->pins);
     FREE_OBJ(takeover);
 }

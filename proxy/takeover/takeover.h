@@ -5,13 +5,13 @@
  *     struct takeover *takeover = takeover_begin(settings, inherited, error);   its sockets
  *     ... check everything that can fail ...
  *     if (!takeover_get_disks(takeover, error)) ...
- *     disk = disk_take(settings, cache, takeover_pins(takeover), error);
+ *     disk = disk_take(settings, cache, error);
  *     ... prepare the rest, but accept no connection ...
  *     if (!takeover_may_serve(takeover, error)) ...
  *     ... accept connections ...
- *     if (!takeover_finish(takeover, disk, error)) ...     the other process retires
+ *     if (!takeover_finish(takeover, error)) ...     the other process retires
  *     ...
- *     takeover_free(&takeover);                            before the disk is closed
+ *     takeover_free(&takeover);
  *
  * A process that ends before takeover_finish leaves everything to the other one. When the other one
  * has ended, this one goes on, because it has the sockets. When the other one runs but does not
@@ -24,8 +24,9 @@
 #ifndef RETORT_TAKEOVER_TAKEOVER_H
 #define RETORT_TAKEOVER_TAKEOVER_H
 
-#include "disk/disk.h"
 #include "takeover/inherited.h"
+
+#include "settings/settings.h"
 
 struct takeover;
 
@@ -35,10 +36,8 @@ struct takeover *takeover_begin(const struct settings *settings, struct inherite
 /* The next three: false with a message: the other process runs, and goes on to serve. */
 bool takeover_get_disks(struct takeover *takeover, char error[SETTINGS_ERROR]);
 bool takeover_may_serve(struct takeover *takeover, char error[SETTINGS_ERROR]);
-/* `disk` may be NULL. */
-bool takeover_finish(struct takeover *takeover, struct disk *disk, char error[SETTINGS_ERROR]);
-const struct disk_pins *takeover_pins(const struct takeover *takeover);
-/* Forgets the other process. NULL does nothing. */
+bool takeover_finish(struct takeover *takeover, char error[SETTINGS_ERROR]);
+/* Forgets the other process, which learns that this one ends as it should. NULL does nothing. */
 void takeover_free(struct takeover **takeoverp);
 
 #endif

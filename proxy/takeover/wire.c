@@ -28,45 +28,32 @@ bool takeover_is_same_user(int fd, int *pid) {
     return other.uid == geteuid();
 }
 
-static bool wire_put(int fd, struct iovec *pieces, size_t count, const int *fds,
-                     unsigned fd_count) {
+bool takeover_send(int fd, const char *text) {
+    return takeover_send_fds(fd, text, NULL, 0);
+}
+
+bool takeover_send_fds(int fd, const char *text, const int *fds, unsigned count) {
     union {
         char bytes[CMSG_SPACE(TAKEOVER_FDS * sizeof(int))];
         struct cmsghdr align;
     } control = {0};
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
-    ASSERT(fd_count <= TAKEOVER_FDS);
-    if (fd_count > 0) {
+    struct iovec piece = {(void *)text, strlen(text)};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    ASSERT(count <= TAKEOVER_FDS);
+    if (count > 0) {
         message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-        memcpy(CMSG_DATA(header), fds, fd_count * sizeof(int));
+        header->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, count * sizeof(int));
     }
     ssize_t sent;
     do
         sent = sendmsg(fd, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent >= 0;
-}
-
-bool takeover_send(int fd, const char *text) {
-    return takeover_send_fds(fd, text, NULL, 0);
-}
-
-bool takeover_send_fds(int fd, const char *text, const int *fds, unsigned count) {
-    struct iovec piece = {(void *)text, strlen(text)};
-    return wire_put(fd, &piece, 1, fds, count);
-}
-
-bool takeover_send_data(int fd, const char *word, const void *data, size_t length) {
-    char head[TAKEOVER_WORD] = {0};
-    ASSERT(strlen(word) < sizeof head && length <= TAKEOVER_MESSAGE - sizeof head);
-    memcpy(head, word, strlen(word));
-    struct iovec pieces[2] = {{head, sizeof head}, {(void *)data, length}};
-    return wire_put(fd, pieces, 2, NULL, 0);
 }
 
 static void take_fds(struct takeover_message *message, struct msghdr *received) {

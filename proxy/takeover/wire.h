@@ -3,13 +3,12 @@
  * (takeover/handover.h), on a Unix socket that keeps their bounds (SOCK_SEQPACKET).
  *
  *     new                          old
- *     take-over 2            ->                        2 is the version of these messages
+ *     take-over 3            ->                        3 is the version of these messages
  *                           <-     process             or: refused REASON
  *                           <-     sockets             any number, each with descriptors
  *                           <-     ready
  *     (checks everything)
  *     give                  ->                         the volumes
- *                           <-     pins                any number, with struct disk_pin behind
  *                           <-     given
  *     (opens the volumes)
  *     prepared              ->
@@ -17,6 +16,7 @@
  *     (accepts connections)
  *     serving               ->
  *                           <-     retired             the old process accepts nothing any more
+ *     done                  ->                         the new process ends as it should
  *
  * Exactly one of both has the last word, whenever the other one ends or is silent. Up to "serving",
  * the old process goes on as before when the connection ends, so the new one accepts no connection
@@ -35,12 +35,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TAKEOVER_HELLO "take-over 2"
+#define TAKEOVER_HELLO "take-over 3"
 
 enum {
     TAKEOVER_MESSAGE = 16 * 1024, /* bytes of a message at most */
     TAKEOVER_FDS = 64,            /* descriptors of a message at most */
-    TAKEOVER_WORD = 16,           /* bytes before the data in a message with data */
     TAKEOVER_FOR_EVER = -1,       /* a patience */
 };
 
@@ -58,7 +57,6 @@ bool takeover_address(const struct settings *settings, struct address *address);
 bool takeover_is_same_user(int fd, int *pid);
 bool takeover_send(int fd, const char *text);
 bool takeover_send_fds(int fd, const char *text, const int *fds, unsigned count);
-bool takeover_send_data(int fd, const char *word, const void *data, size_t length);
 /* Waits for a message for at most `patience` milliseconds. False: none came, or it is unusable. */
 bool takeover_receive(int fd, struct takeover_message *message, int patience);
 /* No message arrives any more, except those that have arrived already. */

@@ -23,6 +23,12 @@ tests_e2e_faults_memory_faults_la_SOURCES = tests/e2e/faults/memory_faults.c
 tests_e2e_faults_memory_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all -fno-builtin
 tests_e2e_faults_memory_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# What kills a process at a message of a takeover, likewise.
+check_LTLIBRARIES += tests/e2e/faults/takeover_faults.la
+tests_e2e_faults_takeover_faults_la_SOURCES = tests/e2e/faults/takeover_faults.c
+tests_e2e_faults_takeover_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_e2e_faults_takeover_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 # The ad remover's decisions beside those of Brave's engine; the whole of it by hand, see the script.
 TESTS += tests/e2e/brave/compare-filters.sh
 

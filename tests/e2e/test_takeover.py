@@ -20,7 +20,7 @@ from harness.origin import Origin
 from harness.process import Process, gone
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
-from harness.suite import seconds
+from harness.suite import heavy, seconds
 from harness.wire import Wire, request
 
 UPGRADES = int(os.environ.get("RETORT_UPGRADES", "4"))
@@ -202,8 +202,8 @@ class Pretender:
             os.close(fd)
 
 
-READY, GIVEN, SERVE = ("take-over 2", "ready"), ("give", "given"), ("prepared", "serve")
-STEPS = (("silence", []), ("nonsense", [("give", None)]), ("hello", [("take-over 2", None)]), ("sockets", [READY]),
+READY, GIVEN, SERVE = ("take-over 3", "ready"), ("give", "given"), ("prepared", "serve")
+STEPS = (("silence", []), ("nonsense", [("give", None)]), ("hello", [("take-over 3", None)]), ("sockets", [READY]),
          ("order", [READY, ("serving", None)]), ("give", [READY, ("give", None)]), ("given", [READY, GIVEN]),
          ("prepared", [READY, GIVEN, ("prepared", None)]), ("serve", [READY, GIVEN, SERVE]))
 
@@ -287,9 +287,10 @@ def test_new_one_dies_after_all(lab):
     go(pretender, READY, GIVEN, SERVE, ("serving", "retired"))
     true(proxy.process.running(), "it finishes what is under way")
     pretender.die()
-    until(lambda: "nobody accepts connections now" in proxy.process.log(), 10 * lab.patience, "the log")
+    until(lambda: "has died: nobody accepts connections now" in proxy.process.log(), 10 * lab.patience, "the log")
     idle.close()
-    equal(proxy.process.wait(GONE), 0, "exit status")
+    proxy.process.expected_status = 1
+    equal(proxy.process.wait(GONE), 1, "exit status")
 
 
 def test_a_volume_is_not_emptied(lab):
@@ -359,7 +360,7 @@ def test_a_stranger_gets_nothing(lab):
         os.chmod(directory, modes[directory] | 0o011)
         directory = os.path.dirname(directory)
     code = ("import os, socket, sys; os.setgid(65534); os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
-            " s.connect(sys.argv[1]); s.settimeout(10); s.send(b'take-over 2'); d, f, _, _ = socket.recv_fds(s, 4096, 64); print(d, f)")
+            " s.connect(sys.argv[1]); s.settimeout(10); s.send(b'take-over 3'); d, f, _, _ = socket.recv_fds(s, 4096, 64); print(d, f)")
     try:
         done = subprocess.run(["/usr/bin/python3", "-c", code, path], capture_output=True, text=True, check=False)
     finally:
@@ -507,6 +508,148 @@ def test_kill_in_the_middle(lab):
             successor.process.expected_status = 0
             proxy.process = successor.process
         same_bytes(proxy.get(url).body, origin.body(3000), f"after kill -9 of the old one after {pause} s")
+
+
+class Knocker:
+    """Connects again and again. A connection that a killed process had accepted breaks off; none is refused."""
+
+    def __init__(self, proxy, url):
+        self.proxy, self.url = proxy, url
+        self.served, self.refused, self.stopping = 0, 0, False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.stopping:
+            try:
+                with self.proxy.wire() as wire:
+                    wire.send(request("GET", self.url))
+                    self.served += wire.response().status == 200
+            except ConnectionRefusedError:
+                self.refused += 1
+            except (OSError, AssertionError):
+                pass
+
+    def stop(self):
+        self.stopping = True
+        self.thread.join()
+
+    def goes_on(self, lab, what):
+        before = self.served
+        until(lambda: self.served >= before + 3, 10 * lab.patience, f"{what}: clients are served")
+        equal(self.refused, 0, f"{what}: refused connections")
+
+
+def dies(lab, moment):
+    return {"LD_PRELOAD": lab.built("tests/e2e/faults/.libs/takeover_faults.so"), "RETORT_DIES_AT": moment}
+
+
+def moments(*words):
+    return [f"{when} {word}" for word in words for when in ("before", "after")]
+
+
+@heavy("a library is loaded before those of sanitizers")
+def test_kill_of_the_new_one_at_each_message(lab):
+    """kill -9 of its own process: the old one goes on, with its volume."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    knocker = Knocker(proxy, url)
+    knocker.goes_on(lab, "before")
+    try:
+        for moment in moments("take-over", "give", "prepared") + ["before serving"]:
+            successor = Successor(lab, proxy, expected=-signal.SIGKILL, serves=False, environment=dies(lab, moment))
+            equal(successor.process.wait(GONE), -signal.SIGKILL, moment)
+            until(lambda: proxy.process.log().count("about to take over") == len(ENDS.findall(proxy.process.log())), 10 * lab.patience,
+                  f"{moment}: the old one to notice")
+            knocker.goes_on(lab, moment)
+            equal(proxy.status()["pid"], proxy.pid, f"{moment}: who serves")
+        upgrade(lab, proxy)
+        knocker.goes_on(lab, "after a whole takeover")
+    finally:
+        knocker.stop()
+
+
+@heavy("a library is loaded before those of sanitizers")
+def test_kill_of_the_old_one_at_each_message(lab):
+    """kill -9 of the process that is asked: the new one serves, with the sockets that it got and the volume. So each is the old one of
+    the next step."""
+    origin = Origin(lab)
+    points = moments("sockets", "ready", "given", "serve", "retired")
+    proxy = Retort(lab, cache=volume(lab), environment=dies(lab, points[0]))
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    proxy.get(url)
+    for number, moment in enumerate(points):
+        proxy.process.expected_status = -signal.SIGKILL
+        # Before the new one has the sockets, nobody can have them when the old one dies.
+        knocker = Knocker(proxy, url) if number >= points.index("after ready") else None
+        try:
+            successor = Successor(lab, proxy, environment=dies(lab, points[number + 1] if number + 1 < len(points) else "never"))
+            equal(successor.earlier.wait(GONE), -signal.SIGKILL, moment)
+            if knocker is not None:
+                knocker.goes_on(lab, moment)
+        finally:
+            if knocker is not None:
+                knocker.stop()
+        proxy.process = successor.process
+        answer = proxy.get(url)
+        same_bytes(answer.body, origin.body(3000), f"{moment}: what is on disk")
+        true(answer.header("Age") is not None, f"{moment}: a hit")
+        equal(proxy.status()["pid"], successor.process.pid, f"{moment}: who serves")
+
+
+def test_the_new_one_dies_while_the_old_one_sends(lab):
+    """kill -9 after "serving": anybody can be started at once, and does not overwrite what the old one sends; the old one fails."""
+    origin = Origin(lab)
+    size = 9 << 20
+    cache = {"memory": "4MB", "max_object": "1MB", "disk": {lab.path("volume"): {"size": "48MB"}}}
+    proxy = Retort(lab, cache=cache, drain_timeout="60s")
+    url = origin.url("/bytes", n=size, cc="max-age=600")
+    proxy.get(url)
+    until(lambda: proxy.status()["disk"]["disk_objects"] > 0, 10 * lab.patience, "the object to be on disk")
+    slow = proxy.wire()
+    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    slow.send(request("GET", url))
+    slow.head()
+    begun = slow.read_bytes(100000)
+    successor = Successor(lab, proxy, expected=-signal.SIGKILL)
+    old = successor.earlier
+    old.expected_status = 1
+    successor.process.kill()
+    until(lambda: "has died: nobody accepts connections now" in old.log(), 10 * lab.patience, "the log of the old one")
+    # One that takes over finds nobody; one with another volume would empty that of the old one.
+    equal(Successor(lab, proxy, expected=1, serves=False).process.wait(GONE), 1, "--take-over")
+    proxy.write_config(proxy.text(cache={**cache, "disk": {lab.path("volume"): {"size": "32MB"}}}))
+    third = Process(lab, "third", [proxy.program, "-f", proxy.config_path], environment=proxy.environment, expected_status=1)
+    equal(third.wait(GONE), 1, "with another size")
+    contains(third.log(), "another retort still sends from it", "what is said")
+    proxy.write_config(proxy.text())
+    proxy.process = None
+    proxy.start()
+    true(old.running(), "the old one still sends")
+    for number in range(14):
+        proxy.get(origin.url("/bytes", n=(5 << 20) + number, cc="max-age=600"))
+    true(proxy.status()["disk"]["disk_objects"] > 0, "the new one writes")
+    same_bytes(begun + slow.read_bytes(size - 100000), origin.body(size), "what the old one sent")
+    slow.close()
+    equal(old.wait(GONE), 1, "exit status of the old one")
+
+
+def test_the_second_one_ends_before_the_first(lab):
+    """It was stopped, or taken over itself: that is no failure for the first one."""
+    for name, ends in (("upgraded", lambda successor, proxy: upgrade(lab, proxy)),
+                       ("stopped", lambda successor, proxy: successor.process.stop())):
+        proxy = Retort(lab, drain_timeout="20s", name=name)
+        idle = proxy.wire()
+        idle.send(b"GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        idle.response()
+        successor = Successor(lab, proxy)
+        first, proxy.process = proxy.process, successor.process
+        ends(successor, proxy)
+        true(first.running(), "the first one has a connection")
+        idle.close()
+        equal(first.wait(GONE), 0, "its exit status")
+        true("has died" not in first.log(), first.log())
 
 
 # SIGUSR2 and the service manager.
