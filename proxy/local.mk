@@ -28,6 +28,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/mark.c proxy/adapt/mark.h \
 	proxy/adapt/recall.c proxy/adapt/recall.h \
+	proxy/adapt/server_numbers.def proxy/adapt/server_numbers.h \
 	proxy/adapt/service_report.c proxy/adapt/service_report.h \
 	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
@@ -161,7 +162,10 @@ proxy_libproxy_a_SOURCES = \
 	proxy/record/mask.c proxy/record/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/permission.c proxy/icap/permission.h \
+	proxy/icap/info.c proxy/icap/info.h \
+	proxy/icap/info_text.c proxy/icap/info_text.h \
 	proxy/icap/probe.c proxy/icap/probe.h \
+	proxy/icap/server.c proxy/icap/server.h \
 	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/record/recorder.c proxy/record/recorder.h \
 	proxy/icap/recording.c proxy/icap/recording.h \
@@ -419,6 +423,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/history.c proxy/admin/history.h proxy/admin/history.def \
 	proxy/admin/history_page.c proxy/admin/history_page.h \
 	proxy/admin/sampler.c proxy/admin/sampler.h \
+	proxy/admin/server_numbers.c proxy/admin/server_numbers.h \
 	proxy/admin/web_files.c proxy/admin/web_files.h \
 	proxy/admin/whoami_page.c proxy/admin/whoami_page.h \
 	proxy/admin/inspect_page.c proxy/admin/inspect_page.h \

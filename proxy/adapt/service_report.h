@@ -11,6 +11,7 @@
 #define RETORT_ADAPT_SERVICE_REPORT_H
 
 #include "adapt/adapter_account.h"
+#include "adapt/server_numbers.h"
 #include "settings/settings.h"
 
 #include <time.h>
@@ -31,6 +32,7 @@ struct service_endpoint_report {
     char error[SERVICE_ERROR];   /* why it is down, or failed last */
     char notice[SERVICE_NOTICE]; /* what it has to say to whoever runs the proxy; empty: nothing */
     unsigned connections;
+    struct server_report server; /* what its server says of itself */
 };
 
 /* Texts are as the service stated them, or empty. */

@@ -9,6 +9,7 @@
 #include "admin/limits_page.h"
 #include "admin/metric_text.h"
 #include "admin/origins_page.h"
+#include "admin/server_numbers.h"
 #include "admin/services_page.h"
 #include "base/slice.h"
 
@@ -268,6 +269,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     print_gauges(out, report);
     print_services(out, report);
     services_page_print_metrics(out, report);
+    server_numbers_print_metrics(out, report);
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, report);
     limits_page_print_metrics(out, calls);

@@ -50,6 +50,7 @@ static void icap_adapter_report_shared(struct shared_service *shared,
     for (unsigned i = 0; i < quota->endpoint_count; i++) {
         struct service_endpoint_report *endpoint = &report->endpoints[i];
         icap_adapter_report_endpoint(quota->health[i], endpoint, report->id);
+        icap_server_report(quota->servers[i], &endpoint->server);
         if (endpoint->state > report->state)
             report->state = endpoint->state;
     }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "http/credentials.h"
 #include "icap/call.h"
+#include "icap/info.h"
 #include "icap/probe.h"
 #include "icap/service.h"
 
@@ -24,20 +25,18 @@ static void on_look(struct timer *timer);
 static void on_change(struct task *task);
 static void endpoint_follow(struct icap_endpoint *endpoint);
 
-/* URI, Host and the other fields that never change. */
-static char *endpoint_write_head(const struct icap_endpoint *endpoint) {
+char *icap_endpoint_write_head(const struct icap_endpoint *endpoint, const char *uri_text) {
     const struct url *uri = endpoint->uri;
     const char *credentials = endpoint->service->base.settings->credentials;
     char *head, value[HTTP_CREDENTIALS_VALUE];
     struct slice basic = SLICE("");
     if (credentials != NULL)
         basic = http_credentials_write(credentials, value);
-    int length =
-        asprintf(&head, "%s ICAP/1.0\r\nHost: %s%.*s%s:%u\r\nUser-Agent: Retort\r\n%s%.*s%s",
-                 endpoint->uri_text, uri->host_is_ipv6 ? "[" : "", SLICE_PRINT(uri->host),
-                 uri->host_is_ipv6 ? "]" : "", uri->port,
-                 credentials == NULL ? "" : "Proxy-Authorization: ", SLICE_PRINT(basic),
-                 credentials == NULL ? "" : "\r\n");
+    int length = asprintf(
+        &head, "%s ICAP/1.0\r\nHost: %s%.*s%s:%u\r\nUser-Agent: Retort\r\n%s%.*s%s", uri_text,
+        uri->host_is_ipv6 ? "[" : "", SLICE_PRINT(uri->host), uri->host_is_ipv6 ? "]" : "",
+        uri->port, credentials == NULL ? "" : "Proxy-Authorization: ", SLICE_PRINT(basic),
+        credentials == NULL ? "" : "\r\n");
     ASSERT(length > 0);
     return head;
 }
@@ -56,7 +55,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->index = index;
     endpoint->uri_text = service->base.settings->uri_texts[index];
     endpoint->uri = &service->base.settings->endpoints[index];
-    endpoint->head = endpoint_write_head(endpoint);
+    endpoint->head = icap_endpoint_write_head(endpoint, endpoint->uri_text);
     endpoint->tls = endpoint_make_tls(service, endpoint->uri);
     endpoint->health = service->quota->health[index];
     endpoint->shifts = icap_health_shifts(endpoint->health);
@@ -66,6 +65,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     list_init(&endpoint->calls);
     icap_lost_connections_init(&endpoint->lost_connections);
     endpoint->pool = pool_new(service->net, &service->net->counters.icap_connections_open);
+    endpoint->info = icap_info_start(endpoint, service->quota->servers[index]);
     on_change(&endpoint->change_task);
     return endpoint;
 }
@@ -84,6 +84,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     struct loop *loop = endpoint->service->net->loop;
     drop_probe(endpoint);
+    icap_info_end(&endpoint->info);
     ASSERT(endpoint->busy == 0);
     waiter_cancel(&endpoint->watcher, &endpoint->health->lock);
     icap_health_unclaim(endpoint->health, endpoint, true, loop);
@@ -329,6 +330,7 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     struct loop *loop = endpoint->service->net->loop;
     icap_endpoint_close_idle(endpoint);
+    icap_info_end(&endpoint->info);
     if (endpoint->known.state == SERVICE_UNKNOWN)
         return; /* transactions that wait here must be told */
     drop_probe(endpoint);

@@ -27,6 +27,7 @@
 
 struct icap_service;
 struct icap_probe; /* an OPTIONS request under way */
+struct icap_info;
 
 #define ICAP_HOST_IS_SILENT "its host does not answer any more"
 
@@ -43,7 +44,8 @@ struct icap_endpoint {
     struct waiter *watcher; /* for changes of it */
     struct task change_task;
     struct icap_probe *probe;
-    bool renewing; /* by the probe, which has taken a place */
+    struct icap_info *info; /* NULL: its server is not asked for its numbers */
+    bool renewing;          /* by the probe, which has taken a place */
     struct timer retry;
     unsigned tries; /* while it was out of reach */
     struct timer look_timer;
@@ -59,6 +61,9 @@ struct icap_endpoint {
 };
 
 struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned index);
+/* The fields that never change, of a request for a URI of its server, behind the method: its URI,
+ * Host and the others. The caller frees them. */
+char *icap_endpoint_write_head(const struct icap_endpoint *endpoint, const char *uri_text);
 void icap_endpoint_free(struct icap_endpoint **endpointp);
 /* The service serves no new transactions: others are to ask it. */
 void icap_endpoint_retire(struct icap_endpoint *endpoint);

@@ -34,8 +34,10 @@ struct icap_quota *icap_quota_new(const struct adapter_class *class,
     quota->most = service->max_connections;
     quota->endpoint_count = service->endpoint_count;
     quota->workers = settings->workers;
-    for (unsigned i = 0; i < quota->endpoint_count; i++)
+    for (unsigned i = 0; i < quota->endpoint_count; i++) {
         quota->health[i] = health_for(class, service, i, before);
+        quota->servers[i] = icap_server_get(service, i);
+    }
     return quota;
 }
 
@@ -46,8 +48,10 @@ void icap_quota_free(struct icap_quota **quotap) {
     ASSERT(list_empty(&quota->waiting));
     ASSERT(list_empty(&quota->holding));
     pthread_mutex_destroy(&quota->lock);
-    for (unsigned i = 0; i < quota->endpoint_count; i++)
+    for (unsigned i = 0; i < quota->endpoint_count; i++) {
         icap_health_release(&quota->health[i]);
+        icap_server_release(&quota->servers[i]);
+    }
     shared_service_end(&quota->shared);
     FREE_OBJ(quota);
 }

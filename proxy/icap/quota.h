@@ -31,6 +31,7 @@
 #include "base/assert.h"
 #include "event/waiter.h"
 #include "icap/health.h"
+#include "icap/server.h"
 #include "settings/settings.h"
 
 struct icap_quota_endpoint {
@@ -51,6 +52,8 @@ struct icap_quota {
     struct list_link waiting;
     struct list_link holding; /* workers that keep one idle of which they have no share */
     struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* referenced */
+    /* Referenced; NULL: its numbers are not asked for. Two endpoints may have the same one. */
+    struct icap_server *servers[ICAP_ENDPOINTS_MAX];
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
 };
 

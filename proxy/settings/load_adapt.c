@@ -39,6 +39,16 @@ static bool check_icap_uris(struct load *load, const struct document_section *se
     return true;
 }
 
+bool option_check_info(const char *text, char *error, size_t error_size) {
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    if (text[0] != '\0' && strlen(text) <= 64 && text[strspn(text, allowed)] == '\0')
+        return true;
+    snprintf(error, error_size,
+             "is no name of an info service: write letters, digits and . _ - , such as info");
+    return false;
+}
+
 static bool check_icap_credentials(struct load *load, const struct document_section *section,
                                    const struct icap_service_settings *service) {
     if (service->credentials != NULL && service->proxy_credentials)

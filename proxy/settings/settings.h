@@ -187,6 +187,7 @@ struct icap_service_settings {
     bool routing;                    /* its answers may name the next services */
     bool proxy_credentials;          /* the service sees clients' credentials for this proxy */
     char **include; /* fields about the client that the service always gets; NULL: none */
+    char *info;     /* the name of c-icap's info service at the same servers; NULL: not asked */
 };
 
 /* adapt CLASS { services = { a, b } } */

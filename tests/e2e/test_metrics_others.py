@@ -8,12 +8,17 @@ import sys
 import threading
 import time
 
+from harness import ports, wire
+from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, true, until
+from harness.cicap import Cicap, Module
 from harness.helperd import Helperd
+from harness.icap import IcapServer, unchanged
 from harness.metrics import samples, scrape, value
 from harness.origin import Origin
-from harness.retort import Retort
+from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
+from harness.tls import HOSTS
 from test_identity_helpers import asked, pool, proxy_of
 
 # Takes a fifth of a second for a password; a user "dies" ends it.
@@ -175,3 +180,117 @@ def test_who_has_no_helpers_sees_no_failures(lab):
     equal(value(text, "retort_helperd_failures_total"), 0, "failures")
     equal(samples(text, "retort_helperd_up"), {}, "what is up")
     true(not os.path.exists(lab.path("nobody.sock")), "the socket")
+
+
+def info(proxy, name, authority):
+    return value(scrape(proxy), f"retort_icap_server_{name}", server=authority)
+
+
+def failed(proxy, authority):
+    return until(lambda: info(proxy, "failures_total", authority), 20 * proxy.lab.patience, "a failure")
+
+
+@memcheck
+def test_what_cicap_counts(lab):
+    """Two services and four workers ask one c-icap: it is asked once in three seconds, and its numbers are there once."""
+    origin = Origin(lab)
+    cicap, begun = Cicap(lab, [Module("echo", "srv_echo.so")], children=2, threads=10), time.monotonic()
+    services = [Service(name, cicap.uri("echo"), bypass=False, info="info") for name in ("one", "two")]
+    proxy = Retort(lab, services=services, adapt={"all": ["one"]}, workers=4)
+    until(lambda: info(proxy, "up", cicap.authority) == 1, 10 * lab.patience, "the first answer")
+    before = scrape(proxy)
+    for _ in range(5):
+        equal(proxy.get(origin.url("/bytes", n=20000, cc="no-store")).status, 200, "status")
+    until(lambda: info(proxy, "requests_total", cicap.authority) >= value(before, "retort_icap_server_requests_total") + 5,
+          20 * lab.patience, "what c-icap has counted")
+    text = scrape(proxy)
+    questions, seconds = sum("info" in entry.service for entry in cicap.entries()), time.monotonic() - begun
+    true(2 <= questions <= seconds / 3 + 2, f"questions to the info service: {questions} in {seconds:.1f} s")
+    for name, least, most in (("processes", 2, 2), ("threads_used", 1, 20), ("threads_free", 1, 20), ("failed_requests_total", 0, 0),
+                              ("bytes_in_total", 20000, 200000), ("processes_crashed_total", 0, 0), ("failures_total", 0, 0)):
+        found = samples(text, f"retort_icap_server_{name}")
+        equal([dict(labels)["server"] for labels in found], [cicap.authority], f"servers of {name}")
+        true(least <= list(found.values())[0] <= most, f"{name}: {found}")
+    cicap.kill()
+    until(lambda: info(proxy, "failures_total", cicap.authority), 20 * lab.patience, "the failure")
+    equal(samples(scrape(proxy), "retort_icap_server_requests_total"), {}, "numbers of a server that does not answer")
+    equal(info(proxy, "up", cicap.authority), 0, "whether it is up")
+
+
+def test_cicap_over_tls_counts_too(lab):
+    ca, port = Authority(lab), ports.take()
+    good = ca.leaf(*HOSTS)
+    Cicap(lab, [Module("echo", "srv_echo.so")], extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key}")
+    proxy = Retort(lab, services=[Service("s", f"icaps://localhost:{port}/echo", ca_file=ca.file, info="info")])
+    until(lambda: info(proxy, "up", f"localhost:{port}") == 1, 10 * lab.patience, "the answer")
+
+
+GOOD_INFO = ("Children number: 1\nClosing Processes: 0\nStarted Processes: 1\nCrashed Processes: 0\nFree Servers: 1\nUsed Servers: 1\n"
+             "REQUESTS : 77\nFAILED REQUESTS : 0\nALLOW 204 : 0\nBYTES IN : 0 Kbs 1 bytes\nBYTES OUT : 0 Kbs 1 bytes\n")
+RESPONSE = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"
+
+
+def says(text):
+    return lambda transaction: transaction.send_200(RESPONSE, text.encode())
+
+
+def drips(transaction):
+    """A head that does not end, a byte at a time."""
+    for _ in range(200):
+        transaction.send(b"X")
+        time.sleep(0.05)
+
+
+def never_ends(transaction):
+    transaction.send_head(RESPONSE)
+    while True:
+        transaction.send(wire.chunked(b"Service x\n" * 1000, last=b""))
+
+
+INFO_LIES = {
+    "silent": lambda transaction: transaction.connection.read_some(), "drips": drips, "never_ends": never_ends,
+    "nothing": says(""), "page": says("<html>"), "negative": says(GOOD_INFO.replace("77", "-77")),
+    "huge": says(GOOD_INFO.replace("77", "7" * 30)), "twice": says(GOOD_INFO * 2), "no_204": lambda transaction: transaction.send_204(),
+    "request": lambda transaction: transaction.send_200(b"GET / HTTP/1.1\r\n\r\n", GOOD_INFO.encode()),
+    "heads": lambda transaction: transaction.send_head(RESPONSE, encapsulated=b"res-hdr=0, res-body=99999999"),
+    "garbage": lambda transaction: transaction.send(b"\0\xff" * 50000),
+    "chunks": lambda transaction: (transaction.send_head(RESPONSE), transaction.send(b"zz\r\n")),
+}
+
+
+@memcheck
+def test_a_server_that_lies_about_itself_costs_a_count(lab):
+    """Whatever its info service sends: the failure is counted, nothing is shown, and the service is used as before."""
+    origin = Origin(lab)
+    servers = {}
+
+    def behaviour(lie):
+        def behave(icap, transaction):
+            if "/info?view=text" in transaction.request.uri:
+                lie(transaction)
+            else:
+                unchanged(icap, transaction)
+        return behave
+    for name, lie in {**INFO_LIES, "good": says(GOOD_INFO)}.items():
+        servers[name] = IcapServer(lab, behaviour(lie), methods="RESPMOD, REQMOD")
+    services = [Service(name, server.uri(), bypass=False, info="info") for name, server in servers.items()]
+    proxy = Retort(lab, services=services, adapt={"all": list(servers)})
+    at = {name: server.authority for name, server in servers.items()}
+    until(lambda: info(proxy, "up", at["good"]) == 1, 10 * lab.patience, "the answer of the good one")
+    for name in INFO_LIES:
+        failed(proxy, at[name])
+    text = scrape(proxy)
+    equal({dict(labels)["server"]: found for labels, found in samples(text, "retort_icap_server_requests_total").items()}, {at["good"]: 77},
+          "requests by server")
+    equal({dict(labels)["server"] for labels in samples(text, "retort_icap_server_up")}, {at["good"]}, "servers that have answered")
+    equal(proxy.get(origin.url("/bytes", n=100, cc="no-store")).status, 200, "a response through all services")
+    equal({entry["state"] for entry in json.loads(proxy.admin("GET", "/services").body)["services"]}, {"up"}, "states of services")
+
+
+def test_info_is_asked_only_where_it_is_wanted(lab):
+    server = IcapServer(lab)
+    proxy = Retort(lab, services=[Service("s", server.uri())])
+    equal(samples(scrape(proxy), "retort_icap_server_failures_total"), {}, "servers")
+    for name in ("a b", "a\\\\r", "a/x", "x" * 65):
+        config = lab.write("bad.conf", f'icap_service s {{ uri = "icap://127.0.0.1:1/s" point = respmod_precache info = "{name}" }}\n')
+        contains(run_check(lab, config, "-T")[1], "is no name of an info service", f"retort -T with {name!r}")
