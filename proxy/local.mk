@@ -359,6 +359,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/spans/collector.h \
 	proxy/spans/exporter.c proxy/spans/exporter.h \
 	proxy/spans/otlp.c proxy/spans/otlp.h \
+	proxy/spans/otlp_answer.c proxy/spans/otlp_answer.h \
 	proxy/spans/span.c proxy/spans/span.h \
 	proxy/spans/trace_context.c proxy/spans/trace_context.h \
 	proxy/transaction/spans.c proxy/transaction/spans.h \

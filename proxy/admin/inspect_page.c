@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "record/inspections.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { USUAL_TRANSACTIONS = 1, USUAL_SECONDS = 300 };
@@ -307,4 +308,36 @@ void inspect_page_body(struct page *page, const struct admin_calls *calls,
         page_error(page, 503, "out of memory: try again later");
     }
     look_release(&look);
+}
+
+void inspect_page_print_metrics(FILE *out, const struct admin_calls *calls) {
+    struct inspections_state state;
+    if (calls->inspections == NULL)
+        return;
+    inspections_state(calls->inspections, &state);
+    fprintf(out,
+            "# HELP retort_inspection_under_way 1 while transactions are taken for an inspection.\n"
+            "# TYPE retort_inspection_under_way gauge\nretort_inspection_under_way %d\n"
+            "# HELP retort_inspected_transactions Inspected transactions that are kept; %d at "
+            "most.\n"
+            "# TYPE retort_inspected_transactions gauge\nretort_inspected_transactions %u\n"
+            "# HELP retort_inspected_bytes Bytes of memory that inspected transactions take.\n"
+            "# TYPE retort_inspected_bytes gauge\nretort_inspected_bytes %zu\n"
+            "# HELP retort_inspected_limit_bytes Bytes of memory that inspected transactions may "
+            "take at most.\n"
+            "# TYPE retort_inspected_limit_bytes gauge\nretort_inspected_limit_bytes %d\n",
+            state.under_way, INSPECTIONS_KEPT, state.kept, state.memory, INSPECTIONS_MEMORY);
+    fprintf(out,
+            "# HELP retort_inspections_taken_total Transactions that were inspected.\n"
+            "# TYPE retort_inspections_taken_total counter\n"
+            "retort_inspections_taken_total %" PRIu64 "\n"
+            "# HELP retort_inspections_evicted_total Inspected transactions that made room for "
+            "newer ones.\n"
+            "# TYPE retort_inspections_evicted_total counter\n"
+            "retort_inspections_evicted_total %" PRIu64 "\n"
+            "# HELP retort_inspections_left_out_total Heads, bodies and exchanges of inspected "
+            "transactions that found no room.\n"
+            "# TYPE retort_inspections_left_out_total counter\n"
+            "retort_inspections_left_out_total %" PRIu64 "\n",
+            state.taken, state.evicted, state.left_out);
 }

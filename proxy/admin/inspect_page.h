@@ -27,5 +27,6 @@ void inspect_page_transaction(struct page *page, const struct admin_calls *calls
                               const struct page_request *request);
 void inspect_page_body(struct page *page, const struct admin_calls *calls,
                        const struct page_request *request);
+void inspect_page_print_metrics(FILE *out, const struct admin_calls *calls);
 
 #endif

@@ -6,6 +6,7 @@
 #include "admin/events_page.h"
 #include "admin/guard.h"
 #include "admin/helper_numbers.h"
+#include "admin/inspect_page.h"
 #include "admin/limits_page.h"
 #include "admin/metric_text.h"
 #include "admin/origins_page.h"
@@ -58,6 +59,9 @@ static void print_spans(FILE *out, const struct span_numbers *spans) {
                  "Spans that were dropped because tracing.queue was full, or because the collector "
                  "did not take them.",
                  (double)spans->dropped);
+    print_metric(out, "spans_rejected", COUNTER_TOTAL,
+                 "Spans that the collector rejected when it took the others of the post.",
+                 (double)spans->rejected);
     print_metric(out, "span_posts_failed", COUNTER_TOTAL,
                  "Posts of spans that the collector did not take. Some are repeated.",
                  (double)spans->posts_failed);
@@ -274,6 +278,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     certificates_page_print_metrics(out, report);
     limits_page_print_metrics(out, calls);
     events_page_print_metrics(out, calls);
+    inspect_page_print_metrics(out, calls);
     admin_guard_print_metrics(out, calls->guard);
     helper_numbers_print_metrics(calls->helpers, out, report->settings);
     admin_connections_print_metrics(out, calls->connections);

@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 #include <stdio.h>
+#include <string.h>
 
 struct collector {
     unsigned magic;
@@ -30,11 +31,14 @@ void collector_free(struct collector **collectorp) {
     FREE_OBJ(collector);
 }
 
-/* The status says all that is needed. An answer without an end runs into the timeout. */
+/* What is beyond the room is thrown away. An answer without an end runs into the timeout. */
 static size_t collector_on_answer(char *bytes, size_t size, size_t count, void *arg) {
-    (void)bytes;
-    (void)arg;
-    return size * count;
+    struct collector_reply *reply = arg;
+    size_t room = sizeof reply->body - reply->length, got = size * count;
+    size_t kept = got < room ? got : room;
+    memcpy(reply->body + reply->length, bytes, kept);
+    reply->length += kept;
+    return got;
 }
 
 static int collector_on_progress(void *arg, curl_off_t down_total, curl_off_t down,
@@ -59,7 +63,7 @@ static struct curl_slist *collector_fields(const struct tracing_settings *tracin
 
 /* The environment may name a proxy, which may be this one. */
 static void prepare(CURL *curl, const struct collector_request *request, struct curl_slist *fields,
-                    char error[CURL_ERROR_SIZE]) {
+                    struct collector_reply *reply, char error[CURL_ERROR_SIZE]) {
     const struct tracing_settings *tracing = request->tracing;
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, tracing->collector);
@@ -72,6 +76,7 @@ static void prepare(CURL *curl, const struct collector_request *request, struct 
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collector_on_answer);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, (void *)reply);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, collector_on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)request->stop);
@@ -89,16 +94,17 @@ static enum collector_answer judge(long status, char error[COLLECTOR_ERROR]) {
 
 enum collector_answer collector_post(struct collector *collector,
                                      const struct collector_request *request,
-                                     char error[COLLECTOR_ERROR]) {
+                                     struct collector_reply *reply, char error[COLLECTOR_ERROR]) {
     char reason[CURL_ERROR_SIZE] = "";
     long status = 0;
     CHECK_OBJ(collector, COLLECTOR_MAGIC);
+    reply->length = 0;
     if (collector->curl == NULL) {
         snprintf(error, COLLECTOR_ERROR, "libcurl could not be started");
         return COLLECTOR_REFUSED;
     }
     struct curl_slist *fields = collector_fields(request->tracing);
-    prepare(collector->curl, request, fields, reason);
+    prepare(collector->curl, request, fields, reply, reason);
     CURLcode result = curl_easy_perform(collector->curl);
     curl_easy_getinfo(collector->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_setopt(collector->curl, CURLOPT_ERRORBUFFER, NULL);

@@ -13,9 +13,10 @@ void collector_free(struct collector **collectorp) {
 
 enum collector_answer collector_post(struct collector *collector,
                                      const struct collector_request *request,
-                                     char error[COLLECTOR_ERROR]) {
+                                     struct collector_reply *reply, char error[COLLECTOR_ERROR]) {
     (void)collector;
     (void)request;
+    reply->length = 0;
     snprintf(error, COLLECTOR_ERROR, "this retort was built without libcurl");
     return COLLECTOR_REFUSED;
 }

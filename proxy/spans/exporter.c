@@ -5,6 +5,7 @@
 #include "config.h"
 #include "spans/collector.h"
 #include "spans/otlp.h"
+#include "spans/otlp_answer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,8 +26,10 @@ struct span_exporter {
     bool started;
     bool stopping;
     atomic_bool hurry; /* the post that is under way ends: somebody waits for the thread */
-    _Atomic uint64_t exported, dropped, posts_failed;
+    _Atomic uint64_t exported, dropped, rejected, posts_failed;
     /* The thread's. */
+    struct collector_reply reply; /* to the last post */
+    time_t told_rejected;         /* when the log last said that spans were rejected; 0: never */
     struct collector *collector;
     bool failing;  /* the log has said so */
     time_t warned; /* when it last said so; 0: never */
@@ -86,7 +89,8 @@ static bool exporter_pause(struct span_exporter *exporter, unsigned milliseconds
 static enum collector_answer exporter_try(struct span_exporter *exporter,
                                           struct collector_request *request) {
     char error[COLLECTOR_ERROR];
-    enum collector_answer answer = collector_post(exporter->collector, request, error);
+    enum collector_answer answer =
+        collector_post(exporter->collector, request, &exporter->reply, error);
     if (answer == COLLECTOR_TOOK) {
         exporter_works(exporter, request->tracing->collector);
         return answer;
@@ -104,6 +108,26 @@ static bool exporter_send(struct span_exporter *exporter, struct collector_reque
         answer = exporter_try(exporter, request);
     }
     return answer == COLLECTOR_TOOK;
+}
+
+/* A collector may take a post and yet reject some of its spans. Returns how many of them. */
+static uint64_t exporter_read_reply(struct span_exporter *exporter, const char *collector,
+                                    unsigned sent) {
+    struct timespec now;
+    char why[OTLP_ANSWER_WHY];
+    uint64_t rejected =
+        otlp_answer_rejected(slice_make(exporter->reply.body, exporter->reply.length), why);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (rejected > sent) /* it can't be true */
+        rejected = sent;
+    if ((rejected == 0 && why[0] == '\0') ||
+        (exporter->told_rejected != 0 && now.tv_sec < exporter->told_rejected + COMPLAINT))
+        return rejected;
+    exporter->told_rejected = now.tv_sec;
+    log_warn("the collector %s rejected %llu of %u spans (retort_spans_rejected_total counts "
+             "them): \"%s\"; see its log",
+             collector, (unsigned long long)rejected, sent, why);
+    return rejected;
 }
 
 static unsigned count_spans(const struct list_link *sets) {
@@ -186,7 +210,11 @@ static bool exporter_round(struct span_exporter *exporter) {
     pthread_mutex_unlock(&exporter->lock);
     bool sent = !list_empty(&sets) && settings->tracing.collector != NULL &&
                 exporter_post_sets(exporter, &sets, settings, last);
-    atomic_fetch_add(sent ? &exporter->exported : &exporter->dropped, count_spans(&sets));
+    unsigned spans = count_spans(&sets);
+    uint64_t rejected =
+        sent ? exporter_read_reply(exporter, settings->tracing.collector, spans) : 0;
+    atomic_fetch_add(&exporter->rejected, rejected);
+    atomic_fetch_add(sent ? &exporter->exported : &exporter->dropped, spans - rejected);
     free_sets(&sets);
     settings_release(&settings);
     return !last;
@@ -262,5 +290,6 @@ void span_exporter_count(struct span_exporter *exporter, struct span_numbers *nu
     pthread_mutex_unlock(&exporter->lock);
     numbers->exported = atomic_load(&exporter->exported);
     numbers->dropped = atomic_load(&exporter->dropped);
+    numbers->rejected = atomic_load(&exporter->rejected);
     numbers->posts_failed = atomic_load(&exporter->posts_failed);
 }

@@ -27,7 +27,8 @@ struct span_exporter;
 /* Spans, since the start. */
 struct span_numbers {
     uint64_t exported;
-    uint64_t dropped; /* because the queue was full, or the collector did not take them */
+    uint64_t dropped;  /* because the queue was full, or the collector did not take them */
+    uint64_t rejected; /* of posts that it took */
     uint64_t posts_failed;
     unsigned waiting; /* sets */
 };

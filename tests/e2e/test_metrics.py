@@ -4,11 +4,16 @@ Texts are read by the parsers of Debian's python3-prometheus-client and by promt
 
 import re
 import shutil
+import socket
+import ssl
 import subprocess
 import threading
+import time
 
-from harness import wire
+from harness import ports, wire
+from harness.certificates import Authority
 from harness.checks import Skip, contains, equal, lacks, true, until
+from harness.disk_bench import Bench, names
 from harness.icap import IcapServer
 from harness.metrics import fetch as scrape, samples, value
 from harness.origin import Origin
@@ -138,3 +143,70 @@ def test_a_service_that_was_never_asked_is_not_down(lab):
     asked.set()
     until(lambda: states() == {"slow": "up", "away": "down"}, 5 * lab.patience, "the other to be up without a request")
     equal(up(), {"slow": 1, "away": 0}, "whether they are up")
+
+
+def test_inspections_are_counted(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    equal([value(scrape(proxy)[0], f"retort_{name}") for name in ("inspection_under_way", "inspected_transactions", "inspected_bytes")], [0, 0, 0], "before")
+    equal(proxy.admin("POST", "/v1/inspect?transactions=2&seconds=60").status, 200, "status")
+    equal(value(scrape(proxy)[0], "retort_inspection_under_way"), 1, "under way")
+    for _ in range(3):
+        proxy.get(origin.url("/bytes", n=5000, cc="no-store"))
+    until(lambda: value(scrape(proxy)[0], "retort_inspections_taken_total") == 2, 5 * lab.patience, "both that were wanted")
+    text = scrape(proxy)[0]
+    equal([value(text, f"retort_{name}") for name in ("inspected_transactions", "inspections_evicted_total", "inspections_left_out_total")], [2, 0, 0], "kept, evicted, left out")
+    true(2 * 5000 < value(text, "retort_inspected_bytes") < value(text, "retort_inspected_limit_bytes"), "bytes that they take")
+    until(lambda: value(scrape(proxy)[0], "retort_inspection_under_way") == 0, 5 * lab.patience, "the end")
+
+
+@memcheck
+def test_how_long_handshakes_take(lab):
+    """Each that was completed counts once, also one that a slow client makes long; one that breaks off does not."""
+    port, ca, origin = ports.take(), Authority(lab), Origin(lab)
+    leaf = ca.leaf("localhost")
+    proxy = Retort(lab, reverse={"/": origin.url("/")},
+                   extra=f'listen "127.0.0.1:{port}" {{ mode = reverse certificates = {{ "{leaf.both}" }} }}\n')
+    context = ssl.create_default_context(cafile=ca.file)
+    seen = lambda: value(scrape(proxy)[0], "retort_tls_handshake_seconds_count")  # noqa: E731
+    for total in (1, 2):
+        with socket.create_connection(("127.0.0.1", port), 10 * lab.patience) as raw, context.wrap_socket(raw, server_hostname="localhost"):
+            until(lambda: seen() == total, 5 * lab.patience, f"{total} handshakes")
+    with socket.create_connection(("127.0.0.1", port), 10 * lab.patience) as raw:
+        raw.sendall(b"\x16\x03\x01\x00\x01\x00")  # no ClientHello yet
+    until(lambda: proxy.counter("tls_failures_closed") == 1, 5 * lab.patience, "the end of the one that broke off")
+    to_server, from_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    slow = context.wrap_bio(from_server, to_server, server_hostname="localhost")
+    with socket.create_connection(("127.0.0.1", port), 10 * lab.patience) as raw:
+        while True:
+            try:
+                slow.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                raw.sendall(to_server.read())
+                time.sleep(0.2)
+                from_server.write(raw.recv(65536))
+        time.sleep(0.2)
+        raw.sendall(to_server.read())  # its Finished
+        until(lambda: seen() == 3, 5 * lab.patience, "the slow one")
+    text = scrape(proxy)[0]
+    took = value(text, "retort_tls_handshake_seconds_sum")
+    true(0.2 <= took <= 0.5 + 20 * lab.patience, f"seconds of three handshakes, one of which waited: {took}")
+    equal(value(text, "retort_tls_handshakes_total"), 3, "the counter")
+    equal(value(text, "retort_tls_handshake_seconds_bucket", le="+Inf") - value(text, "retort_tls_handshake_seconds_bucket", le="0.131072"), 1,
+          "handshakes of more than an eighth of a second")
+
+
+def test_how_long_the_disk_takes(lab):
+    """Each hit that is read from disk counts once; a hit in memory does not."""
+    bench = Bench(lab)
+    versions = bench.fill(names("d", 5), 3000)
+    bench.on_disk(5)
+    count = lambda: value(scrape(bench.proxy)[0], "retort_disk_read_seconds_count")  # noqa: E731
+    equal(count(), 0, "reads before the restart")
+    bench.proxy.restart()
+    bench.expect_hits(versions, 3000)
+    equal((count(), bench.proxy.counter("cache_disk_hits")), (5, 5), "reads, hits from disk")
+    bench.expect_hits(versions, 3000)
+    equal((count(), bench.proxy.counter("cache_hits")), (5, 10), "reads, hits")
+    took = value(scrape(bench.proxy)[0], "retort_disk_read_seconds_sum")
+    true(0 < took < 5 * 5 * lab.patience, f"seconds of five reads: {took}")

@@ -1,14 +1,18 @@
 """Traces for OpenTelemetry: which requests are traced, what the collector gets, and what origins and services learn of the trace."""
 
+import json
 import re
 import time
 
+from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, true, until
 from harness.icap import IcapServer, echo
+from harness.metrics import scrape, value
 from harness.origin import Origin, echoed
-from harness.otlp import Collector, one, some, took
-from harness.retort import Retort, Service, measure
+from harness.otlp import Collector, one, some, spans_in, took
+from harness.retort import Retort, Service, measure, section
 from harness.suite import memcheck
+from harness.tls_origin import TlsOrigin
 
 try:
     from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
@@ -199,6 +203,57 @@ def test_a_collector_that_is_away(lab):
     proxy.get(origin.url("/text", say="a"))
     until(lambda: metric("spans_dropped_total") > dropped, 10 * lab.patience, "spans to be dropped that it refuses")
     equal(len(busy.requests), 3, "posts: what it refuses is not repeated")
+
+
+def answers_with(body):
+    return lambda connection, _request: connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                                                        % (len(body), body))
+
+
+def partial(rejected, why="no\nroom"):
+    return json.dumps({"partialSuccess": {"rejectedSpans": rejected, "errorMessage": why}}).encode()
+
+
+@memcheck
+def test_a_collector_that_rejects_some_spans(lab):
+    """OTLP, "Partial Success": it takes the post and says how many spans it rejected, as a number or a text. What it can't mean counts for nothing."""
+    origin, bodies = Origin(lab), []
+    collector = Collector(lab, lambda connection, request: answers_with(bodies[len(collector.requests) - 1])(connection, request))
+    proxy = Retort(lab, extra=collector.section())
+    names = ("retort_spans_rejected_total", "retort_spans_exported_total", "retort_spans_dropped_total")
+    counted = lambda: [value(scrape(proxy), name) for name in names]  # noqa: E731
+    said = '"no?room"; see its log'
+    for rejected, body in ((0, b"{}"), (0, partial(0, "")), (0, partial(-1, "")), (2, partial("2")), (None, partial(10**15)), (0, b"[" * 5000),
+                           (0, b" " * 9000 + partial(2)), (0, b'{"partialSuccess":2}')):
+        before = counted()
+        bodies.append(body)
+        proxy.get(origin.url("/text", say="a"))
+        until(lambda was=sum(before): sum(counted()) > was, 10 * lab.patience, f"the answer {body[:60]}")
+        spans = len(spans_in(collector.requests[-1].body))
+        expected = spans if rejected is None else rejected
+        equal([now - was for was, now in zip(before, counted())], [expected, spans - expected, 0], f"rejected, exported, dropped after {body[:60]}")
+        equal(said in proxy.process.log(), partial("2") in bodies, f"the log after {body[:60]}")
+    equal(proxy.process.log().count(said), 1, "warnings in a minute")
+
+
+@memcheck
+def test_a_collector_over_tls(lab):
+    """Verified with ca_file; spans go to nobody that another authority has made."""
+    origin, ca, other = Origin(lab), Authority(lab), Authority(lab)
+    collector = TlsOrigin(lab, ca.leaf("localhost"), took)
+    url = collector.url("/v1/traces").replace("127.0.0.1", "localhost")
+    text = lambda file: section("tracing", {"collector": url, "sample": "=1", "ca_file": file})  # noqa: E731
+    proxy = Retort(lab, extra=text(other.file))
+    proxy.get(origin.url("/text", say="a"))
+    until(lambda: value(scrape(proxy), "retort_span_posts_failed_total") > 0, 10 * lab.patience, "a post that fails")
+    contains(proxy.process.log(), "cannot post spans to the collector https://localhost", "the log")
+    equal(len(collector.requests), 0, "posts to a collector that is not verified")
+    proxy.stop()
+    proxy = Retort(lab, extra=text(ca.file))
+    proxy.get(origin.url("/text", say="a"))
+    until(lambda: value(scrape(proxy), "retort_spans_exported_total") > 0, 10 * lab.patience, "spans that are taken")
+    equal([(post.method, post.target) for post in collector.requests], [("POST", "/v1/traces")], "posts")
+    equal(len(spans_in(collector.requests[0].body)), int(value(scrape(proxy), "retort_spans_exported_total")), "spans")
 
 
 def test_a_silent_collector_delays_no_end(lab):

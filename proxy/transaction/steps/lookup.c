@@ -1,5 +1,6 @@
 #include "transaction/steps/lookup.h"
 
+#include "base/clocks.h"
 #include "cache/accept_encoding.h"
 #include "cache/key.h"
 #include "transaction/adapted_variant.h"
@@ -127,7 +128,8 @@ static bool is_reading_disk(struct transaction *transaction) {
     if (transaction->lookup.disk_asked || host->disk == NULL)
         return false;
     if (transaction->lookup.load == NULL) {
-        transaction->lookup.load_started = host->net->loop->now_nanoseconds;
+        /* What the kernel has in memory comes within one round of the loop, whose time stands. */
+        transaction->lookup.load_started = clocks_microseconds(CLOCK_MONOTONIC);
         transaction->lookup.load = disk_load_start(host->disk, &transaction->caching.name,
                                                    host->mailbox, &transaction->task);
     }
@@ -152,7 +154,7 @@ static void take_from_disk(struct transaction *transaction) {
     if (transaction->lookup.load == NULL)
         return;
     times_add(&transaction->net->durations.disk_read_seconds,
-              (transaction->net->loop->now_nanoseconds - transaction->lookup.load_started) / 1000);
+              clocks_microseconds(CLOCK_MONOTONIC) - transaction->lookup.load_started);
     if (transaction->lookup.object != NULL) { /* it entered memory before the load reported it */
         transaction->net->counters.cache_disk_hits++;
         transaction->lookup.disk_asked = true;

@@ -27,7 +27,7 @@ struct lookup {
     bool disk_asked;
     bool alone;               /* has followed, and now fetches for itself */
     struct disk_load *load;   /* what is being read from disk */
-    uint64_t load_started;    /* nanoseconds of the loop's clock */
+    uint64_t load_started;    /* microseconds of the monotonic clock */
     uint64_t collapse_until;  /* for all that it follows, in the loop's time; 0: none yet */
     struct collapse collapse; /* the fetch under way for this name */
 };
