@@ -10,7 +10,8 @@ static void keep_groups(struct resolver *resolver, const struct settings *settin
     for (size_t i = 0; i < settings->origins_group_count; i++) {
         const struct origins_settings *group = &settings->origins_groups[i];
         for (size_t j = 0; j < group->server_count; j++)
-            resolver_keep(resolver, group->servers[j].url.host);
+            if (!group->servers[j].srv)
+                resolver_keep(resolver, group->servers[j].url.host);
     }
 }
 

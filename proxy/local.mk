@@ -214,6 +214,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/certificate_fetch.c proxy/origin/certificate_fetch.h \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \
+	proxy/origin/list.c proxy/origin/list.h \
+	proxy/origin/lookup.c proxy/origin/lookup.h \
+	proxy/origin/member.c proxy/origin/member.h \
+	proxy/origin/source.c proxy/origin/source.h \
+	proxy/origin/targets.c proxy/origin/targets.h \
 	proxy/origin/group.c proxy/origin/group.h \
 	proxy/origin/host.c proxy/origin/host.h \
 	proxy/origin/scheme.c proxy/origin/scheme.h \

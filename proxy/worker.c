@@ -17,6 +17,7 @@
 #include "net/resolver.h"
 #include "origin/certificate_fetch.h"
 #include "origin/check.h"
+#include "origin/lookup.h"
 #include "origin/security.h"
 #include "origin/staple_fetch.h"
 #include "record/recorder.h"
@@ -52,6 +53,7 @@ struct worker {
     struct certificate_fetches *fetches;
     struct staple_fetches *staples; /* NULL: another worker has them */
     struct origin_checks *checks;   /* NULL: another worker does them */
+    struct origin_lookups *lookups; /* likewise */
     struct first_asking *asking;    /* NULL: another worker does it */
     struct listener **listeners;
     size_t listener_count;
@@ -268,6 +270,19 @@ static void start_checks(struct worker *worker, struct origin_groups *origins) {
                                            worker->host.origin_securities, origins);
 }
 
+static void on_other_members(void *arg, struct origin_group *group) {
+    struct worker *worker;
+    CAST_OBJ(worker, arg, WORKER_MAGIC);
+    origin_checks_renew(worker->checks, group);
+}
+
+/* One worker asks for the SRV records of groups for all. */
+static void start_lookups(struct worker *worker, struct origin_groups *origins) {
+    origin_lookups_free(&worker->lookups);
+    if (worker->index == 0 && !worker->draining)
+        worker->lookups = origin_lookups_new(&worker->net, origins, on_other_members, worker);
+}
+
 /* One worker asks services for all. */
 static void start_asking(struct worker *worker) {
     first_asking_free(&worker->asking);
@@ -308,10 +323,20 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     worker->tap.worker = worker->index;
 }
 
-/* Do clients of some listener say where requests go? */
-static bool has_forward_listener(const struct settings *settings) {
+static bool has_srv(const struct origins_settings *origins) {
+    for (size_t i = 0; i < origins->server_count; i++)
+        if (origins->servers[i].srv)
+            return true;
+    return false;
+}
+
+/* Does somebody other than the operator say where requests go: clients of some listener, or DNS? */
+static bool names_come_from_others(const struct settings *settings) {
     for (size_t i = 0; i < settings->listen_count; i++)
         if (settings->listens[i].mode != LISTEN_REVERSE)
+            return true;
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        if (has_srv(&settings->origins_groups[i]))
             return true;
     return false;
 }
@@ -387,7 +412,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
         return false;
     }
-    if (!reach_prepare(&worker->net) && has_forward_listener(worker->settings)) {
+    if (!reach_prepare(&worker->net) && names_come_from_others(worker->settings)) {
         snprintf(error, SETTINGS_ERROR,
                  "cannot read the machine's own addresses, which listen.local_destinations "
                  "protects: %s; in a sandbox, allow AF_NETLINK sockets",
@@ -395,6 +420,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         return false;
     }
     start_checks(worker, shared->origins);
+    start_lookups(worker, shared->origins);
     start_staples(worker);
     start_asking(worker);
     return open_listeners(worker, worker->settings, claims, error);
@@ -415,6 +441,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 /* Runs in the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
     first_asking_free(&worker->asking);
+    origin_lookups_free(&worker->lookups);
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
     staple_fetches_free(&worker->staples);
@@ -472,6 +499,7 @@ void worker_join(struct worker **workerp) {
     access_logs_close(&worker->host.logs);
     first_asking_free(&worker->asking);
     event_tap_watch(&worker->tap, NULL, NULL);
+    origin_lookups_free(&worker->lookups);
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
     staple_fetches_free(&worker->staples);
@@ -539,6 +567,7 @@ static void on_reload(struct message *message) {
     worker->host.adapt = adapt_set_new(&worker->adapters, worker->settings, origins, services);
     transaction_host_watch(&worker->host);
     start_checks(worker, origins);
+    start_lookups(worker, origins);
     start_staples(worker);
     start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
@@ -727,6 +756,7 @@ static void worker_begin_drain(struct worker *worker) {
     worker->draining = true;
     close_listeners(worker);
     first_asking_free(&worker->asking);
+    origin_lookups_free(&worker->lookups);
     origin_checks_free(&worker->checks);
     pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);

@@ -18,20 +18,38 @@ static json_t *member_to_json(const struct origin_member_report *member) {
         member->retry_in == TIMER_NEVER ? json_null() : json_real((double)member->retry_in / 1000));
     json_object_set_new(json, "last_error",
                         member->error == NULL ? json_null() : json_string(member->error));
+    if (member->source == NULL)
+        return json;
+    json_object_set_new(json, "source", json_string(member->source));
+    json_object_set_new(json, "priority", json_integer(member->priority));
+    return json;
+}
+
+/* A name whose SRV records name servers. */
+static json_t *source_to_json(const struct origin_source_report *source) {
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f}", "url", source->url, "named",
+                  source->named, "state", source->state, "failing", (int)source->failing, "servers",
+                  (int)source->servers, "left_out", (int)source->left_out, "ttl",
+                  (double)source->ttl / 1000, "asked_in", (double)source->ask_in / 1000);
+    json_object_set_new(json, "last_error",
+                        source->error == NULL ? json_null() : json_string(source->error));
     return json;
 }
 
 static json_t *group_to_json(struct origin_group *group, const struct origins_settings *settings) {
     static const char *const balances[] = {"round_robin", "least_connections", "consistent_hash"};
     struct origin_group_report report;
-    json_t *servers = json_array();
+    json_t *servers = json_array(), *sources = json_array();
     origin_group_report(group, clocks_milliseconds(CLOCK_MONOTONIC_COARSE), &report);
     for (size_t i = 0; i < report.count; i++)
         json_array_append_new(servers, member_to_json(&report.members[i]));
-    json_t *json = json_pack("{s:s, s:s, s:i, s:i, s:o}", "name", settings->name, "balance",
+    for (size_t i = 0; i < report.source_count; i++)
+        json_array_append_new(sources, source_to_json(&report.sources[i]));
+    json_t *json = json_pack("{s:s, s:s, s:i, s:i, s:o, s:o}", "name", settings->name, "balance",
                              balances[settings->rules.balance], "max_connections",
                              (int)settings->rules.max_connections, "queued", (int)report.queued,
-                             "servers", servers);
+                             "servers", servers, "sources", sources);
     origin_group_report_release(&report);
     return json;
 }

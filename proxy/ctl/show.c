@@ -140,6 +140,32 @@ static void show_server_state(FILE *out, const json_t *server) {
     fprintf(out, ": %s\n", error != NULL ? error : "?");
 }
 
+/* "https://_https._tcp.shop.example (shop.example): 2 servers, asked again in 58.0 s" */
+static void show_source(FILE *out, const json_t *source) {
+    const char *error = json_string_value(json_object_get(source, "last_error"));
+    long long left_out = show_number_of(source, "left_out");
+    fprintf(out, "%s (%s): ", show_text_of(source, "url"), show_text_of(source, "named"));
+    if (strcmp(show_text_of(source, "state"), "asking") == 0) {
+        fputs("the name servers are being asked\n", out);
+        return;
+    }
+    fprintf(out, "%" JSON_INTEGER_FORMAT " servers", show_number_of(source, "servers"));
+    if (left_out > 0)
+        fprintf(out, ", %lld left out", left_out);
+    if (strcmp(show_text_of(source, "state"), "found") == 0)
+        fprintf(out, ", ttl %.0f s", json_number_value(json_object_get(source, "ttl")));
+    fprintf(out, ", asked again in %.0f s", json_number_value(json_object_get(source, "asked_in")));
+    fprintf(out, "%s%s\n", error != NULL ? ": " : "", error != NULL ? error : "");
+}
+
+static void show_sources(FILE *out, const json_t *sources) {
+    size_t i;
+    json_t *source;
+    json_array_foreach(sources, i, source) {
+        show_source(out, source);
+    }
+}
+
 static void show_group(FILE *out, const json_t *group) {
     size_t i;
     json_t *server;
@@ -148,6 +174,7 @@ static void show_group(FILE *out, const json_t *group) {
         fprintf(out, ", at most %" JSON_INTEGER_FORMAT " requests at a server",
                 show_number_of(group, "max_connections"));
     fprintf(out, ", %" JSON_INTEGER_FORMAT " waiting\n", show_number_of(group, "queued"));
+    show_sources(out, json_object_get(group, "sources"));
     terminal_heading(out, "%-40s %6s %6s %10s %8s  %s", "server", "weight", "active", "requests",
                      "failed", "state");
     json_array_foreach(json_object_get(group, "servers"), i, server) {

@@ -241,6 +241,7 @@ static void start_query(struct dial *dial, const struct dial_target *target) {
     dial->query.on_some = dial_on_some;
     dial->query.client = target->client;
     dial->query.configured = target->reach == REACH_ANY;
+    dial->query.complete = reach_is_found(target->reach);
     if (resolver_lookup(dial->net->resolver, target->host, &dial->query, dial_on_resolved))
         dial_resolved(dial);
 }

@@ -223,10 +223,15 @@ static bool is_listened_on(struct net_context *net, const struct address *addres
     return has_listener(net, address) && is_local(net, address);
 }
 
+/* Only the addresses that the proxy itself listens on are out of reach. */
+static bool reach_excepts_listeners(enum reach reach) {
+    return reach == REACH_OTHERS || reach == REACH_FOUND_LOCAL;
+}
+
 static bool is_within(struct net_context *net, enum reach reach, const struct address *address) {
-    if (reach == REACH_OTHERS)
+    if (reach_excepts_listeners(reach))
         return !is_listened_on(net, address);
-    return !is_local(net, address) && (reach == REACH_REMOTE || !reach_is_private(address));
+    return !is_local(net, address) && (reach != REACH_PUBLIC || !reach_is_private(address));
 }
 
 bool reach_allows(struct net_context *net, enum reach reach, const struct address *address) {
@@ -242,12 +247,27 @@ bool reach_allows_from(const struct net_context *net, enum reach reach,
     address_set_port(&same, address_port(address));
     if (reach == REACH_ANY || !address_equal(&same, address))
         return true;
-    return reach == REACH_OTHERS && !has_listener(net, address);
+    return reach_excepts_listeners(reach) && !has_listener(net, address);
+}
+
+const char *reach_mark(enum reach reach) {
+    static const char *const marks[] = {
+        [REACH_REMOTE] = " remote", [REACH_OTHERS] = " others",
+        [REACH_ANY] = "",           [REACH_PUBLIC] = " public",
+        [REACH_FOUND] = " found",   [REACH_FOUND_LOCAL] = " found-local",
+    };
+    return marks[reach];
 }
 
 const char *reach_error(enum reach reach) {
     if (reach == REACH_PUBLIC)
         return "it leads to a private network or to the proxy's own machine";
+    if (reach == REACH_FOUND)
+        return "SRV records name it, and it leads to a loopback or link-local address, a service "
+               "of clouds for their machines, or the proxy's own machine "
+               "(origins.local_destinations)";
+    if (reach == REACH_FOUND_LOCAL)
+        return "SRV records name it, and it leads to an address that the proxy itself listens at";
     return reach == REACH_REMOTE
                ? "clients of this listener may not reach loopback and link-local addresses, the "
                  "services of clouds for their machines, and the proxy's own machine "

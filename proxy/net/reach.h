@@ -25,7 +25,20 @@ enum reach {
     REACH_ANY,    /* all; for hosts that the operator's configuration names */
     REACH_PUBLIC, /* as REACH_REMOTE, without private networks (RFC 1918, RFC 4193, RFC 6598); for
                      addresses that a stranger chose */
+    REACH_FOUND,  /* as REACH_REMOTE; for servers that DNS names for the operator (SRV records) */
+    REACH_FOUND_LOCAL, /* as REACH_OTHERS; likewise, where the operator allows it */
 };
+
+/* Has DNS named the host, for a name of the operator's? */
+static inline bool reach_is_found(enum reach reach) {
+    return reach == REACH_FOUND || reach == REACH_FOUND_LOCAL;
+}
+/* Is the host the operator's choice, or that of a name of his, and not the client's? */
+static inline bool reach_is_operators(enum reach reach) {
+    return reach == REACH_ANY || reach_is_found(reach);
+}
+/* What the keys of connections end with, so that one made under a reach serves under no other. */
+const char *reach_mark(enum reach reach);
 
 bool reach_allows(struct net_context *net, enum reach reach, const struct address *address);
 /* Checks again when the system has chosen the local address `from`. An address may belong to the

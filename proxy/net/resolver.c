@@ -686,7 +686,8 @@ bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolv
                      void (*on_resolved)(struct resolver_query *query)) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     char name[RESOLVER_NAME_MAX + 1];
-    bool completed = query->configured || resolver->net->configured.dns_search_clients;
+    bool completed =
+        !query->complete && (query->configured || resolver->net->configured.dns_search_clients);
     query->on_resolved = on_resolved;
     if (resolver_knows(resolver, host, &query->result))
         return true;

@@ -18,7 +18,8 @@
  * - While name servers fail, addresses serve for dns_stale beyond their time (RFC 8767).
  * - Names that resolver_keep was given stay in memory and are asked for before they expire.
  * - Search domains complete names of the configuration (query.configured) only, unless
- *   dns_search_clients: otherwise a client could spell a host in a way that rules do not know.
+ *   dns_search_clients: otherwise a client could spell a host in a way that rules do not know. Names
+ *   that come from DNS are complete (query.complete).
  * - Queries for one name share a look-up. A client (query.client) may have dns_client_lookups of
  *   them under way. Of dns_names that are remembered, the one that was used longest ago makes way.
  *
@@ -52,6 +53,7 @@ struct resolver_query {
     void (*on_some)(struct resolver_query *query);
     const struct address *client; /* who asks, read by resolver_lookup only; NULL: the proxy */
     bool configured;              /* the operator's configuration has this name */
+    bool complete;                /* search domains never complete it, whatever the settings say */
     struct resolution result;
 };
 
@@ -65,7 +67,7 @@ static inline void resolver_query_init(struct resolver_query *query) {
     list_init(&query->link);
     query->on_some = NULL;
     query->client = NULL;
-    query->configured = false;
+    query->configured = query->complete = false;
 }
 
 /* Fills in *result when `host` needs no name server: it is an IP address or localhost. False: it is

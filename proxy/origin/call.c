@@ -142,8 +142,11 @@ static void origin_call_begin(struct origin_call *call) {
     origin_call_send(call);
 }
 
-static enum origin_failure dial_failure(const struct dial *dial) {
-    if (dial->denied)
+/* An address that is not allowed is the fault of a server that DNS has named, not the client's. */
+static enum origin_failure dial_failure(struct origin_call *call) {
+    const struct dial *dial = &call->dial;
+    call->net->counters.origin_srv_refused += dial->denied && reach_is_found(call->request.reach);
+    if (dial->denied && !reach_is_found(call->request.reach))
         return ORIGIN_DENIED;
     if (dial->proxy_answered && !dial->timed_out)
         return ORIGIN_REFUSED;
@@ -172,7 +175,7 @@ static void origin_call_on_dialled(struct task *task) {
                              200); /* what fails now is not the parent's fault */
     call->unsent = !call->dial.proxy_answered;
     if (call->dial.state == DIAL_FAILED) {
-        origin_call_fail(call, dial_failure(&call->dial), keep_error(call, call->dial.error));
+        origin_call_fail(call, dial_failure(call), keep_error(call, call->dial.error));
         return;
     }
     call->connection = dial_take(&call->dial, origin_call_on_ready, call);

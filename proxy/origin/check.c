@@ -66,10 +66,10 @@ static void check_on_timer(struct timer *timer) {
     const struct origin_request request = {
         .host = check->member->url.host,
         .port = check->member->url.port,
-        .reach = REACH_ANY,
+        .reach = check->member->reach,
         .security = trust == NULL ? NULL
                                   : origin_securities_find(checks->securities, key,
-                                                           check->member->url.host, trust),
+                                                           check->member->named.host, trust),
         .pool_key = key,
         .preface = slice_make(check->preface, check->preface_length),
         .head = slice_from(check->head),
@@ -85,14 +85,17 @@ static void check_on_timer(struct timer *timer) {
                       &check->task);
 }
 
+/* As transaction/route.c names connections for requests, whose TLS sessions it shares. */
 static void check_write_key(struct origin_check *check) {
-    const struct url *url = &check->member->url;
-    struct slice place = slice_from(check->member->host_port);
-    check->key = xcalloc(1, place.length + url->host.length + ORIGIN_KEY_MORE);
-    if (url_is_https(url))
-        origin_security_key(check->key, place, url->host, &check->settings->trust);
+    const struct origin_member *member = check->member;
+    struct slice place = slice_from(member->host_port), name = member->named.host;
+    struct slice mark = slice_from(reach_mark(member->reach)), key = place;
+    check->key = xcalloc(1, place.length + name.length + ORIGIN_KEY_MORE + mark.length + 1);
+    if (url_is_https(&member->url))
+        key = origin_security_key(check->key, place, name, &check->settings->trust);
     else
         memcpy(check->key, place.base, place.length);
+    memcpy(check->key + key.length, mark.base, mark.length);
 }
 
 static void check_start(struct origin_checks *checks, struct origin_group *group,
@@ -109,16 +112,83 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
     if (settings->proxy_protocol != PROXY_HEADER_OFF)
         check->preface_length =
             proxy_header_write(settings->proxy_protocol, NULL, NULL, check->preface);
-    int length = asprintf(&check->head,
-                          "GET %s HTTP/1.1\r\n"
-                          "Host: %s\r\n"
-                          "User-Agent: Retort health check\r\n"
-                          "Connection: close\r\n\r\n",
-                          settings->health_check, member->host_port);
+    bool is_found = reach_is_found(member->reach);
+    int length =
+        asprintf(&check->head,
+                 "GET %s HTTP/1.1\r\n"
+                 "Host: %.*s\r\n"
+                 "User-Agent: Retort health check\r\n"
+                 "Connection: close\r\n\r\n",
+                 settings->health_check,
+                 SLICE_PRINT(is_found ? member->named.host : slice_from(member->host_port)));
     ASSERT(length > 0);
     checks->list = xrealloc(checks->list, (checks->count + 1) * sizeof(struct origin_check *));
     checks->list[checks->count++] = check;
     loop_timer_after(checks->net->loop, &check->timer, FIRST_AFTER * checks->count);
+}
+
+static void check_end(struct origin_check *check) {
+    origin_call_close(&check->call);
+    task_cancel(&check->task);
+    timer_cancel(&check->checks->net->loop->timers, &check->timer);
+    origin_group_drop_member(check->group, &check->member);
+    free(check->head);
+    free(check->key);
+    FREE_OBJ(check);
+}
+
+static bool checks_have(const struct origin_checks *checks, const struct origin_member *member) {
+    for (size_t i = 0; i < checks->count; i++)
+        if (checks->list[i]->member == member)
+            return true;
+    return false;
+}
+
+static bool members_have(struct origin_member *const *members, const struct origin_member *member) {
+    while (*members != NULL && *members != member)
+        members++;
+    return *members != NULL;
+}
+
+/* Ends the checks of those that are not members any more. */
+static void checks_end_others(struct origin_checks *checks, const struct origin_group *group,
+                              struct origin_member *const *members) {
+    size_t kept = 0;
+    for (size_t i = 0; i < checks->count; i++) {
+        struct origin_check *check = checks->list[i];
+        if (check->group == group && !members_have(members, check->member))
+            check_end(check);
+        else
+            checks->list[kept++] = check;
+    }
+    checks->count = kept;
+}
+
+/* Begins the checks of new members, and takes the references. */
+static void checks_begin(struct origin_checks *checks, struct origin_group *group,
+                         const struct origins_settings *settings, struct origin_member **members) {
+    for (; *members != NULL; members++) {
+        struct origin_member *member = *members;
+        if (checks_have(checks, member))
+            origin_group_drop_member(group, &member);
+        else
+            check_start(checks, group, settings, member);
+    }
+}
+
+void origin_checks_renew(struct origin_checks *checks, struct origin_group *group) {
+    if (checks == NULL)
+        return;
+    CHECK_OBJ(checks, ORIGIN_CHECKS_MAGIC);
+    for (size_t i = 0; i < checks->groups->count; i++) {
+        const struct origins_settings *settings = &checks->groups->settings->origins_groups[i];
+        if (checks->groups->list[i] != group || settings->health_check == NULL)
+            continue;
+        struct origin_member **members = origin_group_hold_members(group);
+        checks_end_others(checks, group, members);
+        checks_begin(checks, group, settings, members);
+        free(members);
+    }
 }
 
 struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
@@ -130,15 +200,8 @@ struct origin_checks *origin_checks_new(struct net_context *net, struct pool *po
     checks->pool = pool;
     checks->securities = securities;
     checks->groups = origin_groups_reference(groups);
-    for (size_t i = 0; i < groups->count; i++) {
-        const struct origins_settings *settings = &groups->settings->origins_groups[i];
-        if (settings->health_check == NULL)
-            continue;
-        struct origin_member **members = origin_group_hold_members(groups->list[i]);
-        for (size_t j = 0; members[j] != NULL; j++)
-            check_start(checks, groups->list[i], settings, members[j]);
-        free(members);
-    }
+    for (size_t i = 0; i < groups->count; i++)
+        origin_checks_renew(checks, groups->list[i]);
     return checks;
 }
 
@@ -148,16 +211,8 @@ void origin_checks_free(struct origin_checks **checksp) {
     if (checks == NULL)
         return;
     CHECK_OBJ(checks, ORIGIN_CHECKS_MAGIC);
-    for (size_t i = 0; i < checks->count; i++) {
-        struct origin_check *check = checks->list[i];
-        origin_call_close(&check->call);
-        task_cancel(&check->task);
-        timer_cancel(&checks->net->loop->timers, &check->timer);
-        origin_group_drop_member(check->group, &check->member);
-        free(check->head);
-        free(check->key);
-        FREE_OBJ(check);
-    }
+    for (size_t i = 0; i < checks->count; i++)
+        check_end(checks->list[i]);
     free(checks->list);
     origin_groups_release(&checks->groups);
     FREE_OBJ(checks);

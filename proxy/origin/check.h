@@ -21,6 +21,8 @@ struct origin_checks;
 struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
                                         struct origin_securities *securities,
                                         struct origin_groups *groups);
+/* The group has other members now. `checks` may be NULL. */
+void origin_checks_renew(struct origin_checks *checks, struct origin_group *group);
 void origin_checks_free(struct origin_checks **checksp);
 
 #endif

@@ -53,12 +53,12 @@ static double draw(uint64_t hash, uint64_t seed, uint64_t share) {
     return -(double)share / log(even);
 }
 
-/* The members that may be chosen. The balance option selects one of them. */
+/* The members that may be chosen: those of one tier. The balance option selects one of them. */
 struct field {
     struct origin_group *group;
     const struct origin_wish *wish;
     uint64_t now;
-    bool backup;
+    size_t begin, end; /* in the group's list */
 };
 
 /* May this request go there at all? */
@@ -67,8 +67,7 @@ static bool choice_is_open(const struct field *field, const struct origin_member
 }
 
 static bool choice_is_up(const struct field *field, const struct origin_member *member) {
-    return member->state == ORIGIN_MEMBER_UP && member->backup == field->backup &&
-           choice_is_open(field, member);
+    return member->state == ORIGIN_MEMBER_UP && choice_is_open(field, member);
 }
 
 static bool may_enter(const struct field *field, const struct origin_member *member) {
@@ -76,7 +75,7 @@ static bool may_enter(const struct field *field, const struct origin_member *mem
 }
 
 #define FIELD_FOR_EACH(member, field)                                                              \
-    for (size_t i_ = 0; i_ < (field)->group->member_count; i_++)                                   \
+    for (size_t i_ = (field)->begin; i_ < (field)->end; i_++)                                      \
         for (struct origin_member *member = (field)->group->members[i_]; member != NULL;           \
              member = NULL)
 
@@ -144,8 +143,8 @@ static struct origin_member *balance(const struct field *field) {
 
 static struct origin_member *due_for_probe(const struct field *field) {
     FIELD_FOR_EACH (member, field) {
-        if (member->backup == field->backup && choice_is_due(member, field->wish, field->now) &&
-            choice_is_open(field, member) && !choice_is_full(field->group, member))
+        if (choice_is_due(member, field->wish, field->now) && choice_is_open(field, member) &&
+            !choice_is_full(field->group, member))
             return member;
     }
     return NULL;
@@ -175,12 +174,26 @@ static enum origin_choice least_bad(const struct field *field, struct origin_mem
     return full ? ORIGIN_ALL_FULL : ORIGIN_NONE_LEFT;
 }
 
+/* Goes on to the next tier. False: there is none. */
+static bool next_tier(struct field *field) {
+    const struct origin_group *group = field->group;
+    field->begin = field->end;
+    if (field->begin == group->member_count)
+        return false;
+    unsigned tier = group->members[field->begin]->tier;
+    if (tier + 1 == group->tiers)
+        field->end = group->member_count;
+    while (field->end < group->member_count && group->members[field->end]->tier == tier)
+        field->end++;
+    return true;
+}
+
 enum origin_choice origin_choose(struct origin_group *group, const struct origin_wish *wish,
                                  uint64_t now, struct origin_member **chosen) {
-    struct field field = {group, wish, now, false};
+    struct field field = {group, wish, now, 0, 0};
     CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
-    for (int tier = 0; tier < 2; tier++) {
-        field.backup = tier == 1;
+    *chosen = NULL;
+    while (next_tier(&field)) {
         *chosen = due_for_probe(&field);
         if (*chosen != NULL)
             return ORIGIN_CHOSEN_PROBE;
@@ -190,5 +203,8 @@ enum origin_choice origin_choose(struct origin_group *group, const struct origin
         if (any_is_up(&field))
             return ORIGIN_ALL_FULL;
     }
+    if (group->member_count == 0 && origin_group_is_awaited(group))
+        return ORIGIN_ALL_FULL; /* its servers are not known yet */
+    field.begin = 0;
     return wish->only_up ? ORIGIN_NONE_LEFT : least_bad(&field, chosen);
 }

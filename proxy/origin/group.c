@@ -3,43 +3,12 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
+#include "origin/list.h"
 
 #include <stdio.h>
 #include <time.h>
-#include <xxhash.h>
-
-static _Atomic uint64_t next_number = 1;
 
 /* Members. */
-
-static struct origin_member *member_new(const struct origin_server_settings *server) {
-    struct origin_member *member;
-    ALLOC_OBJ(member, ORIGIN_MEMBER_MAGIC);
-    member->number = atomic_fetch_add(&next_number, 1);
-    member->text = xstrdup(server->text);
-    ASSERT(url_parse(&member->url, slice_from(member->text)));
-    bool v6 = member->url.host_is_ipv6;
-    int length = asprintf(&member->host_port, "%s%.*s%s:%u", v6 ? "[" : "",
-                          SLICE_PRINT(member->url.host), v6 ? "]" : "", member->url.port);
-    ASSERT(length > 0);
-    /* The order depends on host and port and not on the number, so it is the same in all proxies
-     * and after each start. */
-    member->seed = XXH3_64bits(member->host_port, (size_t)length);
-    member->references = 1;
-    member->listed = true;
-    return member;
-}
-
-void origin_member_release(struct origin_member *member) {
-    CHECK_OBJ(member, ORIGIN_MEMBER_MAGIC);
-    if (--member->references > 0)
-        return;
-    ASSERT(member->active == 0);
-    free(member->text);
-    free(member->host_port);
-    free(member->error);
-    FREE_OBJ(member);
-}
 
 static void origin_group_come_up(struct origin_group *group, struct origin_member *member,
                                  uint64_t now) {
@@ -108,6 +77,18 @@ static struct origin_group *group_new(const struct origins_settings *settings) {
     return group;
 }
 
+/* The settings do not have them any more. */
+static void free_entries(struct origin_place *entries, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].source != NULL) {
+            entries[i].source->listed = false;
+            origin_source_release(entries[i].source);
+        }
+        free((char *)entries[i].text);
+    }
+    free(entries);
+}
+
 void origin_group_release(struct origin_group **groupp) {
     struct origin_group *group = *groupp;
     *groupp = NULL;
@@ -117,52 +98,162 @@ void origin_group_release(struct origin_group **groupp) {
     ASSERT(list_empty(&group->queue));
     for (size_t i = 0; i < group->member_count; i++)
         origin_member_release(group->members[i]);
+    free_entries(group->entries, group->entry_count);
     pthread_mutex_destroy(&group->lock);
     free(group->members);
     free(group->name);
     FREE_OBJ(group);
 }
 
-static struct origin_member *take_over(struct origin_group *group,
-                                       const struct origin_server_settings *server) {
+/* The new list of members. Those that stay keep their state; the others are freed after their last
+ * request. */
+
+/* Takes the member out of the group's former list. `hint`: where it may be. */
+static struct origin_member *take_over(struct origin_group *group, const struct origin_place *place,
+                                       size_t hint) {
     for (size_t i = 0; i < group->member_count; i++) {
-        struct origin_member *member = group->members[i];
-        if (member == NULL || strcmp(member->text, server->text) != 0)
+        struct origin_member **at = &group->members[(hint + i) % group->member_count];
+        struct origin_member *member = *at;
+        if (member == NULL || !origin_member_is_at(member, place))
             continue;
-        group->members[i] = NULL;
+        *at = NULL;
         return member;
     }
-    return member_new(server);
+    return origin_member_new(place);
 }
 
-/* Members that stay keep their state. The others are freed after their last request. */
-static void group_configure(struct origin_group *group, const struct origins_settings *settings) {
-    struct origin_member **members = xcalloc(settings->server_count, sizeof *members);
-    pthread_mutex_lock(&group->lock);
-    group->rules = settings->rules;
-    for (size_t i = 0; i < settings->server_count; i++) {
-        members[i] = take_over(group, &settings->servers[i]);
-        members[i]->weight = settings->servers[i].weight;
-        members[i]->backup = settings->servers[i].backup;
-        members[i]->drain = settings->servers[i].drain;
-        members[i]->credit = 0;
-        /* A health check may decide now when it comes back, or no longer. */
-        if (members[i]->state == ORIGIN_MEMBER_DOWN)
-            members[i]->retry_at = settings->health_check != NULL ? TIMER_NEVER : 0;
-    }
+static void leave_out_others(struct origin_group *group) {
     for (size_t i = 0; i < group->member_count; i++) {
         if (group->members[i] == NULL)
             continue;
         group->members[i]->listed = false;
+        group->members[i]->source = NULL;
         origin_member_release(group->members[i]);
     }
     free(group->members);
+}
+
+/* Call with the lock held. */
+static void origin_group_renew(struct origin_group *group, uint64_t now, const struct loop *loop) {
+    struct origin_list list;
+    origin_list_make(&list, group->entries, group->entry_count);
+    struct origin_member **members = xcalloc(list.count + 1, sizeof(struct origin_member *));
+    for (size_t i = 0; i < list.count; i++) {
+        members[i] = take_over(group, &list.places[i], i);
+        origin_member_configure(members[i], &list.places[i]);
+        members[i]->credit = 0;
+    }
+    leave_out_others(group);
     group->members = members;
-    group->member_count = settings->server_count;
+    group->member_count = list.count;
+    group->tiers = list.tiers;
+    group->changes++;
+    origin_list_release(&list);
+    origin_group_serve_queue(group, now, loop);
+}
+
+/* What the settings list. Sources that stay keep what they have found. */
+
+static struct origin_source *take_source(struct origin_group *group,
+                                         const struct origin_server_settings *server) {
+    for (size_t i = 0; i < group->entry_count; i++) {
+        struct origin_source *source = group->entries[i].source;
+        if (source == NULL || !origin_source_is_for(source, server))
+            continue;
+        group->entries[i].source = NULL;
+        return source;
+    }
+    return origin_source_new(server->text, server->name);
+}
+
+static void origin_group_list(struct origin_group *group, const struct origins_settings *settings) {
+    struct origin_place *entries = xcalloc(settings->server_count + 1, sizeof *entries);
+    for (size_t i = 0; i < settings->server_count; i++) {
+        const struct origin_server_settings *server = &settings->servers[i];
+        entries[i] = (struct origin_place){
+            .text = xstrdup(server->text),
+            .reach = REACH_ANY,
+            .weight = server->weight,
+            .backup = server->backup,
+            .drain = server->drain,
+        };
+        if (!server->srv)
+            continue;
+        entries[i].source = take_source(group, server);
+        origin_source_configure(entries[i].source, server, settings);
+    }
+    free_entries(group->entries, group->entry_count);
+    group->entries = entries;
+    group->entry_count = settings->server_count;
+}
+
+static void group_configure(struct origin_group *group, const struct origins_settings *settings) {
+    pthread_mutex_lock(&group->lock);
+    group->rules = settings->rules;
     group->checked = settings->health_check != NULL;
-    origin_group_serve_queue(group, clocks_milliseconds(CLOCK_MONOTONIC_COARSE), NULL);
+    /* A health check may decide now when a member comes back, or no longer. */
+    for (size_t i = 0; i < group->member_count; i++)
+        if (group->members[i]->state == ORIGIN_MEMBER_DOWN)
+            group->members[i]->retry_at = group->checked ? TIMER_NEVER : 0;
+    origin_group_list(group, settings);
+    origin_group_renew(group, clocks_milliseconds(CLOCK_MONOTONIC_COARSE), NULL);
     pthread_mutex_unlock(&group->lock);
 }
+
+/* Sources. */
+
+bool origin_group_is_awaited(const struct origin_group *group) {
+    for (size_t i = 0; i < group->entry_count; i++)
+        if (group->entries[i].source != NULL &&
+            group->entries[i].source->state == ORIGIN_SOURCE_AWAITED)
+            return true;
+    return false;
+}
+
+struct origin_source **origin_group_hold_sources(struct origin_group *group) {
+    size_t count = 0;
+    CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
+    pthread_mutex_lock(&group->lock);
+    struct origin_source **held = xcalloc(group->entry_count + 1, sizeof(struct origin_source *));
+    for (size_t i = 0; i < group->entry_count; i++) {
+        if (group->entries[i].source == NULL)
+            continue;
+        held[count++] = group->entries[i].source;
+        group->entries[i].source->references++;
+    }
+    pthread_mutex_unlock(&group->lock);
+    return held;
+}
+
+void origin_group_drop_source(struct origin_group *group, struct origin_source **sourcep) {
+    struct origin_source *source = *sourcep;
+    *sourcep = NULL;
+    pthread_mutex_lock(&group->lock);
+    origin_source_release(source);
+    pthread_mutex_unlock(&group->lock);
+}
+
+void origin_group_heard(struct origin_group *group, struct origin_source *source,
+                        const struct dns_targets *answer, const char *error, uint64_t now,
+                        const struct loop *loop, struct origin_news *news) {
+    CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
+    *news = (struct origin_news){.ask_at = TIMER_NEVER};
+    pthread_mutex_lock(&group->lock);
+    if (source->listed) {
+        news->changed = answer != NULL ? origin_source_answered(source, answer, now)
+                                       : origin_source_unanswered(source, error, now);
+        if (news->changed)
+            origin_group_renew(group, now, loop);
+        news->failed = source->failing;
+        news->members = (unsigned)source->targets.count - source->doubled;
+        news->left_out = source->left_out;
+        news->error = source->error;
+        news->ask_at = source->ask_at;
+    }
+    pthread_mutex_unlock(&group->lock);
+}
+
+/* A group that is in no snapshot. */
 
 struct origin_group *origin_group_new(const struct origins_settings *settings) {
     struct origin_group *group = group_new(settings);
@@ -269,6 +360,8 @@ static void report_member(const struct origin_member *member, uint64_t now,
                  : member->probing ? "trying"
                                    : "down",
         .error = member->error != NULL ? xstrdup(member->error) : NULL,
+        .source = member->source != NULL ? xstrdup(member->source->text) : NULL,
+        .priority = member->priority,
         .weight = member->weight,
         .backup = member->backup,
         .active = member->active,
@@ -282,15 +375,41 @@ static void report_member(const struct origin_member *member, uint64_t now,
         report->retry_in = member->retry_at > now ? member->retry_at - now : 0;
 }
 
+static void report_source(const struct origin_source *source, uint64_t now,
+                          struct origin_source_report *report) {
+    static const char *const states[] = {"asking", "found", "none", "unknown"};
+    *report = (struct origin_source_report){
+        .url = xstrdup(source->text),
+        .named = xstrdup(source->named),
+        .state = states[source->state],
+        .failing = source->failing,
+        .error = source->error,
+        .servers = (unsigned)source->targets.count - source->doubled,
+        .left_out = source->left_out + source->doubled,
+        .ttl = source->ttl,
+        .ask_in = source->ask_at > now ? source->ask_at - now : 0,
+    };
+}
+
+static void report_sources(const struct origin_group *group, uint64_t now,
+                           struct origin_group_report *report) {
+    report->source_count = 0;
+    report->sources = xcalloc(group->entry_count + 1, sizeof *report->sources);
+    for (size_t i = 0; i < group->entry_count; i++)
+        if (group->entries[i].source != NULL)
+            report_source(group->entries[i].source, now, &report->sources[report->source_count++]);
+}
+
 void origin_group_report(struct origin_group *group, uint64_t now,
                          struct origin_group_report *report) {
     CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
     pthread_mutex_lock(&group->lock);
     report->queued = group->queued;
     report->count = group->member_count;
-    report->members = xcalloc(report->count, sizeof *report->members);
+    report->members = xcalloc(report->count + 1, sizeof *report->members);
     for (size_t i = 0; i < report->count; i++)
         report_member(group->members[i], now, &report->members[i]);
+    report_sources(group, now, report);
     pthread_mutex_unlock(&group->lock);
 }
 
@@ -298,7 +417,14 @@ void origin_group_report_release(struct origin_group_report *report) {
     for (size_t i = 0; i < report->count; i++) {
         free(report->members[i].url);
         free(report->members[i].error);
+        free(report->members[i].source);
+    }
+    for (size_t i = 0; i < report->source_count; i++) {
+        free(report->sources[i].url);
+        free(report->sources[i].named);
     }
     free(report->members);
+    free(report->sources);
     report->members = NULL;
+    report->sources = NULL;
 }

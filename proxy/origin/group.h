@@ -12,6 +12,11 @@
  * member and the requests under way at it still count. Requests that began under the old settings
  * see the group as the new settings define it.
  *
+ * The settings name the members, or a name whose SRV records do (origin/source.h, origin/lookup.h).
+ * Then the members change while the group is in use, and there may be none: a request is told so,
+ * but waits like one for a full server until the name servers have said something for the first
+ * time. Members that stay keep their health and their requests.
+ *
  * A member goes down after max_failures failures in a row. It gets no requests for down_min. Then
  * one request (the probe) may go to it; the outcome brings the member up, or doubles the pause. In
  * a group with a health check, the check takes the place of the probe. While no member is up,
@@ -25,38 +30,9 @@
 #define RETORT_ORIGIN_GROUP_H
 
 #include "event/waiter.h"
+#include "origin/member.h"
+#include "origin/source.h"
 #include "settings/settings.h"
-
-enum origin_member_state { ORIGIN_MEMBER_UP, ORIGIN_MEMBER_DOWN };
-
-struct origin_member {
-    unsigned magic;
-#define ORIGIN_MEMBER_MAGIC 0x0419e3b0u
-    /* Fixed: may be read by whoever holds it, without the lock. */
-    uint64_t number; /* never given again */
-    uint64_t seed;   /* its own random order of all keys */
-    char *text;
-    struct url url;  /* slices of text */
-    char *host_port; /* "host:port" */
-    /* Under the group's lock. */
-    unsigned references; /* its group's, the slots', the checks' */
-    bool listed;         /* the settings still name it */
-    unsigned weight;
-    bool backup;
-    bool drain; /* it gets no new requests */
-    enum origin_member_state state;
-    unsigned failures; /* in a row */
-    bool probing;      /* a request is out that decides whether it comes up */
-    uint64_t back_off;
-    uint64_t retry_at;  /* while it is down; TIMER_NEVER: a check decides */
-    uint64_t failed_at; /* when it failed last */
-    uint64_t up_since;  /* when it came back; 0: it has never been down */
-    unsigned active;    /* requests under way */
-    int64_t credit;     /* what it is owed by round robin */
-    uint64_t turn;      /* when it was chosen last, in requests of the group */
-    uint64_t requests, failed, downs;
-    char *error; /* why it failed last; NULL: it never has */
-};
 
 struct origin_group {
     unsigned magic;
@@ -65,9 +41,13 @@ struct origin_group {
     _Atomic unsigned references; /* by snapshots, or its origin_host's */
     pthread_mutex_t lock;
     struct origins_rules rules;
-    bool checked; /* has a health check */
-    struct origin_member **members;
+    bool checked;                 /* has a health check */
+    struct origin_place *entries; /* what the settings list: servers, and sources of servers */
+    size_t entry_count;
+    struct origin_member **members; /* in the order of their tiers (origin/list.h) */
     size_t member_count;
+    unsigned tiers;
+    unsigned changes;       /* how often the members have become others */
     struct list_link queue; /* of slots, the oldest first */
     unsigned queued;
     uint64_t turns;
@@ -93,16 +73,28 @@ struct origin_member_report {
     char *url;
     const char *state; /* "up", "down", "trying", "drain" */
     char *error;       /* of the last failure; NULL: none yet */
-    unsigned weight, active, failures;
+    char *source;      /* the URL that the settings have for it; NULL: its own */
+    unsigned weight, priority, active, failures;
     bool backup;
     uint64_t requests, failed, downs;
     uint64_t retry_in; /* milliseconds, when it is down; TIMER_NEVER: a check decides */
 };
 
+/* A name whose SRV records name members. */
+struct origin_source_report {
+    char *url, *named;
+    const char *state; /* "asking", "found", "none", "unknown" */
+    bool failing;      /* the name servers do not answer, and the servers are those from before */
+    const char *error; /* static text: why there are no servers, or why it is failing; NULL: none */
+    unsigned servers, left_out;
+    uint64_t ttl, ask_in; /* milliseconds */
+};
+
 struct origin_group_report {
     unsigned queued;
-    size_t count;
+    size_t count, source_count;
     struct origin_member_report *members;
+    struct origin_source_report *sources;
 };
 
 void origin_group_report(struct origin_group *group, uint64_t now,
@@ -115,6 +107,24 @@ bool origin_group_checked(struct origin_group *group, struct origin_member *memb
 /* References to the members, for as long as the caller wants; they end with NULL. */
 struct origin_member **origin_group_hold_members(struct origin_group *group);
 void origin_group_drop_member(struct origin_group *group, struct origin_member **memberp);
+
+/* References to the sources, likewise. */
+struct origin_source **origin_group_hold_sources(struct origin_group *group);
+void origin_group_drop_source(struct origin_group *group, struct origin_source **sourcep);
+
+/* What an answer of a name server, or none, has changed in the group. */
+struct origin_news {
+    bool changed;               /* the group has other members, or uses them otherwise */
+    bool failed;                /* the answer was of no use, so nothing has changed */
+    unsigned members, left_out; /* of the source */
+    const char *error;          /* static text; NULL: none */
+    uint64_t ask_at; /* when to ask again; TIMER_NEVER: the settings have no such source now */
+};
+
+/* `answer` NULL: there is none, and `error` (static text) says why. */
+void origin_group_heard(struct origin_group *group, struct origin_source *source,
+                        const struct dns_targets *answer, const char *error, uint64_t now,
+                        const struct loop *loop, struct origin_news *news);
 
 /* Inside origin/. */
 
@@ -152,7 +162,8 @@ void origin_member_succeeded(struct origin_group *group, struct origin_member *m
 /* True: it has gone down. */
 bool origin_member_failed(struct origin_group *group, struct origin_member *member, uint64_t now,
                           bool probe, const char *error);
-void origin_member_release(struct origin_member *member);
+/* The group may have members that are not known yet. */
+bool origin_group_is_awaited(const struct origin_group *group);
 /* Gives what has become free to those who wait. */
 void origin_group_serve_queue(struct origin_group *group, uint64_t now, const struct loop *loop);
 

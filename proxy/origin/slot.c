@@ -122,6 +122,13 @@ static enum origin_slot_state after_waiting(struct origin_slot *slot) {
     return ORIGIN_SLOT_EXPIRED;
 }
 
+/* Nobody was there to be full. */
+static enum origin_slot_state when_empty(const struct origin_slot *slot,
+                                         enum origin_slot_state state) {
+    bool ended = state != ORIGIN_SLOT_WAITING && state != ORIGIN_SLOT_TAKEN;
+    return ended && slot->group->member_count == 0 ? ORIGIN_SLOT_EMPTY : state;
+}
+
 static bool has_waited(const struct origin_slot *slot) {
     return slot->timer.deadline != TIMER_NEVER || slot->expired;
 }
@@ -142,6 +149,7 @@ enum origin_slot_state origin_slot_take(struct origin_slot *slot) {
         waited ? after_waiting(slot) : origin_slot_enter(slot, slot->net->loop->now);
     if (state == ORIGIN_SLOT_WAITING && !waited)
         start_clock(slot);
+    state = when_empty(slot, state);
     pthread_mutex_unlock(&group->lock);
     origin_slot_count(slot, state, waited);
     if (state != ORIGIN_SLOT_WAITING && waited) {

@@ -9,6 +9,7 @@
  *     case ORIGIN_SLOT_REFUSED:  the queue is full, too
  *     case ORIGIN_SLOT_EXPIRED:  the request has waited for queue_timeout
  *     case ORIGIN_SLOT_NONE:     the request has been tried at every server
+ *     case ORIGIN_SLOT_EMPTY:    name servers name no server for the group
  *     }
  *     origin_slot_close(&slot);       any time
  *
@@ -30,7 +31,8 @@ enum origin_slot_state {
     ORIGIN_SLOT_TAKEN,
     ORIGIN_SLOT_REFUSED,
     ORIGIN_SLOT_EXPIRED,
-    ORIGIN_SLOT_NONE
+    ORIGIN_SLOT_NONE,
+    ORIGIN_SLOT_EMPTY
 };
 
 struct origin_slot_needs {

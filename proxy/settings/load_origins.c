@@ -22,6 +22,14 @@ static bool add_server(struct load *load, const struct document_value *value,
     return true;
 }
 
+/* How many the section may come to have. */
+static size_t most_servers(const struct origins_settings *origins) {
+    size_t most = 0;
+    for (size_t i = 0; i < origins->server_count; i++)
+        most += origins->servers[i].srv ? origins->srv_servers : 1;
+    return most;
+}
+
 static bool apply_servers(struct load *load, const struct document_section *section,
                           struct origins_settings *origins) {
     origins->servers = xcalloc(section->value_count, sizeof *origins->servers);
@@ -29,6 +37,11 @@ static bool apply_servers(struct load *load, const struct document_section *sect
         if (strcmp(section->values[i].option->name, "servers") == 0 &&
             !add_server(load, &section->values[i], origins))
             return false;
+    if (most_servers(origins) > ORIGINS_SERVERS_MAX && origins->server_count <= ORIGINS_SERVERS_MAX)
+        return load_fail(load, section->line,
+                         "origins: a section can have at most %u servers, and its SRV names could "
+                         "bring more: lower srv_servers",
+                         ORIGINS_SERVERS_MAX);
     if (origins->server_count > ORIGINS_SERVERS_MAX)
         return load_fail(load, section->line, "origins: a section can have at most %u servers",
                          ORIGINS_SERVERS_MAX);
@@ -76,6 +89,21 @@ static void note_failure_status(struct origins_settings *origins) {
             origins->rules.failure_status[status - 500] = true;
 }
 
+/* Who forges an answer of a name server gets the credentials, unless a certificate stops it. */
+static bool check_srv_credentials(struct load *load, const struct document_section *section,
+                                  const struct origins_settings *origins) {
+    for (size_t i = 0; origins->credentials != NULL && i < origins->server_count; i++) {
+        const struct origin_server_settings *server = &origins->servers[i];
+        if (server->srv && !(url_is_https(&server->url) && origins->trust.verify))
+            return load_fail(load, load_line_of(section, "credentials"),
+                             "origins %s: credentials would go to whichever server DNS names for "
+                             "%s: begin its URL with https:// and leave verify on, or list the "
+                             "servers themselves",
+                             origins->name, server->text);
+    }
+    return true;
+}
+
 static bool apply_origins_group(struct load *load, const struct document_section *section,
                                 struct origins_settings *origins) {
     origins->name = xstrdup(section->title);
@@ -83,6 +111,11 @@ static bool apply_origins_group(struct load *load, const struct document_section
         !apply_servers(load, section, origins) || !apply_origins_trust(load, section, origins))
         return false;
     note_failure_status(origins);
+    if (origins->srv_ttl_min > origins->srv_ttl_max)
+        return load_fail(load, load_line_of(section, "srv_ttl_min"),
+                         "srv_ttl_min is larger than srv_ttl_max");
+    if (!check_srv_credentials(load, section, origins))
+        return false;
     if (origins->rules.down_min > origins->rules.down_max)
         return load_fail(load, load_line_of(section, "down_min"),
                          "down_min is larger than down_max");

@@ -3,6 +3,7 @@
 #include "http/credentials.h"
 #include "match/class_fields.h"
 #include "match/regex.h"
+#include "net/dns_targets.h"
 #include "settings/negative.h"
 #include "settings/settings.h"
 

@@ -3,6 +3,7 @@
  *
  *     origins web {
  *         servers = { "http://10.0.0.1:80 weight=2", "http://10.0.0.9 backup" }
+ *         # or the servers that DNS names: "https://_https._tcp.shop.example srv"
  *         balance = least_connections
  *     }
  *     map "/" { origin = web }
@@ -23,6 +24,9 @@
 
 struct url_class;
 
+/* May a name lead to the proxy's own machine? */
+enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
+
 enum origins_balance {
     ORIGINS_ROUND_ROBIN,
     ORIGINS_LEAST_CONNECTIONS,
@@ -34,6 +38,8 @@ enum origins_hash { ORIGINS_HASH_URL, ORIGINS_HASH_HOST, ORIGINS_HASH_CLIENT };
 struct origin_server_settings {
     char *text;     /* the URL alone, without what follows it */
     struct url url; /* slices of text */
+    bool srv;       /* the URL's host is a name whose SRV records name the servers */
+    char *name;     /* with srv: what the servers are called, in lower case; NULL: no srv */
     unsigned weight;
     bool backup; /* asked only while no other server is up */
     bool drain;  /* gets no new requests */
@@ -62,7 +68,10 @@ struct origins_settings {
     struct origin_server_settings *servers;
     size_t server_count;
     struct origins_rules rules;
-    char *health_check; /* path; NULL: none */
+    uint64_t srv_ttl_min, srv_ttl_max; /* bounds of how long an answer about SRV records is kept */
+    unsigned srv_servers;              /* of one name, at most */
+    enum local_destinations local_destinations; /* of servers that SRV records name */
+    char *health_check;                         /* path; NULL: none */
     uint64_t check_interval, check_timeout;
     enum proxy_header_version proxy_protocol; /* of the header that connections begin with */
     char *credentials; /* "user:password" for servers that are asked as proxies; NULL: none */
@@ -79,7 +88,7 @@ struct parent_settings {
     enum parent_direct direct;
 };
 
-/* Parses "URL [weight=N] [backup] [drain]". The caller releases *server, also after false. */
+/* Parses "URL [weight=N] [backup] [drain]" or "URL srv [name=HOST] [backup] [drain]". The caller releases *server, also after false. */
 bool origins_parse_server(struct origin_server_settings *server, const char *text, char *error,
                           size_t error_size);
 void origins_release_server(struct origin_server_settings *server);

@@ -48,7 +48,6 @@ struct class_lists;
 enum { SETTINGS_ERROR = 8192 };
 
 enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE, LISTEN_TRANSPARENT };
-enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 
 enum unknown_name { UNKNOWN_NAME_DEFAULT, UNKNOWN_NAME_REFUSE };
 

@@ -24,9 +24,9 @@ static struct slice set_parent(struct transaction *transaction, const struct aim
     if (aim->tunnel_trust == NULL)
         return place;
     char *room =
-        arena_alloc(&transaction->arena, place.length + aim->host.length + ORIGIN_KEY_MORE);
-    struct slice key = origin_security_key(room, place, aim->host, aim->tunnel_trust);
-    proxy->tls = origin_securities_find(transaction->host->origin_securities, key, aim->host,
+        arena_alloc(&transaction->arena, place.length + aim->tunnel_name.length + ORIGIN_KEY_MORE);
+    struct slice key = origin_security_key(room, place, aim->tunnel_name, aim->tunnel_trust);
+    proxy->tls = origin_securities_find(transaction->host->origin_securities, key, aim->tunnel_name,
                                         aim->tunnel_trust);
     return key;
 }
@@ -67,7 +67,7 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
     request->reach = route_reach(transaction);
     request->from = route_source(transaction);
     request->client = request_client(transaction);
-    request->permit = request->reach == REACH_ANY ? NULL : access_permit(transaction);
+    request->permit = reach_is_operators(request->reach) ? NULL : access_permit(transaction);
     request->permit_arg = transaction;
     if (aim->tunnel.length > 0)
         keyed =

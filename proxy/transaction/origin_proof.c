@@ -49,7 +49,7 @@ static enum origin_proof_state dial_origin(struct origin_proof *proof) {
     struct aim aim = origin_proof_aim(proof);
     struct slice place = request_write_authority(transaction, aim.host, aim.port);
     struct dial_target target = {
-        .reach = proof->slot != NULL ? REACH_ANY : route_client_reach(transaction),
+        .reach = proof->slot != NULL ? proof->slot->member->reach : route_client_reach(transaction),
         .timeout = settings->origin.connect_timeout,
         .from = proof->slot != NULL ? NULL : route_source(transaction),
         .permit = proof->slot != NULL ? NULL : access_permit(transaction),
@@ -59,7 +59,7 @@ static enum origin_proof_state dial_origin(struct origin_proof *proof) {
     proof->state = ORIGIN_PROOF_CHECKING;
     if (proof->slot != NULL) {
         const struct origins_settings *parents = proof->parent->origins;
-        route_aim_through(transaction, &aim, &proof->slot->member->url, parents);
+        route_aim_through(transaction, &aim, proof->slot->member, parents);
         place = next_hop_tunnel(transaction, &aim, parents, &target.proxy);
         target.preface = next_hop_preface(transaction, parents);
         proof->parent_tls = target.proxy.tls != NULL ? tls_client_take(target.proxy.tls) : NULL;
@@ -190,6 +190,8 @@ static enum origin_proof_state origin_failed(struct origin_proof *proof) {
 /* The parent does not lead to the origin: another one may. */
 static enum origin_proof_state leave_failed_parent(struct origin_proof *proof) {
     struct transaction *transaction = proof->transaction;
+    transaction->net->counters.origin_srv_refused +=
+        proof->dial.denied && reach_is_found(proof->slot->member->reach);
     origin_slot_failed(proof->slot, proof->dial.error);
     origin_slot_leave(proof->slot);
     dial_cancel(&proof->dial);

@@ -101,18 +101,30 @@ static bool map_alias(struct transaction *transaction, const struct reference *r
     return map_own_url(transaction, reference, &own, view);
 }
 
+/* One that DNS has named for the group may know itself by that name. */
+static bool map_asked_server(struct transaction *transaction, const struct reference *reference,
+                             struct slice *view) {
+    const struct url *server = &transaction->fetch.server;
+    const struct own_url own = {server->host, server->port, server->scheme,
+                                transaction->fetch.route->map->origin.path_query};
+    return map_own_url(transaction, reference, &own, view);
+}
+
 static bool map_absolute(struct transaction *transaction, const struct reference *reference,
                          struct slice *view) {
     const struct map_settings *map = transaction->fetch.route->map;
     struct own_url own = {map->origin.host, map->origin.port, map->origin.scheme,
                           map->origin.path_query};
     for (size_t i = 0; map->origins != NULL && i < map->origins->server_count; i++) {
-        own.host = map->origins->servers[i].url.host;
-        own.port = map->origins->servers[i].url.port;
-        own.scheme = map->origins->servers[i].url.scheme;
+        const struct origin_server_settings *server = &map->origins->servers[i];
+        own.host = server->srv ? slice_from(server->name) : server->url.host;
+        own.port = server->url.port;
+        own.scheme = server->url.scheme;
         if (map_own_url(transaction, reference, &own, view))
             return true;
     }
+    if (map->origins != NULL && map_asked_server(transaction, reference, view))
+        return true;
     if (map->origins == NULL && map_own_url(transaction, reference, &own, view))
         return true;
     for (char **alias = map->origin_aliases; alias != NULL && *alias != NULL; alias++)

@@ -117,8 +117,9 @@ enum reach route_client_reach(const struct transaction *transaction) {
 
 enum reach route_reach(const struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
-    return route->map != NULL || route_goes_to_parent(route) ? REACH_ANY
-                                                             : route_client_reach(transaction);
+    if (route->map == NULL && !route_goes_to_parent(route))
+        return route_client_reach(transaction);
+    return route->origins != NULL ? transaction->fetch.slot->member->reach : REACH_ANY;
 }
 
 const struct address *route_source(struct transaction *transaction) {
@@ -168,21 +169,30 @@ bool route_stays_below_map(const struct transaction *transaction) {
     return route->map == NULL || !dot_segments_may_be_seen(url_path(&target));
 }
 
-/* `origins`: the group that the server belongs to; NULL: none. */
-static void aim_at(const struct transaction *transaction, struct aim *aim, const struct url *url,
-                   const struct origins_settings *origins) {
-    const struct tls_trust_settings *trust =
-        origins != NULL ? &origins->trust : &transaction->settings->origin.trust;
+static void aim_at(const struct transaction *transaction, struct aim *aim, const struct url *url) {
     aim->host = aim->name = url->host;
     aim->port = url->port;
-    aim->trust = url_is_https(url) ? trust : NULL;
+    aim->trust = url_is_https(url) ? &transaction->settings->origin.trust : NULL;
+}
+
+/* The server of a group that the slot is at. */
+static void aim_at_member(struct aim *aim, const struct origin_member *member,
+                          const struct origins_settings *origins) {
+    aim->host = member->url.host;
+    aim->port = member->url.port;
+    aim->name = member->named.host;
+    aim->trust = url_is_https(&member->url) ? &origins->trust : NULL;
 }
 
 static void aim_by_map(struct transaction *transaction, struct aim *aim) {
     const struct map_settings *map = transaction->fetch.route->map;
-    const struct url *origin =
-        map->origins != NULL ? &transaction->fetch.slot->member->url : &map->origin;
-    aim_at(transaction, aim, origin, map->origins);
+    const struct origin_member *member =
+        map->origins != NULL ? transaction->fetch.slot->member : NULL;
+    const struct url *origin = member != NULL ? &member->named : &map->origin;
+    if (member != NULL)
+        aim_at_member(aim, member, map->origins);
+    else
+        aim_at(transaction, aim, origin);
     aim->target = transaction->fetch.route->target;
     aim->host_header =
         map->preserve_host ? route_host_of(transaction) : authority_of(transaction, origin);
@@ -206,7 +216,7 @@ static void aim_at_destination(struct transaction *transaction, struct aim *aim)
 }
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
-    aim_at(transaction, aim, url_of(transaction), NULL);
+    aim_at(transaction, aim, url_of(transaction));
     aim_at_destination(transaction, aim);
     /* Inside an intercepted connection the server is where the client has connected to. */
     if (inside_is_for(transaction, url_of(transaction)))
@@ -226,12 +236,13 @@ bool route_tunnels(const struct transaction *transaction) {
            url_is_https(origin);
 }
 
-void route_aim_through(struct transaction *transaction, struct aim *aim, const struct url *parent,
-                       const struct origins_settings *parents) {
+void route_aim_through(struct transaction *transaction, struct aim *aim,
+                       const struct origin_member *parent, const struct origins_settings *parents) {
     aim->tunnel = request_write_authority(transaction, aim->host, aim->port);
-    aim->tunnel_trust = url_is_https(parent) ? &parents->trust : NULL;
-    aim->host = parent->host;
-    aim->port = parent->port;
+    aim->tunnel_trust = url_is_https(&parent->url) ? &parents->trust : NULL;
+    aim->tunnel_name = parent->named.host;
+    aim->host = parent->url.host;
+    aim->port = parent->url.port;
 }
 
 /* A proxy gets the whole URL (RFC 9112 §3.2.2). It contains the origin's host, whatever Host
@@ -246,8 +257,7 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
         aim->target = arena_concat(arena, scheme, SLICE("://"), authority, aim->target);
         aim->host_header = authority;
     }
-    aim_at(transaction, aim, &transaction->fetch.slot->member->url,
-           transaction->fetch.route->origins);
+    aim_at_member(aim, transaction->fetch.slot->member, transaction->fetch.route->origins);
 }
 
 void route_aim(struct transaction *transaction, struct aim *aim) {
@@ -256,7 +266,7 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
     else
         aim_by_url(transaction, aim);
     if (route_tunnels(transaction))
-        route_aim_through(transaction, aim, &transaction->fetch.slot->member->url,
+        route_aim_through(transaction, aim, transaction->fetch.slot->member,
                           transaction->fetch.route->origins);
     else if (route_goes_to_parent(transaction->fetch.route))
         turn_to_parent(transaction, aim);
@@ -271,9 +281,9 @@ struct slice route_pool_key(struct transaction *transaction, enum reach reach, s
             place, aim->name, aim->trust);
     if (reach == REACH_ANY)
         return key; /* as health checks name it too */
-    return arena_concat(
-        &transaction->arena, key, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
-        spoofs ? SLICE(" from ") : SLICE(""), spoofs ? request_client_ip(transaction) : SLICE(""));
+    return arena_concat(&transaction->arena, key, slice_from(reach_mark(reach)),
+                        spoofs ? SLICE(" from ") : SLICE(""),
+                        spoofs ? request_client_ip(transaction) : SLICE(""));
 }
 
 /* All proxies with the same servers choose alike, so the hash has no secret. A client that

@@ -36,6 +36,7 @@ struct aim {
     /* The parent that opens a tunnel to an https origin has the host and the port. */
     struct slice tunnel;                           /* "host:port" of the origin; empty: none */
     const struct tls_trust_settings *tunnel_trust; /* of the parent; NULL: no TLS with it */
+    struct slice tunnel_name;                      /* of the parent, for https */
     struct slice target;
     struct slice host_header;
 };
@@ -63,7 +64,8 @@ struct route *route_find(struct transaction *transaction);
 /* The parent section that sends the request of a forward client to another proxy; NULL: none does. */
 const struct parent_settings *route_parent(struct transaction *transaction);
 /* The addresses that may be connected to for the request. The operator names maps and parents, so
- * these may have any address. A client may name only what its listener allows. */
+ * these may have any address; a server of a group only those that its settings allow, if DNS names
+ * it. A client may name only what its listener allows. Call it with the slot, if there is one. */
 enum reach route_reach(const struct transaction *transaction);
 /* The addresses that the client may name, without a map and without a parent. */
 enum reach route_client_reach(const struct transaction *transaction);
@@ -79,8 +81,8 @@ const char *route_parent_denial(const struct transaction *transaction);
 bool route_stays_below_map(const struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
 /* Lets the aim, which is an origin, be reached through a tunnel of that parent, one of `parents`. */
-void route_aim_through(struct transaction *transaction, struct aim *aim, const struct url *parent,
-                       const struct origins_settings *parents);
+void route_aim_through(struct transaction *transaction, struct aim *aim,
+                       const struct origin_member *parent, const struct origins_settings *parents);
 /* The key of the pool for connections to that server. A pooled connection is used only for clients
  * that might have opened it themselves, and one that comes from a client's address only for that
  * client (`spoofs`). `place` is the aim's host and port. */

@@ -18,6 +18,7 @@ export default {
         const servers = new Table("Servers", (server) => `${server.group} ${server.url}`, [
             {head: "Server", header: true, class: "mono", cell: (server) => server.url},
             {head: "Group", cell: (server) => server.group},
+            {head: "Named by", cell: (server) => server.source ? `${server.source}, priority ${server.priority}` : "the settings"},
             {head: "State", make: () => el("span"), set: (node, server) => {
                 node.textContent = server.state;
                 node.className = server.state === "up" ? "good" : server.state === "down" ? "bad" : "warn";

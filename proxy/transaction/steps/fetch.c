@@ -304,6 +304,9 @@ static enum step take_slot(struct transaction *transaction) {
     case ORIGIN_SLOT_EXPIRED:
         return without_slot(transaction, "all its servers are at max_connections, and none became "
                                          "free within queue_timeout");
+    case ORIGIN_SLOT_EMPTY:
+        return without_slot(transaction, "it has no servers now: DNS names none for it, or has not "
+                                         "been asked with success yet (retortctl origins)");
     case ORIGIN_SLOT_NONE: break;
     }
     return without_slot(transaction, "none of its servers could be asked");

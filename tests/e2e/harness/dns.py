@@ -5,6 +5,7 @@
     proxy = Retort(lab, origin={"dns_servers": names.address})
     names.set("slow.test", "127.0.0.1", delay={28: 1.0})        28 (AAAA) a second late
     names.asked("www.test")                                      how often, A only
+    names.set("_http._tcp.www.test", srv=[(0, 10, 8080, "a.test")])      priority, weight, port, target
 
 What is not set does not exist (NXDOMAIN), for the time of `negative_ttl`.
 """
@@ -15,13 +16,14 @@ import threading
 
 from . import ports
 
-A, CNAME, SOA, AAAA = 1, 5, 6, 28
+A, CNAME, SOA, AAAA, SRV = 1, 5, 6, 28, 33
 
 
 class Name:
-    def __init__(self, addresses=(), alias=None, ttl=60, code=0, delay=None, silent=False, truncated=False, raw=None):
+    def __init__(self, addresses=(), alias=None, ttl=60, code=0, delay=None, silent=False, truncated=False, raw=None, srv=()):
         self.addresses, self.alias, self.ttl, self.code = list(addresses), alias, ttl, code
         self.delay, self.silent, self.truncated, self.raw = delay or {}, silent, truncated, raw
+        self.srv = list(srv)
 
 
 class NameServer:
@@ -106,11 +108,13 @@ class NameServer:
         for each in known.addresses if known and family else ():
             if (":" in each) == (family == socket.AF_INET6):
                 records.append(record(name, kind, known.ttl, socket.inet_pton(family, each)))
+        for priority, weight, port, target in known.srv if known and kind == SRV else ():
+            records.append(record(name, kind, known.ttl, struct.pack("!HHH", priority, weight, port) + encode(target)))
         authority = []
         if not records and self.negative_ttl is not None:
             numbers = struct.pack("!IIIII", 1, 2, 3, 4, self.negative_ttl)
             authority = [record("test", SOA, 3600, encode("ns.test") + encode("admin.test") + numbers)]
-        truncated = udp and known is not None and known.truncated
+        truncated = udp and known is not None and (known.truncated or kind == SRV and sum(map(len, records)) > 450)
         if truncated:
             records = []
         flags = 0x8180 | code | (0x0200 if truncated else 0)

@@ -52,6 +52,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_name.c \
 	tests/unit/proxy/test_object.c \
 	tests/unit/proxy/test_origins.c \
+	tests/unit/proxy/test_srv.c \
 	tests/unit/proxy/test_policy.c \
 	tests/unit/proxy/test_proxy_header.c \
 	tests/unit/proxy/test_trace_context.c \

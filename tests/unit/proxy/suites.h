@@ -26,6 +26,7 @@ Suite *policy_suite(void);
 Suite *rules_suite(void);
 Suite *map_suite(void);
 Suite *origins_suite(void);
+Suite *srv_suite(void);
 Suite *manual_suite(void);
 Suite *admin_suite(void);
 Suite *ctl_suite(void);

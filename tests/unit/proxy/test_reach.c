@@ -57,6 +57,9 @@ START_TEST(whoever_is_reached_from_his_own_address_is_this_machine) {
         ck_assert_int_eq(allows_from(reach, "2001:db8::1", 8081, "2001:db8::1"),
                          reach == REACH_ANY);
     }
+    ck_assert(!allows_from(REACH_FOUND, "192.0.2.1", 80, "192.0.2.1"));
+    ck_assert(allows_from(REACH_FOUND_LOCAL, "192.0.2.1", 80, "192.0.2.1"));
+    ck_assert(!allows_from(REACH_FOUND_LOCAL, "192.0.2.1", 8080, "192.0.2.1"));
 }
 END_TEST
 
@@ -82,9 +85,11 @@ static const char *const remote[] = {"1.0.0.0",
 
 START_TEST(what_is_local_is_out_of_reach) {
     for (unsigned i = 0; local[i] != NULL; i++)
-        ck_assert_msg(!allows(REACH_REMOTE, local[i], 80), "%s is reached", local[i]);
+        ck_assert_msg(!allows(REACH_REMOTE, local[i], 80) && !allows(REACH_FOUND, local[i], 80),
+                      "%s is reached", local[i]);
     for (unsigned i = 0; remote[i] != NULL; i++)
-        ck_assert_msg(allows(REACH_REMOTE, remote[i], 80), "%s is not reached", remote[i]);
+        ck_assert_msg(allows(REACH_REMOTE, remote[i], 80) && allows(REACH_FOUND, remote[i], 80),
+                      "%s is not reached", remote[i]);
     for (unsigned i = 0; local[i] != NULL; i++)
         ck_assert_msg(allows(REACH_ANY, local[i], 3128), "%s is not for the operator", local[i]);
 }
@@ -153,10 +158,13 @@ static const struct {
 };
 
 START_TEST(the_proxy_itself_is_out_of_reach) {
-    for (size_t i = 0; i < sizeof listened_on / sizeof *listened_on; i++)
-        ck_assert_msg(allows(REACH_OTHERS, listened_on[i].ip, listened_on[i].port) ==
-                          listened_on[i].reached,
-                      "%s:%u", listened_on[i].ip, listened_on[i].port);
+    for (size_t i = 0; i < sizeof listened_on / sizeof *listened_on; i++) {
+        const char *ip = listened_on[i].ip;
+        uint16_t port = listened_on[i].port;
+        ck_assert_msg(allows(REACH_OTHERS, ip, port) == listened_on[i].reached, "%s:%u", ip, port);
+        ck_assert_msg(allows(REACH_FOUND_LOCAL, ip, port) == listened_on[i].reached, "%s:%u", ip,
+                      port);
+    }
 }
 END_TEST
 

@@ -99,6 +99,7 @@ int main(void) {
     srunner_add_suite(runner, rules_suite());
     srunner_add_suite(runner, map_suite());
     srunner_add_suite(runner, origins_suite());
+    srunner_add_suite(runner, srv_suite());
     srunner_add_suite(runner, manual_suite());
     srunner_add_suite(runner, admin_suite());
     srunner_add_suite(runner, ctl_suite());
