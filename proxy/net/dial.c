@@ -235,11 +235,12 @@ static void start_race(struct dial *dial, const struct dial_target *target) {
                       on_race_end);
 }
 
-/* Only names of the configuration are beyond the bounds of reach. */
+/* Only names of the configuration are beyond the bounds of reach. A server that DNS has named is not
+ * the client's wish, so a client whose look-ups are too many does not make it fail. */
 static void start_query(struct dial *dial, const struct dial_target *target) {
     resolver_query_init(&dial->query);
     dial->query.on_some = dial_on_some;
-    dial->query.client = target->client;
+    dial->query.client = reach_is_found(target->reach) ? NULL : target->client;
     dial->query.configured = target->reach == REACH_ANY;
     dial->query.complete = reach_is_found(target->reach);
     if (resolver_lookup(dial->net->resolver, target->host, &dial->query, dial_on_resolved))
