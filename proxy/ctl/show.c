@@ -149,7 +149,8 @@ static void show_source(FILE *out, const json_t *source) {
         fputs("the name servers are being asked\n", out);
         return;
     }
-    fprintf(out, "%" JSON_INTEGER_FORMAT " servers", show_number_of(source, "servers"));
+    long long servers = show_number_of(source, "servers");
+    fprintf(out, "%lld server%s", servers, servers == 1 ? "" : "s");
     if (left_out > 0)
         fprintf(out, ", %lld left out", left_out);
     if (strcmp(show_text_of(source, "state"), "found") == 0)

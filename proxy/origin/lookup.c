@@ -46,11 +46,12 @@ static void origin_lookup_tell_change(const struct origin_lookup *lookup,
         log_warn("origins %s: %s names no servers: %s", name, question,
                  news->error != NULL ? news->error : "all of them are in the group already");
     else
-        log_info("origins %s: %s names %u servers now", name, question, news->members);
+        log_info("origins %s: %s names %u server%s now", name, question, news->members,
+                 news->members == 1 ? "" : "s");
     if (news->left_out > 0)
-        log_warn("origins %s: %u servers that %s names are left out: at most srv_servers are "
-                 "used, and none whose record is not that of a host",
-                 name, news->left_out, question);
+        log_warn("origins %s: not all servers that %s names are used, left out: %u. srv_servers "
+                 "limits how many are used, and the name in a record must be that of a host",
+                 name, question, news->left_out);
 }
 
 static void origin_lookup_note(struct origin_lookup *lookup, const struct origin_news *news,

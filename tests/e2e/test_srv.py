@@ -9,11 +9,11 @@ from harness.certificates import Authority
 from harness.checks import between, contains, equal, lacks, one_of, true, until
 from harness.dns import SRV, NameServer
 from harness.groups import gone, named, state
+from harness.network import Network
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, options_text
-from harness.suite import memcheck, seconds
+from harness.suite import memcheck
 from harness.tls_origin import TlsOrigin
-from harness.wire import request
 
 NAME = "_http._tcp.shop.test"
 URL = f"http://{NAME}"
@@ -68,7 +68,6 @@ def servers(lab, count, **options):
     return [RawOrigin(lab, named(b"s%d" % number, **options)) for number in range(count)]
 
 
-@memcheck
 def test_weights_and_host(lab):
     """ "Larger weights SHOULD be given a proportionately higher probability of being selected." A weight of 0 counts as 1."""
     origins = servers(lab, 3)
@@ -193,7 +192,6 @@ def test_no_answer_at_the_start(lab):
 FORGED = ["127.0.0.1", "127.8.8.8", "169.254.169.254", "0.0.0.0", "::1", "fe80::1", "::ffff:127.0.0.1", "100.100.100.200"]
 
 
-@memcheck
 def test_forged_targets(lab):
     """Whoever changes the records reaches nothing that trusts local connections."""
     origin, = servers(lab, 1)
@@ -225,6 +223,49 @@ def test_the_proxy_itself_is_never_a_server(lab):
         equal(answer.status, 502, "status")
         contains(answer.text(), "the proxy itself listens at", "the page")
         until(lambda port=port: state(site.proxy)[f"http://a.test:{port}"]["failed_in_a_row"] > 1, 10 * lab.patience, "health checks fail too")
+
+
+def test_private_addresses_are_in_reach(lab):
+    """What is out of reach is the machine itself, by whatever address, and not the network that it is in."""
+    network = Network(lab)
+    with network.server:
+        origin = RawOrigin(lab, named(b"inside"), network.server.v4)
+    with network.router:
+        near = RawOrigin(lab, named(b"near"), network.router.v4)
+        site = Site(lab, (origin, 0, 0), local_destinations=None)
+        site.dns.set("a.test", network.server.v4)
+        equal(site.get().text(), "inside", "a server of the network")
+        site.dns.set("b.test", network.router.v4)
+        site.set((("b.test", near.port), 0, 0))
+        until(lambda: f"http://b.test:{near.port}" in state(site.proxy), 10 * lab.patience, "the machine's own address")
+        equal(site.get().status, 502, "the machine's own address")
+    equal(len(near.requests), 0, "requests there")
+
+
+def test_a_client_with_many_look_ups_brings_no_server_down(lab):
+    """The name of a server is looked up on nobody's account: a client's own names may be refused, and nothing else is."""
+    origin, = servers(lab, 1)
+    site = Site(lab, (("b.test", origin.port), 0, 0), max_failures=1, origin={"dns_client_lookups": 1, "dns_timeout": "5s"})
+    site.dns.set("slow.test", silent=True)
+    until(lambda: len(state(site.proxy)) == 1, 10 * lab.patience, "the server")
+    asking = threading.Thread(target=site.proxy.get, args=("http://slow.test/",))
+    asking.start()
+    until(lambda: site.dns.asked("slow.test"), 10 * lab.patience, "the client's look-up")
+    equal(site.proxy.get("http://other.test/").status, 502, "another name of the client")
+    true(site.proxy.counter("dns_refused") > 0, "it is refused")
+    equal(site.get().status, 200, "the server's name")
+    site.dns.set("slow.test", "127.0.0.1")
+    asking.join()
+
+
+def test_servers_are_drained_together(lab):
+    origins = servers(lab, 2)
+    site = Site(lab, (origins[0], 0, 1), more=[origins[1].url("")])
+    equal(site.tally(4), {"s0": 2, "s1": 2}, "at first")
+    site.proxy.ctl("set", f"origins.web.servers[{URL}]=srv drain")
+    equal(site.tally(4), {"s1": 4}, "drained")
+    site.proxy.ctl("unset", f"origins.web.servers[{URL}]")
+    equal(site.tally(4), {"s0": 2, "s1": 2}, "and back")
 
 
 def test_reach_is_kept_apart(lab):
@@ -260,7 +301,7 @@ def test_many_servers(lab):
     true(site.dns.over_tcp > 0, "TCP")
     equal(site.source()["left_out"], 250, "left out")
     true(site.proxy.counter("origin_srv_left_out") >= 250, "counted")
-    contains(site.proxy.process.log(), "250 servers that", "log")
+    contains(site.proxy.process.log(), "names are used, left out: 250", "log")
 
 
 def test_ttl(lab):
