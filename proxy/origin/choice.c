@@ -194,6 +194,8 @@ enum origin_choice origin_choose(struct origin_group *group, const struct origin
     CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
     *chosen = NULL;
     while (next_tier(&field)) {
+        if (group->members[field.begin]->backup && origin_group_is_awaited(group))
+            return ORIGIN_ALL_FULL; /* the servers that go before it are not known yet */
         *chosen = due_for_probe(&field);
         if (*chosen != NULL)
             return ORIGIN_CHOSEN_PROBE;

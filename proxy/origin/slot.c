@@ -125,8 +125,11 @@ static enum origin_slot_state after_waiting(struct origin_slot *slot) {
 /* Nobody was there to be full. */
 static enum origin_slot_state when_empty(const struct origin_slot *slot,
                                          enum origin_slot_state state) {
-    bool ended = state != ORIGIN_SLOT_WAITING && state != ORIGIN_SLOT_TAKEN;
-    return ended && slot->group->member_count == 0 ? ORIGIN_SLOT_EMPTY : state;
+    if (state == ORIGIN_SLOT_WAITING || state == ORIGIN_SLOT_TAKEN)
+        return state;
+    return slot->group->member_count == 0 || origin_group_is_awaited(slot->group)
+               ? ORIGIN_SLOT_EMPTY
+               : state;
 }
 
 static bool has_waited(const struct origin_slot *slot) {

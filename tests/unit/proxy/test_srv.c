@@ -180,6 +180,20 @@ START_TEST(an_empty_group_waits_only_for_the_first_answer) {
 }
 END_TEST
 
+START_TEST(a_backup_waits_for_the_first_answer_too) {
+    struct origin_group *group = group_with(SRV("x") ", \"http://z backup\"", "");
+    struct origin_member *chosen = NULL;
+    ck_assert_int_eq(choose_one(group, &chosen), ORIGIN_ALL_FULL);
+    hear(group, 0, NULL);
+    ck_assert_int_eq(choose_one(group, &chosen), ORIGIN_CHOSEN);
+    ck_assert_str_eq(chosen->host_port, "z:80");
+    group = group_with("\"http://y\", " SRV("w") ", \"http://z backup\"", "");
+    ck_assert_int_eq(choose_one(group, &chosen), ORIGIN_CHOSEN);
+    ck_assert_str_eq(chosen->host_port, "y:80");
+    release();
+}
+END_TEST
+
 START_TEST(members_that_stay_keep_their_state) {
     struct origin_group *group = group_with(SRV("x"), "max_failures = 1");
     hear(group, 0, "1 1 80 a,1 1 80 b");
@@ -260,6 +274,7 @@ Suite *srv_suite(void) {
         tiers_are_priorities_and_then_backups,
         the_next_tier_is_for_when_all_before_it_are_down,
         an_empty_group_waits_only_for_the_first_answer,
+        a_backup_waits_for_the_first_answer_too,
         members_that_stay_keep_their_state,
         a_server_is_in_the_list_once,
         what_an_answer_says_of_its_time_is_bounded,
