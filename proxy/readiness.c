@@ -7,6 +7,8 @@
 #include "identity/authenticator.h"
 #include "net/listener.h"
 #include "net/privileges.h"
+#include "net/reach.h"
+#include "takeover/handover.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,6 +49,13 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
     of_temporary_directory(settings, findings);
 }
 
+static bool has_forward_listener(const struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (settings->listens[i].mode != LISTEN_REVERSE)
+            return true;
+    return false;
+}
+
 void readiness_of_start(const struct settings *settings, struct findings *findings) {
     char error[SETTINGS_ERROR], reason[LISTENER_ERROR];
     for (size_t i = 0; i < settings->listen_count; i++)
@@ -58,14 +67,20 @@ void readiness_of_start(const struct settings *settings, struct findings *findin
             findings_add(findings, "%s", error);
     if (!admin_possible(settings, error))
         findings_add(findings, "%s", error);
+    handover_possible(settings, findings);
+    if (has_forward_listener(settings) && !reach_possible())
+        findings_add(findings,
+                     "the machine's own addresses, which listen.local_destinations protects, can "
+                     "not be read: %s; in a sandbox, allow AF_NETLINK sockets",
+                     strerror(errno));
 }
 
-/* 0, or the error of a connection to a socket of retort-helperd. */
-static int helpers_error(const char *path) {
+/* 0, or the error of a connection to a Unix socket. */
+static int connection_error(const char *path, int type) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    ASSERT(strlen(path) < sizeof address.sun_path); /* settings/load_identity_helpers.c */
+    ASSERT(strlen(path) < sizeof address.sun_path); /* the settings were checked */
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int error = fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ? errno : 0;
     if (fd >= 0)
         close(fd);
@@ -97,12 +112,29 @@ static bool is_told(const struct settings *settings, size_t end) {
     return false;
 }
 
+/* A check beside a retort that runs finds its addresses in use. So they are, with sockets of
+ * systemd's. */
+static void warn_of_used_addresses(const struct settings *settings) {
+    const char *admin = settings->admin.listen;
+    char reason[LISTENER_ERROR];
+    if (admin != NULL && admin[0] == '/' && connection_error(admin, SOCK_STREAM) == 0)
+        return;
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        reason[0] = '\0';
+        if (listener_possible(&settings->listens[i].address, reason) && reason[0] != '\0')
+            log_warn("%s; this is as it should be if retort runs already, or gets its sockets from "
+                     "systemd",
+                     reason);
+    }
+}
+
 void readiness_warn(const struct settings *settings) {
+    warn_of_used_addresses(settings);
     for (size_t i = 0; i < settings->authenticator_count; i++) {
         const struct authenticator_settings *section = &settings->authenticators[i]->settings;
         if (!asks_helpers(section) || is_told(settings, i))
             continue;
-        int error = helpers_error(section->helpers);
+        int error = connection_error(section->helpers, SOCK_SEQPACKET);
         if (error != 0)
             log_warn("authenticator %s: helpers: %s: %s; nobody can prove who he is until it "
                      "answers: %s",

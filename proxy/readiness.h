@@ -22,10 +22,11 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
 /* Checks the privileges that the transparent section needs. A start or reload without them is
  * refused. */
 void readiness_of_privileges(const struct settings *settings, struct findings *findings);
-/* Checks the listeners, the disks and the admin plane. */
+/* Checks the listeners, the disks, the admin plane and the socket for a takeover. */
 void readiness_of_start(const struct settings *settings, struct findings *findings);
 /* Says in the log what works at a start, but not for clients as it is now: sockets of retort-helperd
- * that do not answer, and a check by root, who may read what the user of the service may not. */
+ * that do not answer, addresses that are in use while no retort answers, and a check by root, who
+ * may read what the user of the service may not. */
 void readiness_warn(const struct settings *settings);
 
 #endif

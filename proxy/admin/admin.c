@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "events/stream.h"
+#include "net/listener.h"
 
 #include <errno.h>
 #include <gnutls/abstract.h>
@@ -423,8 +424,14 @@ bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR])
     struct findings findings = {0};
     struct stat status;
     const char *path = settings->admin.listen;
-    if (path == NULL || path[0] != '/')
-        return true; /* any user may bind ports from 1024 */
+    char reason[LISTENER_ERROR];
+    if (path == NULL)
+        return true;
+    if (path[0] != '/') {
+        bool possible = listener_possible(&settings->admin.address, reason);
+        snprintf(error, SETTINGS_ERROR, "admin.listen: %s", reason);
+        return possible;
+    }
     if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         findings_add(&findings, "admin.listen: %s exists and is not a socket", path);
     else

@@ -60,6 +60,19 @@ static void warn_of_readers(const struct volume *volume) {
                  volume->path);
 }
 
+static uint64_t device_size(int fd) {
+    uint64_t size = 0;
+    return ioctl(fd, BLKGETSIZE64, &size) == 0 ? size : 0;
+}
+
+static uint64_t size_at(const char *device) {
+    int fd = open(device, O_RDONLY | O_CLOEXEC);
+    uint64_t size = fd < 0 ? 0 : device_size(fd);
+    if (fd >= 0)
+        close(fd);
+    return size;
+}
+
 /* Its directory takes new files. */
 static bool may_make(const char *path) {
     const char *last = strrchr(path, '/');
@@ -74,7 +87,8 @@ static bool may_make(const char *path) {
 }
 
 bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]) {
-    static const char advice[] = "choose a directory, a file or a device that retort may write";
+    static const char advice[] = "choose a directory, a file or a device that retort may write, "
+                                 "no link, and a size that it has";
     struct stat status;
     char *path = file_of(settings->path);
     int reason = 0;
@@ -84,6 +98,10 @@ bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_E
         reason = EINVAL;
     else if (access(path, R_OK | W_OK) != 0)
         reason = errno;
+    else if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode))
+        reason = ELOOP; /* whoever owns the link could lead retort to another file */
+    else if (S_ISBLK(status.st_mode) && size_at(path) < settings->size)
+        reason = ENOSPC;
     if (reason != 0)
         volume_refuse(error, path, "cannot open it", strerror(reason), advice);
     free(path);
@@ -112,11 +130,6 @@ static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
                              "stop the other retort, or give each a disk of its own");
     warn_of_readers(volume);
     return 0;
-}
-
-static uint64_t device_size(int fd) {
-    uint64_t size = 0;
-    return ioctl(fd, BLKGETSIZE64, &size) == 0 ? size : 0;
 }
 
 /* All space is reserved at once, so that it is contiguous and always there. Where this is

@@ -89,6 +89,12 @@ bool reach_prepare(struct net_context *net) {
     return true;
 }
 
+bool reach_possible(void) {
+    struct own_networks *own = read_own();
+    free(own);
+    return own != NULL;
+}
+
 void reach_release(struct net_context *net) {
     free(net->own_networks);
     net->own_networks = NULL;

@@ -50,6 +50,8 @@ bool reach_allows_from(const struct net_context *net, enum reach reach,
 const char *reach_error(enum reach reach);
 /* Reads the machine's addresses now. False: they can't be read; errno says why. */
 bool reach_prepare(struct net_context *net);
+/* Can they be read? errno as above. */
+bool reach_possible(void);
 void reach_release(struct net_context *net);
 
 #endif

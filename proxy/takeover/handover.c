@@ -222,6 +222,22 @@ static struct handover *handover_new(const struct handover_calls *calls) {
     return handover;
 }
 
+void handover_possible(const struct settings *settings, struct findings *findings) {
+    struct address address;
+    struct stat status;
+    if (!takeover_address(settings, &address))
+        return;
+    const char *path = address.local.sun_path;
+    if (settings->admin.listen != NULL && strcmp(path, settings->admin.listen) == 0)
+        findings_add(findings, "take_over_socket: %s is the socket of admin.listen: name another",
+                     path);
+    else if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+        findings_add(findings, "take_over_socket: %s exists and is not a socket: name another",
+                     path);
+    else if (settings->take_over_socket != NULL) /* otherwise it lies beside that of admin.listen */
+        findings_of_directory(findings, "take_over_socket", path);
+}
+
 struct handover *handover_open(const struct handover_calls *calls, const struct settings *settings,
                                struct inherited *inherited, char error[SETTINGS_ERROR]) {
     struct address address;

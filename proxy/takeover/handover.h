@@ -21,6 +21,7 @@
 #ifndef RETORT_TAKEOVER_HANDOVER_H
 #define RETORT_TAKEOVER_HANDOVER_H
 
+#include "base/findings.h"
 #include "takeover/inherited.h"
 
 #include "settings/settings.h"
@@ -45,6 +46,8 @@ struct handover_calls {
     void (*retire)(void *context);
 };
 
+/* Adds a finding when the socket of the settings can't be made, without touching anything. */
+void handover_possible(const struct settings *settings, struct findings *findings);
 /* Listens at the socket of the settings, or at the inherited one. Returns NULL with a message when
  * that is not possible; an empty message: the settings have no such socket. */
 struct handover *handover_open(const struct handover_calls *calls, const struct settings *settings,

@@ -7,7 +7,7 @@ import threading
 import time
 
 from harness import ports, wire as wire_module
-from harness.checks import contains, equal, true, until
+from harness.checks import contains, equal, lacks, true, until
 from harness.origin import Origin
 from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
@@ -89,6 +89,37 @@ def test_a_start_that_fails_says_what_to_do(lab):
             equal(done.returncode, 1, f"{lines}: exit status; it said: {done.stderr}")
             for word in words:
                 contains(done.stderr, word, lines)
+
+
+def test_check_finds_what_a_start_refuses(lab):
+    file, link, pipe, token = lab.write("file", "x"), lab.path("link"), lab.path("pipe"), lab.write("token", "tester admin " + "a" * 40 + "\n")
+    os.chmod(token, 0o600)
+    os.symlink(file, link)
+    os.mkfifo(pipe)
+    admin = 'admin {{ listen = "{}" }}\n'.format
+    disk = 'cache {{ disk "{}" {{ size = "16MB" }} }}\n'.format
+    listen = f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\n'
+    for lines, word in (('listen "192.0.2.1:3128" { mode = forward }\n', "192.0.2.1:3128"),
+                        (listen + admin("/nowhere/x.sock"), "/nowhere"), (listen + admin(file), f"{file} "),
+                        (listen + admin("192.0.2.1:3129").replace(" }", f' token_file = "{token}" }}'), "192.0.2.1:3129"),
+                        (listen + 'take_over_socket = "/nowhere/x.sock"\n', "take_over_socket"),
+                        (listen + f'take_over_socket = "{file}"\n', "take_over_socket"),
+                        (listen + admin(lab.path("a.sock")) + f'take_over_socket = "{lab.path("a.sock")}"\n', "take_over_socket"),
+                        (listen + disk("/nowhere/x"), "disk /nowhere/x"), (listen + disk(link), "disk " + link),
+                        (listen + disk(pipe), "disk " + pipe)):
+        path = lab.write("start.conf", lines)
+        for arguments in ([], ["-t"]):
+            done = subprocess.run([lab.built("proxy/retort"), *arguments, "-f", path], capture_output=True, text=True, check=False,
+                                  timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+            equal(done.returncode, 1, f"{arguments} {lines}: exit status; it said: {done.stderr}")
+            contains(done.stderr, word, f"{arguments} {lines}")
+    # An address that is in use may be that of the retort that runs: a warning, unless it is.
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        status, said = run_check(lab, lab.write("used.conf", f'listen "127.0.0.1:{other.getsockname()[1]}" {{ mode = forward }}\n'))
+        equal(status, 0, "exit status for an address in use")
+        contains(said, "if retort runs already", "the warning")
+    proxy = Retort(lab)
+    lacks(proxy.check_config(proxy.text())[1], "if retort runs already", "beside the one that runs")
 
 
 def test_logs_that_can_not_be_opened(lab):

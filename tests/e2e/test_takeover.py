@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from harness import ports
 from harness.checks import contains, equal, same_bytes, true, until
+from harness.helperd import Helperd
 from harness.origin import Origin
 from harness.process import Process, gone
 from harness.raw_origin import RawOrigin
@@ -844,7 +845,30 @@ def test_socket_store_follows_the_configuration(lab):
 
 
 def test_a_second_one_is_refused(lab):
+    """On an address, and on each of the sockets that only one may have; the first one goes on."""
     proxy = Retort(lab)
-    done = subprocess.run([proxy.program, "-f", proxy.config_path], capture_output=True, text=True, check=False, timeout=20 * lab.patience)
+    own = f"127.0.0.1:{ports.take()}"
+    mine = lambda path: f'admin {{ listen = "{path}" }}\n'
+    for lines, words in ((None, "another program listens there"),
+                         (mine(proxy.admin_path), "admin.listen"),
+                         (mine(lab.path("other.sock")) + f'take_over_socket = "{proxy.admin_path}.take-over"\n', "take_over_socket")):
+        path = proxy.config_path if lines is None else lab.write("second.conf", f'listen "{own}" {{ mode = forward }}\n{lines}')
+        done = subprocess.run([proxy.program, "-f", path], capture_output=True, text=True, check=False, timeout=20 * lab.patience)
+        equal(done.returncode, 1, f"exit status with {lines}")
+        contains(done.stderr, words, "reason")
+        equal(proxy.status()["pid"], proxy.pid, "who answers at the admin socket")
+        equal(os.path.exists(lab.path("other.sock")), False, "a socket that is left")
+    upgrade(lab, proxy)
+
+
+def test_a_second_helperd_is_refused(lab):
+    helperd = Helperd(lab, 'socket = "{socket}"\npool text { command = {"%s"} }\n' % lab.built("icap-services/text-helper"))
+    helpers = helperd.wait_helpers("text-helper", 1)
+    before = os.stat(helperd.socket).st_ino
+    done = subprocess.run([lab.built("icap-services/retort-helperd"), "-f", helperd.config], capture_output=True, text=True, check=False,
+                          timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
     equal(done.returncode, 1, "exit status")
-    contains(done.stderr, "another program listens there", "reason")
+    contains(done.stderr, "is in use: another retort-helperd runs there; stop it or set another socket", "reason")
+    equal((os.stat(helperd.socket).st_ino, helperd.helpers("text-helper")), (before, helpers), "the first one")
+    helperd.kill()
+    helperd.start()  # what a killed one leaves is in nobody's way
