@@ -52,6 +52,7 @@ struct admin_request {
     unsigned magic;
 #define ADMIN_REQUEST_MAGIC 0x41525153u
     bool begun;            /* the head has been checked */
+    bool admitted;         /* and nothing was wrong with it */
     const char *complaint; /* why the request is refused; NULL: it is not */
     const char *target_end;
     const struct api_route *route;
@@ -287,7 +288,7 @@ static enum MHD_Result send_web_file(struct admin *admin, struct MHD_Connection 
     return web_files_send(connection, file);
 }
 
-/* Called when the head has arrived and the body has not. */
+/* Called when the head has arrived and the body has not. Answers unless it admits the request. */
 static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *request,
                                    struct MHD_Connection *connection, const char *method,
                                    const char *path, const char *version) {
@@ -306,9 +307,10 @@ static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *re
     settings_release(&settings);
     if (!admitted)
         return send_page(connection, &page);
-    return announces_too_much(connection, request->route->body_max)
-               ? admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long)
-               : MHD_YES;
+    if (announces_too_much(connection, request->route->body_max))
+        return admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long);
+    request->admitted = true;
+    return MHD_YES;
 }
 
 static void make_page(struct admin *admin, const struct admin_request *request,
@@ -355,6 +357,8 @@ static enum MHD_Result admin_on_request(void *arg, struct MHD_Connection *connec
         admin_connection_used(&admin->connections, admin_connection_of(connection));
     if (!request->begun)
         return admin_begin(admin, request, connection, method, path, version);
+    if (!request->admitted) /* a daemon that is being stopped drops the answer, and goes on */
+        return MHD_NO;
     if (*data_size > 0) {
         size_t size = *data_size;
         *data_size = 0;

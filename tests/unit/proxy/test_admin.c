@@ -243,6 +243,28 @@ START_TEST(long_bodies_are_refused) {
 }
 END_TEST
 
+/* libmicrohttpd drops the answer to a refused head while it is being stopped, and brings the body. */
+START_TEST(refused_heads_with_bodies_at_the_end) {
+    static const char request[] = "POST /nothing HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Content-Length: 5\r\n\r\nx";
+    int fds[60];
+    struct address address;
+    for (int round = 0; round < 20; round++) {
+        start_local();
+        ck_assert(address_parse(&address, slice_from(where), 0));
+        for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+            fds[i] = socket(address.any.sa_family, SOCK_STREAM, 0);
+            ck_assert_int_eq(connect(fds[i], &address.any, address.length), 0);
+            ck_assert_int_eq(send(fds[i], request, sizeof request - 1, MSG_NOSIGNAL),
+                             (ssize_t)sizeof request - 1);
+        }
+        stop();
+        for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+            close(fds[i]);
+    }
+}
+END_TEST
+
 /* Through ssh -L a browser reaches a Unix socket, so a page of somebody else does too. */
 START_TEST(strangers_pages_do_not_reach_a_unix_socket) {
     start_local();
@@ -422,6 +444,7 @@ Suite *admin_suite(void) {
         drain_is_passed_on,
         wrong_requests_are_refused,
         long_bodies_are_refused,
+        refused_heads_with_bodies_at_the_end,
         strangers_pages_do_not_reach_a_unix_socket,
         answers_name_their_type,
         the_socket_is_for_its_owner_alone,
