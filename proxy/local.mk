@@ -422,6 +422,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
 	proxy/admin/dns_page.c proxy/admin/dns_page.h \
+	proxy/admin/helper_options.c proxy/admin/helper_options.h \
 	proxy/admin/helperd_call.c proxy/admin/helperd_call.h \
 	proxy/admin/helper_answer.c proxy/admin/helper_answer.h \
 	proxy/admin/helper_numbers.c proxy/admin/helper_numbers.h \

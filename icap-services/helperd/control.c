@@ -111,6 +111,9 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
     json_object_update(object, numbers);
     if (pool->breaker.state != BREAKER_CLOSED && !breaker_is_open_for_all(&pool->breaker))
         json_object_set_new(object, "breaker_client", json_string(pool->breaker.client));
+    json_object_set_new(object, "configured",
+                        json_pack("{s:i, s:i}", "nice", pool->configured_nice, "processes",
+                                  (int)pool->configured_processes));
     json_object_set_new(object, "lanes", describe_lanes(pool));
     json_object_set_new(object, "refusals", describe_refusals(pool));
     json_decref(numbers);
@@ -122,9 +125,9 @@ static json_t *call_helpers(struct supervisor *supervisor) {
     LIST_FOR_EACH (link, &supervisor->pools)
         json_array_append_new(pools,
                               describe_pool(supervisor, CONTAINER_OF(link, struct pool, link)));
-    return json_pack("{s:b, s:i, s:I, s:i, s:o}", "ok", 1, "pid", (int)getpid(), "seconds",
+    return json_pack("{s:b, s:i, s:I, s:i, s:s, s:o}", "ok", 1, "pid", (int)getpid(), "seconds",
                      (json_int_t)(supervisor->loop.now - supervisor->started) / 1000, "clients",
-                     (int)supervisor->client_count, "pools", pools);
+                     (int)supervisor->client_count, "file", supervisor->path, "pools", pools);
 }
 
 static json_t *no_pool(const struct supervisor *supervisor, const char *name) {

@@ -103,11 +103,17 @@ static void prepare_cgroup(const struct pool_settings *settings) {
         close(fd);
 }
 
+static void note_configured(struct pool *pool, const struct pool_settings *settings) {
+    pool->configured_nice = settings->terms.nice;
+    pool->configured_processes = settings->processes;
+}
+
 struct pool *pool_create(struct loop *loop, const struct pool_settings *settings) {
     struct pool *pool;
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->loop = loop;
     pool_settings_copy(&pool->settings, settings);
+    note_configured(pool, settings);
     breaker_init(&pool->breaker, &pool->settings);
     output_share_init(&pool->share, loop, &pool->settings);
     prepare_cgroup(settings);
@@ -150,6 +156,7 @@ void pool_reconfigure(struct pool *pool, const struct pool_settings *settings) {
     int nice = pool->settings.terms.nice;
     pool_settings_release(&pool->settings);
     pool_settings_copy(&pool->settings, settings);
+    note_configured(pool, settings);
     prepare_cgroup(settings);
     pool->settings.terms.nice = nice;
     if (!pool_renice(pool, settings->terms.nice, error, sizeof error))

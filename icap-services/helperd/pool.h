@@ -78,7 +78,9 @@ struct pool {
 #define POOL_MAGIC 0x506f6f6cu
     struct list_link link; /* in the supervisor's list */
     struct loop *loop;
-    struct pool_settings settings; /* a copy of its own */
+    struct pool_settings settings; /* a copy of its own, which commands change */
+    int configured_nice;           /* what the configuration says of it */
+    unsigned configured_processes;
     struct list_link workers;
     unsigned worker_count;
     struct queue queue;

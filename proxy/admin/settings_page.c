@@ -1,5 +1,6 @@
 #include "admin/settings_page.h"
 
+#include "admin/helper_options.h"
 #include "admin/outcome.h"
 #include "base/log.h"
 #include "settings/overrides.h"
@@ -23,8 +24,15 @@ static json_t *whole_settings(const struct settings *settings) {
     return json;
 }
 
+/* The pools of helpers as well, if retort-helperd answers. */
 static json_t *list_of_changes(const struct settings *settings) {
-    return json_pack("{s:o}", "changes", settings_changes(settings));
+    char error[HELPERD_CALL_ERROR];
+    json_t *changes = settings_changes(settings);
+    json_t *helpers = helper_options_changes(settings->admin.helpers, error);
+    if (helpers != NULL)
+        json_array_extend(changes, helpers);
+    json_decref(helpers);
+    return json_pack("{s:o}", "changes", changes);
 }
 
 void settings_page_show(struct page *page, const struct admin_calls *calls) {
@@ -46,10 +54,22 @@ void settings_page_schema(struct page *page, const struct admin_calls *calls) {
 
 void settings_page_list(struct page *page, const struct admin_calls *calls,
                         const struct page_request *request) {
+    char error[HELPERD_CALL_ERROR];
     const char *name = page_argument(request, "name");
+    bool of_helpers = name != NULL && helper_options_include(name);
     struct settings *settings = calls->settings(calls->context);
-    json_t *list = settings_list(settings, name);
+    json_t *list = settings_list(settings, name), *helpers = NULL;
+    if (name == NULL || of_helpers)
+        helpers = helper_options_list(settings->admin.helpers, name, error);
     settings_release(&settings);
+    if (of_helpers && helpers == NULL) {
+        json_decref(list);
+        page_error(page, 503, error);
+        return;
+    }
+    if (helpers != NULL)
+        json_array_extend(list, helpers);
+    json_decref(helpers);
     if (json_array_size(list) == 0) {
         json_decref(list);
         page_error(page, 404, "there is no option or section of that name; see retortctl get");
@@ -80,10 +100,12 @@ static json_t *findings_to_json(const struct findings *findings) {
     return list;
 }
 
-/* The object that `json` begins; it is refused in part when something can't be used. */
-static void answer_outcome(struct page *page, const struct settings_outcome *outcome,
-                           json_t *json) {
+/* The object that `json` begins, with `more` among what has changed (NULL: nothing); it is refused in part when something can't be used. */
+static void answer_outcome(struct page *page, const struct settings_outcome *outcome, json_t *json,
+                           json_t *more) {
     json_t *changed = settings_differences(outcome->before, outcome->after);
+    if (more != NULL)
+        json_array_extend(changed, more);
     json_t *refused = findings_to_json(&outcome->refused);
     bool whole = json_array_size(refused) == 0;
     page->changed = json_incref(changed);
@@ -112,22 +134,112 @@ void settings_page_reload(struct page *page, const struct admin_calls *calls) {
                *refused = findings_to_json(&outcome.refused);
         json_array_extend(left, refused);
         json_decref(refused);
-        answer_outcome(page, &outcome, json_pack("{s:b, s:o}", "reloaded", 1, "not_applied", left));
+        answer_outcome(page, &outcome, json_pack("{s:b, s:o}", "reloaded", 1, "not_applied", left),
+                       NULL);
     } else {
         answer_refusal(page, &outcome);
     }
     settings_outcome_release(&outcome);
 }
 
-static void change_settings(struct page *page, const struct admin_calls *calls,
-                            const struct page_request *request, const struct overrides *changes) {
-    struct settings_outcome outcome = {.error = ""};
+/* Pools of helpers. */
+
+static bool wants_save(const struct page_request *request) {
     const char *save = page_argument(request, "save");
-    bool keep = save != NULL && (strcmp(save, "yes") == 0 || strcmp(save, "1") == 0);
-    if (calls->change(calls->context, changes, keep, &outcome))
-        answer_outcome(page, &outcome, json_pack("{s:b}", "saved", (int)keep));
+    return save != NULL && (strcmp(save, "yes") == 0 || strcmp(save, "1") == 0);
+}
+
+static size_t count_helper_options(const json_t *asked) {
+    size_t count = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)asked, name, value) count += helper_options_include(name);
+    return count;
+}
+
+/* NULL: `error` says why. */
+static json_t *change_pools(const struct admin_calls *calls, const json_t *asked,
+                            char error[HELPERD_CALL_ERROR]) {
+    struct settings *settings = calls->settings(calls->context);
+    json_t *changed = helper_options_change(settings->admin.helpers, asked, error);
+    settings_release(&settings);
+    return changed;
+}
+
+/* True: the change is about pools, and the page has the answer. */
+static bool answer_for_pools(struct page *page, const struct admin_calls *calls,
+                             const struct page_request *request, const json_t *asked) {
+    char error[HELPERD_CALL_ERROR] = "";
+    size_t count = count_helper_options(asked);
+    if (count == 0)
+        return false;
+    if (count < json_object_size(asked)) {
+        page_error(page, 400,
+                   "helper options belong to retort-helperd, which can't change together with the "
+                   "proxy: change them in a call of their own");
+        return true;
+    }
+    if (wants_save(request)) {
+        page_error(page, 400,
+                   "helper options can't be saved here, because retort-helperd has a "
+                   "configuration of its own: write nice and processes into the section of the "
+                   "pool in helperd.conf, and run retortctl helpers reload");
+        return true;
+    }
+    json_t *changed = change_pools(calls, asked, error);
+    if (changed == NULL) {
+        page_error(page, 409, error);
+        return true;
+    }
+    page->changed = json_incref(changed);
+    page_json(page, 200,
+              json_pack("{s:b, s:o, s:[], s:[]}", "saved", 0, "changed", changed,
+                        "waits_for_restart", "refused"));
+    return true;
+}
+
+/* {"cache.memory": null, ...} for all that were changed. */
+static json_t *names_of_changes(const json_t *changes) {
+    json_t *names = json_object(), *change;
+    size_t i;
+    json_array_foreach(changes, i, change)
+        json_object_set_new(names, json_string_value(json_object_get(change, "name")), json_null());
+    return names;
+}
+
+/* Makes pools again what retort-helperd's configuration says. Returns what has changed; NULL: nothing.
+ * The proxy's own changes are made already, so a failure is a finding. */
+static json_t *unset_pools(const struct admin_calls *calls, struct findings *refused) {
+    char error[HELPERD_CALL_ERROR] = "";
+    struct settings *settings = calls->settings(calls->context);
+    json_t *changes = helper_options_changes(settings->admin.helpers, error);
+    json_t *names = names_of_changes(changes), *changed = NULL;
+    bool any = json_object_size(names) > 0;
+    if (any)
+        changed = helper_options_change(settings->admin.helpers, names, error);
+    if (any && changed == NULL)
+        findings_add(refused, "helper: %s", error);
+    settings_release(&settings);
+    json_decref(changes);
+    json_decref(names);
+    return changed;
+}
+
+/* `pools_too`: those of helpers become as configured. */
+static void change_settings(struct page *page, const struct admin_calls *calls,
+                            const struct page_request *request, const struct overrides *changes,
+                            bool pools_too) {
+    struct settings_outcome outcome = {.error = ""};
+    json_t *more = NULL;
+    bool keep = wants_save(request);
+    bool changed = calls->change(calls->context, changes, keep, &outcome);
+    if (changed && pools_too)
+        more = unset_pools(calls, &outcome.refused);
+    if (changed)
+        answer_outcome(page, &outcome, json_pack("{s:b}", "saved", (int)keep), more);
     else
         answer_refusal(page, &outcome);
+    json_decref(more);
     settings_outcome_release(&outcome);
 }
 
@@ -166,27 +278,22 @@ void settings_page_set(struct page *page, const struct admin_calls *calls,
                    "\"1GB\"}, and no name may be there twice");
         return;
     }
-    struct overrides *changes = asked_changes(page, asked);
+    bool of_pools = answer_for_pools(page, calls, request, asked);
+    struct overrides *changes = of_pools ? NULL : asked_changes(page, asked);
     json_decref(asked);
     if (changes == NULL)
         return;
-    change_settings(page, calls, request, changes);
+    change_settings(page, calls, request, changes, false);
     overrides_free(&changes);
 }
 
 /* {"cache.memory": null} for one name, or for all that were changed. */
 static json_t *names_to_unset(const struct admin_calls *calls, const char *name) {
-    json_t *names = json_object(), *change;
-    size_t i;
-    if (name != NULL) {
-        json_object_set_new(names, name, json_null());
-        return names;
-    }
+    if (name != NULL)
+        return json_pack("{s:n}", name);
     struct settings *settings = calls->settings(calls->context);
-    json_t *list = settings_changes(settings);
+    json_t *list = settings_changes(settings), *names = names_of_changes(list);
     settings_release(&settings);
-    json_array_foreach(list, i, change)
-        json_object_set_new(names, json_string_value(json_object_get(change, "name")), json_null());
     json_decref(list);
     return names;
 }
@@ -200,10 +307,11 @@ void settings_page_unset(struct page *page, const struct admin_calls *calls,
         return;
     }
     json_t *names = names_to_unset(calls, name);
-    struct overrides *changes = asked_changes(page, names);
+    bool of_pools = answer_for_pools(page, calls, request, names);
+    struct overrides *changes = of_pools ? NULL : asked_changes(page, names);
     json_decref(names);
     if (changes == NULL)
         return;
-    change_settings(page, calls, request, changes);
+    change_settings(page, calls, request, changes, whole);
     overrides_free(&changes);
 }

@@ -1,0 +1,95 @@
+"""Pools of helpers as options of retortctl set, get, diff and unset."""
+
+import json
+import os
+
+from harness.checks import contains, equal, true
+from harness.helperd import Helperd
+from harness.process import nice_of
+from harness.retort import Retort
+from harness.suite import memcheck
+
+
+class Pools:
+    """A proxy, and a retort-helperd with the pools text and gray.small."""
+
+    def __init__(self, lab):
+        command = lab.built("icap-services/text-helper")
+        self.helperd = Helperd(lab, f'socket = "{{socket}}"\npool text {{ command = {{"{command}"}} nice = 5 processes = 2 }}\n'
+                               f'pool "gray.small" {{ command = {{"{command}"}} nice = 5 processes = 1 }}\n')
+        self.proxy = Retort(lab)
+        self.proxy.write_config(self.proxy.text().replace("admin {", f'admin {{ helpers = "{self.helperd.socket}" '))
+        equal(self.proxy.reload().status, 200, "reload")
+
+    def ctl(self, *words, expect=0):
+        return self.proxy.ctl(*words, expect=expect, extra=())
+
+    def options(self, *name):
+        return {row["name"]: (row["value"], row["from"], row["change"]) for row in json.loads(self.ctl("--json", "get", *name))["options"]}
+
+    def refused(self, words, expected):
+        before = self.options("helper")
+        answer = self.proxy.admin("POST", words[0], body=json.dumps(words[1]).encode(), headers={"Content-Type": "application/json"})
+        true(answer.status in (400, 409), f"{words}: status {answer.status} {answer.text()}")
+        contains(json.loads(answer.body)["error"], expected, f"{words}: reason")
+        equal(self.options("helper"), before, f"{words}: nothing has changed")
+
+
+@memcheck
+def test_set_and_get(lab):
+    """set, get, diff and unset; helpers renice shows up in them, and processes have the level."""
+    pools = Pools(lab)
+    file = pools.helperd.config
+    equal(pools.options("helper"), {"helper.text.nice": (5, file, "now"), "helper.text.processes": (2, file, "now"),
+                                    "helper.gray.small.nice": (5, file, "now"), "helper.gray.small.processes": (1, file, "now")}, "options")
+    contains(pools.ctl("set", "helper.text.nice=11", "helper.gray.small.processes=3"), "helper.text.nice: 11, before 5", "what set says")
+    equal(pools.options("helper.text"), {"helper.text.nice": (11, "retortctl set", "now"), "helper.text.processes": (2, file, "now")}, "a pool")
+    true("helper.text.nice" in pools.options(), "get without a name")
+    pools.helperd.wait_helpers("text-helper", 5)
+    true(sum(nice_of(pid) == 11 for pid in pools.helperd.helpers("text-helper")) >= 2, "helpers at 11")
+    contains(pools.ctl("diff"), "helper.gray.small.processes", "diff")
+    pools.proxy.ctl("-H", pools.helperd.socket, "helpers", "renice", "text", "12")
+    equal(pools.options("helper.text.nice")["helper.text.nice"][0], 12, "after helpers renice")
+    contains(pools.ctl("unset", "helper.text.nice"), "helper.text.nice: 5, before 12", "unset")
+    pools.ctl("set", "cache.negative_ttl=404 7s")
+    said = pools.ctl("unset", "--all")
+    contains(said, "helper.gray.small.processes: 1, before 3", "unset --all")
+    contains(said, "cache.negative_ttl", "unset --all")
+    contains(pools.ctl("diff"), "nothing was changed", "diff at the end")
+
+
+@memcheck
+def test_refusals(lab):
+    """All or nothing, and each refusal says what to do."""
+    pools = Pools(lab)
+    for body, expected in (({"helper.text.nice": "20"}, "nice must be from"), ({"helper.text.nice": "x"}, "not a number"),
+                           ({"helper.text.nice": ""}, "not a number"), ({"helper.text.nice": "99999999999999999999"}, "not a number"),
+                           ({"helper.text.nice": 1.5}, "not a number"), ({"helper.text.nice": [1]}, "not a number"),
+                           ({"helper.text.processes": 0}, "processes must be from"), ({"helper.nowhere.nice": 1}, "no such pool"),
+                           ({"helper.text.queue": 1}, "write helper.POOL.nice"), ({"helper": 1}, "write helper.POOL.nice"),
+                           ({"helper.": 1}, "write helper.POOL.nice"), ({"helper..nice": 1}, "write helper.POOL.nice"),
+                           ({"helper.nice": 1}, "write helper.POOL.nice"),
+                           ({"helper.text.nice": 7, "helper.text.processes": 4, "helper.gray.small.processes": 100000}, "processes must be from"),
+                           ({"helper.text.nice": 7, "cache.memory": "32MB"}, "in a call of their own")):
+        pools.refused(("/v1/settings", body), expected)
+    pools.refused(("/v1/settings?save=yes", {"helper.text.nice": 7}), "helpers reload")
+    contains(pools.ctl("set", "--save", "helper.text.nice=7", expect=1), "", "retortctl")
+    pools.helperd.stop()
+    answer = pools.proxy.admin("GET", "/v1/settings/options?name=helper")
+    equal(answer.status, 503, "without retort-helperd")
+    contains(answer.text(), "is retort-helperd running", "reason")
+    equal(pools.proxy.admin("GET", "/v1/settings/options").status, 200, "get without a name")
+    equal(pools.proxy.admin("GET", "/v1/settings/changes").status, 200, "diff")
+
+
+def test_audit(lab):
+    """The audit log has what was before, and what is now."""
+    pools = Pools(lab)
+    path = lab.path("audit.log")
+    pools.proxy.write_config(pools.proxy.text().replace("admin {", f'admin {{ helpers = "{pools.helperd.socket}" audit_log = "{path}" '))
+    equal(pools.proxy.reload().status, 200, "reload")
+    pools.ctl("set", "helper.text.nice=9")
+    true(os.path.exists(path), "there is an audit log")
+    with open(path, encoding="utf-8") as lines:
+        last = json.loads(lines.readlines()[-1])
+    equal(last["changed"], [{"name": "helper.text.nice", "old": 5, "new": 9}], "audit log")
