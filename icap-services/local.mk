@@ -203,9 +203,9 @@ helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helpe
 # What `retortctl adlist` runs.
 helper_PROGRAMS += icap-services/retort-adlist
 icap_services_retort_adlist_CPPFLAGS = $(services_cppflags)
-icap_services_retort_adlist_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(IDN2_CFLAGS)
+icap_services_retort_adlist_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(IDN2_CFLAGS)
 icap_services_retort_adlist_SOURCES = icap-services/adremover/adlist.c
-icap_services_retort_adlist_LDADD = icap-services/libalgorithms.la $(adremover_libs)
+icap_services_retort_adlist_LDADD = icap-services/libalgorithms.la $(adremover_libs) $(JANSSON_LIBS)
 
 icap_services_gray_helper_CPPFLAGS = $(services_cppflags)
 icap_services_gray_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)

@@ -1,11 +1,11 @@
 # fish completion of retortctl. Printed by "retortctl completion fish".
 complete -c retortctl -f
-complete -c retortctl -l socket -s s -r -F -d 'retort'\''s admin.listen: a path, ADDRESS:PORT or https://HOST:PORT (else $RETORT_ADMIN, else /run/retort/retort.sock)'
-complete -c retortctl -l helperd -s H -r -F -d 'retort-helperd'\''s socket (else $RETORT_HELPERD, else /run/retort/helperd.sock)'
-complete -c retortctl -l token-file -s t -r -F -d 'the file with a token for the admin plane (else $RETORT_TOKEN)'
-complete -c retortctl -l ca-file -r -F -d 'the authorities that count with https:// (else $RETORT_CA_FILE, else the system'\''s)'
-complete -c retortctl -l certificate -r -F -d 'the client certificate for https:// (else $RETORT_CERTIFICATE)'
-complete -c retortctl -l key -r -F -d 'its key (else $RETORT_KEY, else the file of the certificate)'
+complete -c retortctl -l socket -s s -r -F -d 'admin.listen: path, ADDRESS:PORT, https://HOST:PORT'
+complete -c retortctl -l helperd -s H -r -F -d 'retort-helperd'\''s socket (else $RETORT_HELPERD)'
+complete -c retortctl -l token-file -s t -r -F -d 'a token for the admin plane (else $RETORT_TOKEN)'
+complete -c retortctl -l ca-file -r -F -d 'authorities for https:// (else $RETORT_CA_FILE)'
+complete -c retortctl -l certificate -r -F -d 'own one for https:// (else $RETORT_CERTIFICATE)'
+complete -c retortctl -l key -r -F -d 'its key, if not in that file (else $RETORT_KEY)'
 complete -c retortctl -l json -s j -d 'print the answer in JSON'
 complete -c retortctl -l help -s h -d 'print a short help, also behind a command'
 complete -c retortctl -l version -s V -d 'print the version of retortctl itself'

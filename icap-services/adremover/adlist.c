@@ -10,6 +10,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <getopt.h>
 #include <idn2.h>
+#include <jansson.h>
 #include <libpsl.h>
 #include <pcre2.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct adlist {
     struct filter *filter;
     unsigned types; /* 0: by the URL */
     struct slice page;
-    bool time;
+    bool time, json;
 };
 
 /* One line of input: a URL, and perhaps a page's URL and a type behind tabs. */
@@ -31,14 +32,15 @@ struct question {
 };
 
 static const char usage_text[] =
-    "Usage: retortctl adlist test LIST... [--type TYPE] [--from URL] [--time] < URLS\n"
-    "       retortctl adlist check LIST...\n\n"
+    "Usage: retortctl adlist test LIST... [--type TYPE] [--from URL] [--time] [--json] < URLS\n"
+    "       retortctl adlist check LIST... [--json]\n\n"
     "  test     prints for each URL: block RULE, allow RULE, strip RULE or none\n"
     "  check    counts what is in the lists, and the options that are not known\n\n"
     "  -t, --type TYPE    script image stylesheet object xmlhttprequest subdocument ping\n"
     "                     websocket font media other document; else by the URL's ending\n"
     "  -f, --from URL     of the page that the URLs belong to\n"
     "  -T, --time         nanoseconds for each URL, and on average\n"
+    "  -j, --json         print JSON\n"
     "  -h, --help         print this\n"
     "  -V, --version      print the version\n\n"
     "A line of input may also be URL, URL of its page and type, with tabs between.\n";
@@ -194,6 +196,59 @@ static void time_all(const struct adlist *adlist, const struct input *input, dou
             input->count, blocked, each);
 }
 
+/* Bytes that JSON can't have become "?". */
+static json_t *adlist_json_text(struct slice text) {
+    json_t *whole = json_stringn(text.base, text.length);
+    if (whole != NULL)
+        return whole;
+    char *copy = slice_dup(text);
+    for (char *at = copy; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    whole = json_string(copy);
+    free(copy);
+    return whole;
+}
+
+static void adlist_print_json(json_t *json) {
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(json);
+}
+
+struct decision {
+    const char *word;
+    struct slice url, rule;
+    double took; /* nanoseconds; 0: they are not asked for */
+};
+
+static struct decision decide_line(const struct adlist *adlist, struct slice line) {
+    struct question question = read_question(adlist, line);
+    struct decision decision = {.url = question.url};
+    double begun = adlist->time ? adlist_nanoseconds() : 0;
+    decision.word = adlist_decide(adlist, &question, &decision.rule);
+    decision.took = adlist->time ? adlist_nanoseconds() - begun : 0;
+    return decision;
+}
+
+static void print_decision(const struct adlist *adlist, const struct decision *decision) {
+    printf("%s%s%.*s", decision->word, decision->rule.length > 0 ? " " : "",
+           SLICE_PRINT(decision->rule));
+    if (adlist->time)
+        printf("\t%.0f", decision->took);
+    putchar('\n');
+}
+
+static json_t *decision_to_json(const struct adlist *adlist, const struct decision *decision) {
+    json_t *json =
+        json_pack("{s:o, s:s}", "url", adlist_json_text(decision->url), "decision", decision->word);
+    if (decision->rule.length > 0)
+        json_object_set_new(json, "rule", adlist_json_text(decision->rule));
+    if (adlist->time)
+        json_object_set_new(json, "nanoseconds", json_integer((json_int_t)decision->took));
+    return json;
+}
+
 static int test(const struct adlist *adlist, double load) {
     struct input input;
     if (!read_input(&input)) {
@@ -203,24 +258,44 @@ static int test(const struct adlist *adlist, double load) {
     split_input(&input);
     if (adlist->time)
         time_all(adlist, &input, load);
+    json_t *list = adlist->json ? json_array() : NULL;
     for (size_t i = 0; i < input.count; i++) {
-        struct slice rule;
-        struct question question = read_question(adlist, input.lines[i]);
-        double begun = adlist->time ? adlist_nanoseconds() : 0;
-        const char *decision = adlist_decide(adlist, &question, &rule);
-        double took = adlist->time ? adlist_nanoseconds() - begun : 0;
-        printf("%s%s%.*s", decision, rule.length > 0 ? " " : "", SLICE_PRINT(rule));
-        if (adlist->time)
-            printf("\t%.0f", took);
-        putchar('\n');
+        const struct decision decision = decide_line(adlist, input.lines[i]);
+        if (list != NULL)
+            json_array_append_new(list, decision_to_json(adlist, &decision));
+        else
+            print_decision(adlist, &decision);
     }
+    if (list != NULL)
+        adlist_print_json(list);
     free(input.lines);
     free(input.text);
     return EXIT_SUCCESS;
 }
 
+static void check_json(const struct filter_counts *counts) {
+    json_t *options = json_object();
+    for (unsigned i = 0; i < counts->option_count; i++)
+        json_object_set_new(options, counts->options[i].name,
+                            json_integer(counts->options[i].rules));
+    json_t *json =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "rules", (int)counts->rules,
+                  "exceptions", (int)counts->exceptions, "hosts", (int)counts->hosts, "regexes",
+                  (int)counts->regexes, "withdrawn", (int)counts->withdrawn, "element_hiding",
+                  (int)counts->cosmetic, "not_understood", (int)counts->bad, "unsupported",
+                  (int)counts->unsupported, "unsupported_options", options);
+    if (counts->bad > 0)
+        json_object_set_new(json, "first_not_understood",
+                            adlist_json_text(slice_from(counts->first_bad)));
+    adlist_print_json(json);
+}
+
 static int check(const struct adlist *adlist) {
     const struct filter_counts *counts = filter_counts(adlist->filter);
+    if (adlist->json) {
+        check_json(counts);
+        return EXIT_SUCCESS;
+    }
     printf("%8u rules in use\n", counts->rules);
     printf("%8u of them exceptions\n", counts->exceptions);
     printf("%8u of them whole hosts\n", counts->hosts);
@@ -247,16 +322,20 @@ static bool load_lists(struct adlist *adlist, int count, char **paths) {
 }
 
 static bool adlist_read_options(struct adlist *adlist, int argc, char **argv) {
-    static const struct option options[] = {
-        {"type", required_argument, NULL, 't'}, {"from", required_argument, NULL, 'f'},
-        {"time", no_argument, NULL, 'T'},       {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"type", required_argument, NULL, 't'},
+                                            {"from", required_argument, NULL, 'f'},
+                                            {"time", no_argument, NULL, 'T'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
     int letter;
-    while ((letter = getopt_long(argc, argv, "t:f:ThV", options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "t:f:TjhV", options, NULL)) != -1) {
         switch (letter) {
         case 't': adlist->types = adlist_type_of(slice_from(optarg)); break;
         case 'f': adlist->page = adlist_host_of(slice_from(optarg)); break;
         case 'T': adlist->time = true; break;
+        case 'j': adlist->json = true; break;
         case 'h': fputs(usage_text, stdout); exit(EXIT_SUCCESS);
         case 'V': adlist_version(); exit(EXIT_SUCCESS);
         default: return false;

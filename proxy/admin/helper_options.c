@@ -24,14 +24,14 @@ bool helper_options_include(const char *name) {
 
 /* Looking. */
 
-static json_t *ask_pools(const char *path, char error[HELPERD_CALL_ERROR]) {
+static json_t *helper_options_ask_pools(const char *path, char error[HELPERD_CALL_ERROR]) {
     json_t *command = json_pack("{s:s}", "call", "helpers");
     json_t *answer = helperd_call(path, command, error);
     json_decref(command);
     return answer;
 }
 
-static json_t *name_of(const json_t *pool, const struct helper_option *option) {
+static json_t *helper_options_name_of(const json_t *pool, const struct helper_option *option) {
     return json_sprintf("%s%s.%s", prefix, json_string_value(json_object_get(pool, "name")),
                         option->name);
 }
@@ -42,33 +42,33 @@ static json_t *configured_of(const json_t *pool, const struct helper_option *opt
     return configured != NULL ? configured : json_object_get(pool, option->name);
 }
 
-static bool is_changed(const json_t *pool, const struct helper_option *option) {
+static bool helper_options_is_changed(const json_t *pool, const struct helper_option *option) {
     return !json_equal(json_object_get(pool, option->name), configured_of(pool, option));
 }
 
-static bool is_below(const char *name, const char *above) {
+static bool helper_options_is_below(const char *name, const char *above) {
     size_t length = strlen(above);
     return strncmp(name, above, length) == 0 && (name[length] == '\0' || name[length] == '.');
 }
 
-static json_t *row_of(const json_t *answer, const json_t *pool,
-                      const struct helper_option *option) {
+static json_t *helper_options_row_of(const json_t *answer, const json_t *pool,
+                                     const struct helper_option *option) {
     const char *file = json_string_value(json_object_get(answer, "file"));
-    const char *from = is_changed(pool, option) ? SETTINGS_CHANGED
-                       : file != NULL           ? file
-                                                : "retort-helperd";
-    return json_pack("{s:o, s:O, s:s, s:s}", "name", name_of(pool, option), "value",
+    const char *from = helper_options_is_changed(pool, option) ? SETTINGS_CHANGED
+                       : file != NULL                          ? file
+                                                               : "retort-helperd";
+    return json_pack("{s:o, s:O, s:s, s:s}", "name", helper_options_name_of(pool, option), "value",
                      json_object_get(pool, option->name), "from", from, "change", "now");
 }
 
 json_t *helper_options_list(const char *path, const char *name, char error[HELPERD_CALL_ERROR]) {
-    json_t *answer = ask_pools(path, error), *list = json_array(), *pool;
+    json_t *answer = helper_options_ask_pools(path, error), *list = json_array(), *pool;
     size_t at;
     json_array_foreach(json_object_get(answer, "pools"), at, pool) {
         for (size_t i = 0; i < HELPER_OPTIONS; i++) {
-            json_t *row = row_of(answer, pool, &helper_options[i]);
+            json_t *row = helper_options_row_of(answer, pool, &helper_options[i]);
             const char *own = json_string_value(json_object_get(row, "name"));
-            if (own != NULL && (name == NULL || is_below(own, name)))
+            if (own != NULL && (name == NULL || helper_options_is_below(own, name)))
                 json_array_append(list, row);
             json_decref(row);
         }
@@ -82,16 +82,16 @@ json_t *helper_options_list(const char *path, const char *name, char error[HELPE
 }
 
 json_t *helper_options_changes(const char *path, char error[HELPERD_CALL_ERROR]) {
-    json_t *answer = ask_pools(path, error), *list = json_array(), *pool;
+    json_t *answer = helper_options_ask_pools(path, error), *list = json_array(), *pool;
     size_t at;
     json_array_foreach(json_object_get(answer, "pools"), at, pool) {
         for (size_t i = 0; i < HELPER_OPTIONS; i++)
-            if (is_changed(pool, &helper_options[i]))
+            if (helper_options_is_changed(pool, &helper_options[i]))
                 json_array_append_new(
-                    list,
-                    json_pack("{s:o, s:O, s:O, s:b}", "name", name_of(pool, &helper_options[i]),
-                              "value", json_object_get(pool, helper_options[i].name), "configured",
-                              configured_of(pool, &helper_options[i]), "saved", 0));
+                    list, json_pack("{s:o, s:O, s:O, s:b}", "name",
+                                    helper_options_name_of(pool, &helper_options[i]), "value",
+                                    json_object_get(pool, helper_options[i].name), "configured",
+                                    configured_of(pool, &helper_options[i]), "saved", 0));
     }
     if (answer != NULL) {
         json_decref(answer);
@@ -115,7 +115,7 @@ static json_t *find_pool(const json_t *answer, struct slice name) {
 }
 
 /* The number of a value; NULL: it is none. */
-static json_t *number_of(const json_t *value) {
+static json_t *helper_options_number_of(const json_t *value) {
     const char *text = json_string_value(value);
     char *end = NULL;
     if (json_is_integer(value))
@@ -148,8 +148,8 @@ static json_t *plan_one(const json_t *answer, const char *name, const json_t *va
                  "%.200s: retort-helperd has no such pool; retortctl helpers lists them", name);
         return NULL;
     }
-    json_t *number =
-        json_is_null(value) ? json_incref(configured_of(pool, option)) : number_of(value);
+    json_t *number = json_is_null(value) ? json_incref(configured_of(pool, option))
+                                         : helper_options_number_of(value);
     if (number == NULL) {
         snprintf(error, HELPERD_CALL_ERROR, "%.200s: the value is not a number", name);
         return NULL;
@@ -218,7 +218,7 @@ static bool make_changes(const char *path, const json_t *plan, char error[HELPER
 
 json_t *helper_options_change(const char *path, const json_t *wanted,
                               char error[HELPERD_CALL_ERROR]) {
-    json_t *answer = ask_pools(path, error), *change;
+    json_t *answer = helper_options_ask_pools(path, error), *change;
     json_t *plan = answer == NULL ? NULL : plan_all(answer, wanted, error);
     size_t i;
     json_decref(answer);

@@ -1,5 +1,7 @@
 #include "ctl/adlist_command.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,17 +19,32 @@ static int adlist_command_failed(const char *path) {
     return EXIT_FAILURE;
 }
 
-int adlist_command(char **argv) {
-    char path[PATH_MAX];
+/* The words for retort-adlist, which gets --json as an option. The caller frees the list. */
+static char **adlist_command_words(const struct command_line *line) {
+    static char json[] = "--json", end_of_options[] = "--";
+    char **words = xcalloc((size_t)line->argc + 3, sizeof *words), **to = words;
+    for (char **word = line->argv; *word != NULL; word++) {
+        if (word == line->words)
+            *to++ = end_of_options;
+        *to++ = *word;
+        if (word == line->argv && line->json)
+            *to++ = json;
+    }
+    return words;
+}
+
+int adlist_command(const struct command_line *line) {
+    char path[PATH_MAX], **words = adlist_command_words(line);
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof built);
     if (length > 0) {
         path[length] = 0;
         char *slash = strrchr(path, '/');
         if (slash != NULL) {
             strcpy(slash, built);
-            execv(path, argv);
+            execv(path, words);
         }
     }
-    execv(installed, argv);
+    execv(installed, words);
+    free(words);
     return adlist_command_failed(installed);
 }

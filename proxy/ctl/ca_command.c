@@ -1,11 +1,11 @@
 #include "ctl/ca_command.h"
 
+#include "base/assert.h"
 #include "ctl/ca_files.h"
 #include "tls/authority.h"
 #include "tls/authority_hints.h"
 #include "tls/certificate_text.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <openssl/pem.h>
 #include <stdlib.h>
@@ -161,12 +161,42 @@ static void print_hints(const char *file) {
         printf("\n%s\n%s", hint->system, hint->steps);
 }
 
+/* {"certificate": "/etc/retort/ca.pem", "pem": "-----BEGIN..."}, or "der" in base64. */
+static void print_export_json(const struct ca_choices *choices, X509 *certificate) {
+    unsigned char *der = NULL;
+    char *text;
+    BIO *bio = BIO_new(BIO_s_mem());
+    ASSERT(bio != NULL);
+    if (choices->der) {
+        int length = i2d_X509(certificate, &der);
+        ASSERT(length > 0);
+        unsigned char *base64 = xcalloc((size_t)length * 2 + 8, 1);
+        EVP_EncodeBlock(base64, der, length);
+        BIO_puts(bio, (char *)base64);
+        free(base64);
+        OPENSSL_free(der);
+    } else {
+        PEM_write_bio_X509(bio, certificate);
+    }
+    long length = BIO_get_mem_data(bio, &text);
+    json_t *json = json_pack("{s:s, s:s%}", "certificate", choices->certificate,
+                             choices->der ? "der" : "pem", text, (size_t)length);
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(json);
+    BIO_free(bio);
+}
+
 static int export_certificate(const struct ca_choices *choices, const char *path) {
     char error[CA_FILES_ERROR];
     X509 *certificate = read_own_certificate(choices);
     if (certificate == NULL)
         return EXIT_FAILURE;
-    bool good = ca_files_export(path, certificate, choices->der, error);
+    bool as_json = path == NULL && choices->json, good = true;
+    if (as_json)
+        print_export_json(choices, certificate);
+    else
+        good = ca_files_export(path, certificate, choices->der, error);
     X509_free(certificate);
     if (!good)
         return ca_command_fail(error);
@@ -189,63 +219,50 @@ static bool name_is_good(const char *name) {
 }
 
 /* False: after a message. */
-static bool read_choices(struct ca_choices *choices, int argc, char **argv) {
-    static const struct option options[] = {
-        {"certificate", required_argument, NULL, 'c'},
-        {"key", required_argument, NULL, 'k'},
-        {"name", required_argument, NULL, 'n'},
-        {"years", required_argument, NULL, 'y'},
-        {"owner", required_argument, NULL, 'o'},
-        {"der", no_argument, NULL, 'd'},
-        {"hints", no_argument, NULL, 'i'},
-        {NULL, 0, NULL, 0},
-    };
-    int letter;
+static bool read_choices(struct ca_choices *choices, const struct command_line *line) {
+    const char *certificate = command_line_option(line, "certificate");
+    const char *key = command_line_option(line, "key"), *years = command_line_option(line, "years");
     *choices = (struct ca_choices){
-        .certificate = CA_FILES_CERTIFICATE, .key = CA_FILES_KEY, .years = YEARS_DEFAULT};
-    optind = 0; /* getopt begins anew */
-    while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (letter) {
-        case 'c': choices->certificate = optarg; break;
-        case 'k': choices->key = optarg; break;
-        case 'n': choices->name = optarg; break;
-        case 'o': choices->owner = optarg; break;
-        case 'd': choices->der = true; break;
-        case 'i': choices->hints = true; break;
-        case 'y':
-            if (years_are_good(choices, optarg))
-                break;
-            fprintf(stderr, "retortctl: --years is a number from 1 to %d\n", YEARS_MOST);
-            return false;
-        default: fputs("see retortctl --help\n", stderr); return false;
-        }
-    }
-    if (choices->name != NULL && !name_is_good(choices->name)) {
-        fprintf(stderr, "retortctl: --name has 1 to %d bytes\n", NAME_MOST);
+        .certificate = certificate != NULL ? certificate : CA_FILES_CERTIFICATE,
+        .key = key != NULL ? key : CA_FILES_KEY,
+        .name = command_line_option(line, "name"),
+        .owner = command_line_option(line, "owner"),
+        .years = YEARS_DEFAULT,
+        .der = command_line_option(line, "der") != NULL,
+        .hints = command_line_option(line, "hints") != NULL,
+        .json = line->json,
+    };
+    if (years != NULL && !years_are_good(choices, years)) {
+        fprintf(stderr, "retortctl: --years is a number from 1 to %d\n", YEARS_MOST);
         return false;
     }
-    return true;
+    if (choices->name == NULL || name_is_good(choices->name))
+        return true;
+    fprintf(stderr, "retortctl: --name has 1 to %d bytes\n", NAME_MOST);
+    return false;
 }
 
-int ca_command(bool json, int argc, char **argv) {
-    struct ca_choices choices;
-    const char *verb = argc > 1 ? argv[1] : "";
-    if (argc > 1 && !read_choices(&choices, argc - 1, argv + 1))
+static int run_export(const struct ca_choices *choices, const char *path) {
+    if (choices->hints && path != NULL) {
+        fputs("retortctl: --hints takes no file: write \"ca export FILE\", which prints them too\n",
+              stderr);
         return EXIT_WRONG_USAGE;
-    choices.json = json;
-    const char *argument = argc > 1 ? argv[1 + optind] : NULL;
-    if (strcmp(verb, "create") == 0 && argument == NULL)
-        return create_authority(&choices);
-    if (strcmp(verb, "show") == 0 && argument == NULL)
-        return show_authority(&choices);
-    if (strcmp(verb, "export") == 0 && choices.hints && argument == NULL) {
-        choices.json ? print_hints_json() : print_hints(NULL);
-        return EXIT_SUCCESS;
     }
-    if (strcmp(verb, "export") == 0 && (argument == NULL || argv[2 + optind] == NULL))
-        return export_certificate(&choices, argument);
-    fputs("retortctl: write \"ca create\", \"ca show\" or \"ca export [FILE]\"; see retortctl "
-          "--help\n",
-          stderr);
-    return EXIT_WRONG_USAGE;
+    if (!choices->hints)
+        return export_certificate(choices, path);
+    choices->json ? print_hints_json() : print_hints(NULL);
+    return EXIT_SUCCESS;
+}
+
+int ca_command(const struct command_line *line) {
+    struct ca_choices choices;
+    const char *name = line->command->name;
+    if (!read_choices(&choices, line))
+        return EXIT_WRONG_USAGE;
+    if (strcmp(name, "ca create") == 0)
+        return create_authority(&choices);
+    if (strcmp(name, "ca show") == 0)
+        return show_authority(&choices);
+    ASSERT(strcmp(name, "ca export") == 0);
+    return run_export(&choices, line->words[0]);
 }

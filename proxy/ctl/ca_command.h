@@ -3,13 +3,13 @@
  * connections (`authority { certificate key }` in retort.conf). It works on files and asks no
  * running proxy.
  *
- *     return ca_command(json, argc, argv);        argv[0] is "ca"; returns the exit status
+ *     return ca_command(&line);        of the table: "ca ..."; returns the exit status
  */
 #ifndef RETORT_CTL_CA_COMMAND_H
 #define RETORT_CTL_CA_COMMAND_H
 
-#include <stdbool.h>
+#include "ctl/command.h"
 
-int ca_command(bool json, int argc, char **argv);
+int ca_command(const struct command_line *line);
 
 #endif

@@ -20,8 +20,7 @@ struct options {
     const char *headers[HEADERS_MAX];
     unsigned header_count;
     bool soft, all;
-    char **words; /* arguments that are not options */
-    int word_count;
+    char **words; /* the arguments; NULL behind the last */
 };
 
 struct cache_context {
@@ -239,7 +238,7 @@ static char *inject_target(const struct options *options) {
     ASSERT(out != NULL);
     fputs("/cache/object?", out);
     argument_put(out, "lifetime", options->lifetime);
-    argument_put(out, "url", options->words[1]);
+    argument_put(out, "url", options->words[0]);
     ASSERT(fclose(out) == 0);
     return whole;
 }
@@ -248,7 +247,7 @@ static int inject(const struct cache_context *context) {
     const struct options *options = &context->options;
     char *message;
     size_t length, body_length;
-    char *body = cache_command_read_file(options->words[2], &body_length);
+    char *body = cache_command_read_file(options->words[1], &body_length);
     if (body == NULL)
         return EXIT_FAILURE;
     FILE *out = open_memstream(&message, &length);
@@ -284,8 +283,8 @@ static int run_jobs(const struct options *options, struct url_jobs *jobs) {
     if (options->rate != NULL && !read_count(options->rate, 0, URL_JOBS_RATE_MAX, &jobs->rate))
         return cache_command_misused(
             "--rate needs a number of requests per second, or 0 for no limit");
-    for (int i = 1; i < options->word_count; i++)
-        url_jobs_add(jobs, options->words[i]);
+    for (char **word = options->words; *word != NULL; word++)
+        url_jobs_add(jobs, *word);
     url_jobs_run(jobs);
     url_jobs_release(jobs);
     return jobs->failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -316,11 +315,11 @@ static int run_revalidate(const struct cache_context *context) {
 }
 
 static int run_show(const struct cache_context *context) {
-    return call(context, "GET", "/cache/object", context->options.words[1], show_variants);
+    return call(context, "GET", "/cache/object", context->options.words[0], show_variants);
 }
 
 static int run_get(const struct cache_context *context) {
-    return call(context, "GET", "/cache/content", context->options.words[1],
+    return call(context, "GET", "/cache/content", context->options.words[0],
                 cache_command_show_raw);
 }
 
@@ -364,8 +363,8 @@ static bool delete_one(struct url_jobs *jobs, const char *url) {
 static int run_delete(const struct cache_context *context) {
     const struct options *options = &context->options;
     struct url_jobs jobs = {.run = delete_one, .context = (void *)context};
-    if (options->word_count == 2 && options->words[1][0] != '@')
-        return call(context, "DELETE", "/cache/object", options->words[1], show_counts);
+    if (options->words[1] == NULL && options->words[0][0] != '@')
+        return call(context, "DELETE", "/cache/object", options->words[0], show_counts);
     return run_jobs(options, &jobs);
 }
 
@@ -375,7 +374,7 @@ static int run_purge(const struct cache_context *context) {
 
 static int run_ban(const struct cache_context *context) {
     struct cache_context with = *context;
-    with.options.regex = context->options.words[1];
+    with.options.regex = context->options.words[0];
     return call(&with, "POST", "/cache/bans", NULL, show_counts);
 }
 
@@ -389,8 +388,8 @@ static int run_expire(const struct cache_context *context) {
     FILE *out = open_memstream(&whole, &length);
     ASSERT(out != NULL);
     fputs("/cache/lifetime?", out);
-    argument_put(out, "seconds", context->options.words[2]);
-    argument_put(out, "url", context->options.words[1]);
+    argument_put(out, "seconds", context->options.words[1]);
+    argument_put(out, "url", context->options.words[0]);
     ASSERT(fclose(out) == 0);
     struct http_request request = {.method = "POST", .target = whole};
     int status = send_call(context, &request, show_counts);
@@ -399,77 +398,65 @@ static int run_expire(const struct cache_context *context) {
 }
 
 static int run_pin(const struct cache_context *context) {
-    return call(context, "POST", "/cache/pin", context->options.words[1], show_counts);
+    return call(context, "POST", "/cache/pin", context->options.words[0], show_counts);
 }
 
 static int run_unpin(const struct cache_context *context) {
-    return call(context, "POST", "/cache/unpin", context->options.words[1], show_counts);
+    return call(context, "POST", "/cache/unpin", context->options.words[0], show_counts);
 }
 
 static const struct cache_verb {
     const char *name;
     int (*run)(const struct cache_context *context);
 } verbs[] = {
-    {"show", run_show},
-    {"get", run_get},
-    {"list", run_list},
-    {"delete", run_delete},
-    {"purge", run_purge},
-    {"ban", run_ban},
-    {"bans", run_bans},
-    {"expire", run_expire},
-    {"pin", run_pin},
-    {"unpin", run_unpin},
-    {"inject", inject},
-    {"fetch", run_fetch},
-    {"revalidate", run_revalidate},
+    {"cache show", run_show},
+    {"cache get", run_get},
+    {"cache list", run_list},
+    {"cache delete", run_delete},
+    {"cache purge", run_purge},
+    {"cache ban", run_ban},
+    {"cache bans", run_bans},
+    {"cache expire", run_expire},
+    {"cache pin", run_pin},
+    {"cache unpin", run_unpin},
+    {"cache inject", inject},
+    {"cache fetch", run_fetch},
+    {"cache revalidate", run_revalidate},
 };
 
-static const char **cache_command_value_of(struct options *options, const char *name) {
+struct header_list {
+    struct options *options;
+    bool too_many;
+};
+
+static void add_header(void *arg, const char *line) {
+    struct header_list *list = arg;
+    list->too_many = list->options->header_count == HEADERS_MAX;
+    if (!list->too_many)
+        list->options->headers[list->options->header_count++] = line;
+}
+
+/* False: there are too many header lines. */
+static bool cache_command_take_options(struct options *options, const struct command_line *line) {
     const struct {
         const char *name;
         const char **value;
-    } known[] = {
-        {"--prefix", &options->prefix},     {"--host", &options->host},
-        {"--tag", &options->tag},           {"--regex", &options->regex},
-        {"--limit", &options->limit},       {"--after", &options->after},
-        {"--variant", &options->variant},   {"--status", &options->status},
-        {"--lifetime", &options->lifetime}, {"--via", &options->via},
-        {"--rate", &options->rate},         {"--jobs", &options->jobs},
+    } texts[] = {
+        {"prefix", &options->prefix},     {"host", &options->host},
+        {"tag", &options->tag},           {"regex", &options->regex},
+        {"limit", &options->limit},       {"after", &options->after},
+        {"variant", &options->variant},   {"status", &options->status},
+        {"lifetime", &options->lifetime}, {"via", &options->via},
+        {"rate", &options->rate},         {"jobs", &options->jobs},
     };
-    if (strcmp(name, "--header") == 0 && options->header_count < HEADERS_MAX)
-        return &options->headers[options->header_count++];
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i].name) == 0)
-            return known[i].value;
-    return NULL;
-}
-
-/* Options may occur anywhere. Other arguments are moved to the front of argv. */
-static bool cache_command_take_options(struct cache_context *context, int argc, char **argv) {
-    struct options *options = &context->options;
-    options->words = argv;
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--soft") == 0)
-            options->soft = true;
-        else if (strcmp(argv[i], "--all") == 0)
-            options->all = true;
-        else if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0)
-            context->json = true;
-        else if (strncmp(argv[i], "--", 2) != 0)
-            argv[options->word_count++] = argv[i];
-        else {
-            const char **value = cache_command_value_of(options, argv[i]);
-            if (value == NULL || i + 1 == argc) {
-                fprintf(stderr,
-                        "retortctl: %s is not an option of this command, or its value is missing\n",
-                        argv[i]);
-                return false;
-            }
-            *value = argv[++i];
-        }
-    }
-    return true;
+    struct header_list headers = {options, false};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        *texts[i].value = command_line_option(line, texts[i].name);
+    command_line_each(line, "header", add_header, &headers);
+    options->soft = command_line_option(line, "soft") != NULL;
+    options->all = command_line_option(line, "all") != NULL;
+    options->words = line->words;
+    return !headers.too_many;
 }
 
 /* Checks texts that are copied into heads. Returns NULL when they are good. */
@@ -482,18 +469,18 @@ static const char *cache_command_unfit(const struct options *options) {
     return reason;
 }
 
-int cache_command(const char *admin, bool json, int argc, char **argv) {
-    struct cache_context context = {.admin = admin, .json = json};
-    if (!cache_command_take_options(&context, argc - 1, argv + 1))
-        return cache_command_misused("the options are wrong");
+int cache_command(const char *admin, const struct command_line *line) {
+    struct cache_context context = {.admin = admin, .json = line->json};
+    if (!cache_command_take_options(&context.options, line))
+        return cache_command_misused("--header was given too many times: 64 are the most");
     const char *reason = cache_command_unfit(&context.options);
     if (reason != NULL) {
         cache_command_complain(reason);
         return 2;
     }
-    for (size_t i = 0; context.options.word_count > 0 && i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(context.options.words[0], verbs[i].name) == 0)
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(line->command->name, verbs[i].name) == 0)
             return verbs[i].run(&context);
-    }
-    return cache_command_misused("there is no such command");
+    ASSERT(!"a command of the table has no function");
+    return EXIT_FAILURE;
 }

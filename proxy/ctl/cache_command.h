@@ -1,7 +1,7 @@
 /*
  * The commands of retortctl for the content of the cache:
  *
- *     return cache_command("/run/retort/retort.sock", json, argc, argv);    argv[0] is "cache"
+ *     return cache_command("/run/retort/retort.sock", &line);      of the table: "cache ..."
  *
  * All commands go to the admin plane, except `fetch` and `revalidate`. These are requests to a
  * listener, like those of clients, so the responses pass through the same services as clients'
@@ -12,9 +12,8 @@
 #ifndef RETORT_CTL_CACHE_COMMAND_H
 #define RETORT_CTL_CACHE_COMMAND_H
 
-#include <stdbool.h>
-#include <stdio.h>
+#include "ctl/command.h"
 
-int cache_command(const char *admin, bool json, int argc, char **argv);
+int cache_command(const char *admin, const struct command_line *line);
 
 #endif

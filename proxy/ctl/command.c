@@ -10,16 +10,12 @@ const struct command commands[] = {
     {.name = NULL}};
 
 const struct command_option command_common[] = {
-    {"socket", 's', "WHERE",
-     "retort's admin.listen: a path, ADDRESS:PORT or https://HOST:PORT (else $RETORT_ADMIN, "
-     "else " COMMAND_ADMIN ")"},
-    {"helperd", 'H', "PATH",
-     "retort-helperd's socket (else $RETORT_HELPERD, else " COMMAND_HELPERD ")"},
-    {"token-file", 't', "FILE", "the file with a token for the admin plane (else $RETORT_TOKEN)"},
-    {"ca-file", 0, "FILE",
-     "the authorities that count with https:// (else $RETORT_CA_FILE, else the system's)"},
-    {"certificate", 0, "FILE", "the client certificate for https:// (else $RETORT_CERTIFICATE)"},
-    {"key", 0, "FILE", "its key (else $RETORT_KEY, else the file of the certificate)"},
+    {"socket", 's', "WHERE", "admin.listen: path, ADDRESS:PORT, https://HOST:PORT"},
+    {"helperd", 'H', "PATH", "retort-helperd's socket (else $RETORT_HELPERD)"},
+    {"token-file", 't', "FILE", "a token for the admin plane (else $RETORT_TOKEN)"},
+    {"ca-file", 0, "FILE", "authorities for https:// (else $RETORT_CA_FILE)"},
+    {"certificate", 0, "FILE", "own one for https:// (else $RETORT_CERTIFICATE)"},
+    {"key", 0, "FILE", "its key, if not in that file (else $RETORT_KEY)"},
     {"json", 'j', NULL, "print the answer in JSON"},
     {"help", 'h', NULL, "print a short help, also behind a command"},
     {"version", 'V', NULL, "print the version of retortctl itself"},

@@ -64,8 +64,7 @@ struct command_line {
     const struct command *command; /* NULL: no word */
     bool help, json;
     int argc;
-    char **argv;    /* NULL behind the last; the command may move them */
-    char **made;    /* the same, for command_line_release */
+    char **argv;    /* NULL behind the last */
     char **options; /* of these, where the options begin */
     char **words;   /* and behind them the arguments, as far as the NULL */
 };

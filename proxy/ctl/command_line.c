@@ -135,7 +135,6 @@ static bool wants_help(int argc, char **argv) {
 static bool read_rest(struct command_line *line, int argc, char **argv) {
     struct reading reading = {.line = line};
     size_t room = (size_t)argc * 2 + 4;
-    line->made = xcalloc(room, sizeof *line->made);
     line->argv = xcalloc(room, sizeof *line->argv);
     reading.words = xcalloc(room, sizeof *reading.words);
     reading.options = xcalloc(room, sizeof *reading.options);
@@ -148,9 +147,8 @@ static bool read_rest(struct command_line *line, int argc, char **argv) {
         line->argv[line->argc++] = reading.words[i];
     free(reading.words);
     free(reading.options);
-    memcpy(line->made, line->argv, room * sizeof *line->made);
-    line->options = line->made + option_at;
-    line->words = line->made + word_at;
+    line->options = line->argv + option_at;
+    line->words = line->argv + word_at;
     return good;
 }
 
@@ -225,8 +223,7 @@ const char *command_line_option(const struct command_line *line, const char *nam
 
 void command_line_release(struct command_line *line) {
     for (int i = 0; i < line->argc; i++)
-        free(line->made[i]);
-    free(line->made);
+        free(line->argv[i]);
     free(line->argv);
     *line = (struct command_line){.command = NULL};
 }

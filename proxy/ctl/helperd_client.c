@@ -1,6 +1,7 @@
 #include "ctl/helperd_client.h"
 
 #include "admin/helperd_call.h"
+#include "base/assert.h"
 #include "ctl/answer.h"
 #include "ctl/terminal.h"
 
@@ -10,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static int helperd_client_usage(void) {
-    fputs("retortctl: see retortctl helpers --help\n", stderr);
-    return 2;
-}
 
 /* Returns NULL after a failure; stderr says why. */
 static json_t *helperd_client_call(const char *path, const json_t *command) {
@@ -212,17 +208,18 @@ static int helperd_client_top(const char *path, bool as_json, double interval, l
     return good ? 0 : 1;
 }
 
-static int top_command(const char *path, bool as_json, int argc, char **argv) {
-    char *end = "";
-    double interval = argc > 2 ? strtod(argv[2], &end) : 2;
-    long times = argc > 3 && *end == 0 ? strtol(argv[3], &end, 10) : 0;
+static int top_command(const char *path, const struct command_line *line) {
+    char **words = line->words, *end = "";
+    double interval = words[0] != NULL ? strtod(words[0], &end) : 2;
+    bool bounded = words[0] != NULL && words[1] != NULL && *end == 0;
+    long times = bounded ? strtol(words[1], &end, 10) : 0;
     if (*end != 0 || !(interval >= 0.01 && interval <= 3600) || times < 0) {
         fprintf(
             stderr,
             "top needs the seconds between two updates (0.01 to 3600) and the number of updates\n");
         return 2;
     }
-    return helperd_client_top(path, as_json, interval, times);
+    return helperd_client_top(path, line->json, interval, times);
 }
 
 static int simple_call(const char *path, bool as_json, json_t *command) {
@@ -242,23 +239,32 @@ static int simple_call(const char *path, bool as_json, json_t *command) {
     return left == 0 ? 0 : 1;
 }
 
-int helperd_client_command(const char *socket_path, bool as_json, int argc, char **argv) {
-    if (argc == 1)
-        return helperd_client_show(socket_path, as_json);
-    if (argc == 2 && strcmp(argv[1], "reload") == 0)
-        return simple_call(socket_path, as_json, json_pack("{s:s}", "call", "reload"));
-    if (argc >= 2 && argc <= 4 && strcmp(argv[1], "top") == 0)
-        return top_command(socket_path, as_json, argc, argv);
-    bool renice = argc == 4 && strcmp(argv[1], "renice") == 0;
-    if (!renice && !(argc == 4 && strcmp(argv[1], "resize") == 0))
-        return helperd_client_usage();
+static int change_command(const char *path, const struct command_line *line, const char *call,
+                          const char *what) {
+    const char *pool = line->words[0], *text = line->words[1];
     char *end;
-    long value = strtol(argv[3], &end, 10);
-    if (*argv[3] == 0 || *end != 0 || value < -1000 || value > 1000000) {
-        fprintf(stderr, "%s is not a number\n", argv[3]);
+    long value = strtol(text, &end, 10);
+    if (*text == 0 || *end != 0 || value < -1000 || value > 1000000) {
+        fprintf(stderr, "%s is not a number\n", text);
         return 2;
     }
-    return simple_call(socket_path, as_json,
-                       json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],
-                                 renice ? "nice" : "processes", (int)value));
+    json_t *command = json_pack("{s:s, s:s, s:i}", "call", call, "pool", pool, what, (int)value);
+    if (command != NULL)
+        return simple_call(path, line->json, command);
+    fputs("retortctl: the name of the pool is not UTF-8\n", stderr);
+    return 2;
+}
+
+int helperd_client_command(const char *socket_path, const struct command_line *line) {
+    const char *name = line->command->name;
+    if (strcmp(name, "helpers top") == 0)
+        return top_command(socket_path, line);
+    if (strcmp(name, "helpers renice") == 0)
+        return change_command(socket_path, line, "renice", "nice");
+    if (strcmp(name, "helpers resize") == 0)
+        return change_command(socket_path, line, "resize", "processes");
+    if (strcmp(name, "helpers reload") == 0)
+        return simple_call(socket_path, line->json, json_pack("{s:s}", "call", "reload"));
+    ASSERT(strcmp(name, "helpers") == 0);
+    return helperd_client_show(socket_path, line->json);
 }

@@ -7,7 +7,7 @@
  *     helpers resize POOL N
  *     helpers reload
  *
- *     return helperd_client_command("/run/retort/helperd.sock", json, argc, argv);   argv[0] is "helpers"
+ *     return helperd_client_command("/run/retort/helperd.sock", &line);
  *
  * Returns the exit status: 0, 1 when retort-helperd refused or can't be reached (stderr says why
  * and what to do), 2 on wrong usage. Blocks as helperd_call does.
@@ -15,8 +15,8 @@
 #ifndef RETORT_CTL_HELPERD_CLIENT_H
 #define RETORT_CTL_HELPERD_CLIENT_H
 
-#include <stdbool.h>
+#include "ctl/command.h"
 
-int helperd_client_command(const char *socket_path, bool as_json, int argc, char **argv);
+int helperd_client_command(const char *socket_path, const struct command_line *line);
 
 #endif

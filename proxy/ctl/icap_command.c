@@ -1,5 +1,6 @@
 #include "ctl/icap_command.h"
 
+#include "base/assert.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -21,12 +22,6 @@ void icap_print(FILE *out, struct slice text) {
         length += length == 0;
         text = slice_make(text.base + length, text.length - length);
     }
-}
-
-static int icap_command_misused(const char *message) {
-    icap_complain(EXIT_FAILURE, message);
-    fputs("see retortctl icap --help\n", stderr);
-    return ICAP_EXIT_TROUBLE;
 }
 
 static bool icap_command_refuse(const char *option, const char *reason) {
@@ -55,82 +50,77 @@ static bool icap_command_take_number(const char *option, const char *text, uint6
     return icap_command_refuse(option, reason);
 }
 
-static bool icap_command_take_filter(struct icap_choices *options, char *text) {
-    char error[RECORD_FILTER_ERROR], *equals = strchr(text, '=');
-    if (equals == NULL || options->filter_count == RECORD_FILTERS_MAX)
-        return icap_command_refuse("--filter",
-                                   "needs NAME=VALUE, and can be given only a few times");
-    *equals = '\0';
-    if (!record_filter_set(&options->filter, text, equals + 1, error))
-        return icap_command_refuse("--filter", error);
-    options->filters[options->filter_count].name = text;
-    options->filters[options->filter_count++].value = equals + 1;
-    return true;
-}
+/* What is read on the way. */
+struct icap_reading {
+    struct icap_choices *choices;
+    bool good;
+};
 
-static bool take_ignored(struct icap_choices *options, const char *name) {
-    if (options->ignored_count == ICAP_IGNORED_MAX)
-        return icap_command_refuse("--ignore", "was given too many times");
-    options->ignored[options->ignored_count++] = name;
-    return true;
-}
-
-static bool icap_command_take_value(struct icap_choices *options, const char *name, char *value) {
-    if (strcmp(name, "--filter") == 0)
-        return icap_command_take_filter(options, value);
-    if (strcmp(name, "--ignore") == 0)
-        return take_ignored(options, value);
-    if (strcmp(name, "--body") == 0)
-        return options->body_given = take_size(name, value, &options->body);
-    if (strcmp(name, "--memory") == 0)
-        return options->memory_given = take_size(name, value, &options->memory);
-    if (strcmp(name, "--preview") == 0)
-        return take_size(name, value, &options->preview);
-    if (strcmp(name, "--concurrency") == 0)
-        return icap_command_take_number(name, value, 64, &options->concurrency);
-    if (strcmp(name, "--timeout") == 0)
-        return icap_command_take_number(name, value, 3600, &options->timeout);
-    const struct {
-        const char *name, **value;
-    } texts[] = {{"--service", &options->service},
-                 {"--ca", &options->ca},
-                 {"--exchanges", &options->exchanges},
-                 {"--seconds", &options->seconds}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(name, texts[i].name) == 0) {
-            *texts[i].value = value;
-            return true;
-        }
-    return icap_command_refuse(name, "is not an option of this command");
-}
-
-static bool take_word(struct icap_choices *options, const char *word) {
-    if (options->word_count == (int)(sizeof options->words / sizeof *options->words))
-        return icap_command_refuse(word, "is one argument too many");
-    options->words[options->word_count++] = word;
-    return true;
-}
-
-/* Options may stand anywhere. */
-static bool icap_command_take_options(struct icap_choices *options, int argc, char **argv) {
-    for (int i = 0; i < argc; i++) {
-        bool good = true;
-        if (strcmp(argv[i], "--unmasked") == 0)
-            options->unmasked = true;
-        else if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0)
-            options->json = true;
-        else if (strncmp(argv[i], "--", 2) != 0)
-            good = take_word(options, argv[i]);
-        else if (i + 1 == argc)
-            good = icap_command_refuse(argv[i], "is not an option, or its value is missing");
-        else {
-            good = icap_command_take_value(options, argv[i], argv[i + 1]);
-            i++;
-        }
-        if (!good)
-            return false;
+/* Cuts the word in two. */
+static void icap_command_take_filter(void *arg, const char *value) {
+    struct icap_reading *reading = arg;
+    struct icap_choices *choices = reading->choices;
+    char error[RECORD_FILTER_ERROR], *text = (char *)(uintptr_t)value, *equals = strchr(text, '=');
+    if (!reading->good)
+        return;
+    if (equals == NULL || choices->filter_count == RECORD_FILTERS_MAX) {
+        reading->good =
+            icap_command_refuse("--filter", "needs NAME=VALUE, and can be given only a few times");
+        return;
     }
-    return true;
+    *equals = '\0';
+    reading->good = record_filter_set(&choices->filter, text, equals + 1, error) ||
+                    icap_command_refuse("--filter", error);
+    choices->filters[choices->filter_count].name = text;
+    choices->filters[choices->filter_count++].value = equals + 1;
+}
+
+static void take_ignored(void *arg, const char *name) {
+    struct icap_reading *reading = arg;
+    struct icap_choices *choices = reading->choices;
+    if (choices->ignored_count == ICAP_IGNORED_MAX)
+        reading->good = icap_command_refuse("--ignore", "was given too many times");
+    else
+        choices->ignored[choices->ignored_count++] = name;
+}
+
+/* Sets `given` when the option is there. */
+static bool icap_command_take_size(const struct command_line *line, const char *name,
+                                   uint64_t *size, bool *given) {
+    char option[32];
+    const char *text = command_line_option(line, name);
+    snprintf(option, sizeof option, "--%s", name);
+    *given = text != NULL;
+    return text == NULL || take_size(option, text, size);
+}
+
+static bool icap_command_take_count(const struct command_line *line, const char *name,
+                                    uint64_t most, uint64_t *number) {
+    char option[32];
+    const char *text = command_line_option(line, name);
+    snprintf(option, sizeof option, "--%s", name);
+    return text == NULL || icap_command_take_number(option, text, most, number);
+}
+
+/* False: after a message. */
+static bool icap_command_take_options(struct icap_choices *choices,
+                                      const struct command_line *line) {
+    struct icap_reading reading = {choices, true};
+    bool preview_given;
+    choices->words = line->words;
+    choices->unmasked = command_line_option(line, "unmasked") != NULL;
+    choices->service = command_line_option(line, "service");
+    choices->ca = command_line_option(line, "ca");
+    choices->exchanges = command_line_option(line, "exchanges");
+    choices->seconds = command_line_option(line, "seconds");
+    command_line_each(line, "filter", icap_command_take_filter, &reading);
+    command_line_each(line, "ignore", take_ignored, &reading);
+    return reading.good &&
+           icap_command_take_size(line, "body", &choices->body, &choices->body_given) &&
+           icap_command_take_size(line, "memory", &choices->memory, &choices->memory_given) &&
+           icap_command_take_size(line, "preview", &choices->preview, &preview_given) &&
+           icap_command_take_count(line, "concurrency", 64, &choices->concurrency) &&
+           icap_command_take_count(line, "timeout", 3600, &choices->timeout);
 }
 
 static int run_record(struct icap_choices *options) {
@@ -141,27 +131,25 @@ static const struct icap_verb {
     const char *name;
     int (*run)(struct icap_choices *options);
 } verbs[] = {
-    {"record", run_record},
-    {"show", icap_show},
-    {"replay", icap_replay},
+    {"icap record", run_record},
+    {"icap show", icap_show},
+    {"icap replay", icap_replay},
 };
 
-static int icap_command_run(struct icap_choices *options, const char *name, int argc, char **argv) {
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(name, verbs[i].name) != 0)
-            continue;
-        if (!icap_command_take_options(options, argc, argv))
-            return ICAP_EXIT_TROUBLE;
-        return verbs[i].run(options);
-    }
-    return icap_command_misused("there is no such command");
+static int icap_command_run(struct icap_choices *choices, const struct command_line *line) {
+    if (!icap_command_take_options(choices, line))
+        return ICAP_EXIT_TROUBLE;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(line->command->name, verbs[i].name) == 0)
+            return verbs[i].run(choices);
+    ASSERT(!"a command of the table has no function");
+    return ICAP_EXIT_TROUBLE;
 }
 
-int icap_command(const char *admin, bool json, int argc, char **argv) {
-    struct icap_choices options = {
-        .admin = admin, .json = json, .preview = 4096, .concurrency = 4, .timeout = 10};
-    int status = argc < 2 ? icap_command_misused("the command is missing")
-                          : icap_command_run(&options, argv[1], argc - 2, argv + 2);
-    record_filter_release(&options.filter);
+int icap_command(const char *admin, const struct command_line *line) {
+    struct icap_choices choices = {
+        .admin = admin, .json = line->json, .preview = 4096, .concurrency = 4, .timeout = 10};
+    int status = icap_command_run(&choices, line);
+    record_filter_release(&choices.filter);
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * The commands of retortctl for messages between the proxy and ICAP services:
  *
- *     return icap_command("/run/retort/retort.sock", json, argc, argv);     argv[0] is "icap"
+ *     return icap_command("/run/retort/retort.sock", &line);      of the table: "icap ..."
  *
  * `record` has a running proxy record exchanges and writes them to a file
  * (record/recorded_exchange.h); `show` shows the content of the file; `replay` sends the recorded
@@ -14,6 +14,7 @@
 #ifndef RETORT_CTL_ICAP_COMMAND_H
 #define RETORT_CTL_ICAP_COMMAND_H
 
+#include "ctl/command.h"
 #include "record/file.h"
 #include "record/filter.h"
 
@@ -22,8 +23,7 @@ enum { RECORD_FILTERS_MAX = 16, ICAP_IGNORED_MAX = 32, ICAP_EXIT_TROUBLE = 2 };
 struct icap_choices {
     const char *admin;
     bool json, unmasked;
-    const char *words[3]; /* arguments after the verb that are not options */
-    int word_count;
+    char **words; /* the arguments; NULL behind the last */
     struct {
         const char *name, *value;
     } filters[RECORD_FILTERS_MAX];
@@ -36,7 +36,7 @@ struct icap_choices {
     uint64_t body, memory, preview, concurrency, timeout; /* bytes; timeout in seconds */
 };
 
-int icap_command(const char *admin, bool json, int argc, char **argv);
+int icap_command(const char *admin, const struct command_line *line);
 
 /* Inside ctl/. */
 int icap_record(const struct icap_choices *options);

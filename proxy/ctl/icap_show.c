@@ -94,7 +94,7 @@ static void print_all(const struct recorded_exchange *recorded, uint64_t number)
 static int show_one(struct icap_choices *options, const struct recorded_exchange *recorded,
                     uint64_t number) {
     struct slice bytes;
-    if (options->word_count == 3) {
+    if (options->words[2] != NULL) {
         if (!recorded_exchange_part(recorded, options->words[2], &bytes))
             return icap_complain(EXIT_FAILURE,
                                  "there is no such part; the parts are asked, request_head, "
@@ -158,7 +158,7 @@ int icap_show(struct icap_choices *options) {
     if (file == NULL)
         return icap_complain(EXIT_FAILURE, error);
     int status;
-    if (options->word_count > 1)
+    if (options->words[1] != NULL)
         status = find_one(options, file);
     else {
         icap_show_list(options, file);

@@ -128,28 +128,23 @@ static const struct room {
     const char *name;
     int (*run)(const char *admin, const struct command_line *line);
 } rooms[] = {
-    {"access", access_command},  {"config", settings_command}, {"diff", settings_command},
-    {"dns", dns_command},        {"get", settings_command},    {"intercept", intercept_command},
-    {"limits", limits_command},  {"reload", settings_command}, {"set", settings_command},
-    {"unset", settings_command},
+    {"access", access_command},   {"cache", cache_command},         {"icap", icap_command},
+    {"config", settings_command}, {"diff", settings_command},       {"dns", dns_command},
+    {"get", settings_command},    {"intercept", intercept_command}, {"limits", limits_command},
+    {"reload", settings_command}, {"set", settings_command},        {"unset", settings_command},
 };
 
 static int retortctl_run(const struct choices *choices, const struct command_line *line) {
-    int argc = line->argc;
     char **argv = line->argv;
     const char *name = line->command->name;
     if (strcmp(argv[0], "adlist") == 0)
-        return adlist_command(argv);
+        return adlist_command(line);
     if (strcmp(argv[0], "ca") == 0)
-        return ca_command(line->json, argc, argv);
-    if (strcmp(argv[0], "cache") == 0)
-        return cache_command(choices->admin, line->json, argc, argv);
-    if (strcmp(argv[0], "icap") == 0)
-        return icap_command(choices->admin, line->json, argc, argv);
+        return ca_command(line);
     if (strcmp(name, "completion") == 0)
         return run_completion(line->words[0]);
     if (strcmp(argv[0], "helpers") == 0)
-        return helperd_client_command(choices->helperd, line->json, argc, argv);
+        return helperd_client_command(choices->helperd, line);
     if (strcmp(argv[0], "page") == 0)
         return page_command(choices->admin, line->json);
     if (strcmp(name, "metrics") == 0)

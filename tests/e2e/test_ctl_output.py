@@ -1,8 +1,10 @@
 """What retortctl writes: for programs (--json), for people at a terminal (colours, headings, progress), for many URLs."""
 
+import base64
 import json
 import os
 import pty
+import ssl
 import subprocess
 
 from harness.checks import contains, equal, lacks, true
@@ -83,3 +85,7 @@ def test_programs_get_json(lab):
     os.unlink(lab.path("ca.key"))
     equal(json.loads(proxy.ctl("ca", "show", "--json", *files, expect=1))["usable"], False, "without the key")
     true(len(json.loads(proxy.ctl("ca", "export", "--hints", "--json"))) > 3, "hints")
+    pem = proxy.ctl("ca", "export", *files[:2])
+    equal(json.loads(proxy.ctl("ca", "export", "--json", *files[:2]))["pem"], pem, "ca export")
+    der = base64.b64decode(json.loads(proxy.ctl("ca", "export", "--json", "--der", *files[:2]))["der"], validate=True)
+    equal(ssl.DER_cert_to_PEM_cert(der).split(), pem.split(), "ca export --der")

@@ -1,5 +1,6 @@
 """The four services on real input, through retort, c-icap and helperd; with real content from nginx."""
 
+import json
 import os
 import re
 import subprocess
@@ -471,6 +472,16 @@ def test_adlist(lab):
     done = run("test", rules, "--time", text=urls)
     true(all(re.fullmatch(r"(block|allow|none).*\t\d+", line) for line in done.stdout.splitlines()), done.stdout)
     contains(done.stderr, "4 URLs, 1 blocked", "the average")
+    done = run("test", rules, "--json", text="http://ads.example/a.gif\nhttp://x.example/\u00e9\nnonsense\n")
+    equal(json.loads(done.stdout), [{"url": "http://ads.example/a.gif", "decision": "block", "rule": "||ads.example^$image"},
+                                    {"url": "http://x.example/\u00e9", "decision": "none"}, {"url": "nonsense", "decision": "none"}],
+          "JSON of test")
+    counts = json.loads(run("check", rules, "--json").stdout)
+    equal((counts["rules"], counts["exceptions"], counts["unsupported_options"]), (4, 1, {"csp": 1}), "JSON of check")
+    strange = lab.write("-j.txt", "||dash.example^\n")
+    done = subprocess.run([lab.built("proxy/retortctl"), "adlist", "check", "--", os.path.basename(strange)], capture_output=True,
+                          text=True, timeout=60, check=False, cwd=os.path.dirname(strange))
+    contains(done.stdout, "1 rules in use", f"a file whose name begins like an option {done.stderr}")
     done = run("check", rules)
     true(re.search(r"^ *4 rules in use$", done.stdout, re.M), done.stdout)
     true(re.search(r"^ *1 csp$", done.stdout, re.M), done.stdout)
