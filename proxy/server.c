@@ -29,6 +29,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SOCKETS_PATIENCE = 10000 }; /* milliseconds for the answer of a worker */
@@ -238,9 +239,12 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     if (settings == NULL)
         return false;
     struct claims *claims = server_claim(settings, server->settings, NULL, outcome->error);
-    outcome->disk_failed = claims != NULL && keep &&
-                           !overrides_write(settings->saved, settings->saved_settings_path,
-                                            outcome->error, SETTINGS_ERROR);
+    enum overrides_written written = OVERRIDES_WRITTEN;
+    if (claims != NULL && keep)
+        written = overrides_write(settings->saved, settings->saved_settings_path, outcome->error,
+                                  SETTINGS_ERROR);
+    outcome->disk_failed = written == OVERRIDES_FAILED;
+    outcome->disk_unsure = written == OVERRIDES_UNSURE;
     if (claims == NULL || outcome->disk_failed) {
         claims_free(&claims);
         settings_release(&settings);
@@ -268,26 +272,42 @@ static void log_left(const struct settings_outcome *outcome) {
     warn_of(&outcome->refused, "not applied: ");
 }
 
-/* systemd waits for the second message when the unit has Type=notify-reload. */
-static void tell_of_reload(bool done, bool good) {
-    if (!done)
-        notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
-                    (unsigned long long)clocks_milliseconds(CLOCK_MONOTONIC) * 1000);
+/* With Type=notify-reload systemd waits for this message, and takes none whose time, in whole
+ * microseconds, is before its signal. */
+static void tell_of_reload(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
+                (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+}
+
+/* Ends the reload for the service manager, and says in a line what was refused. */
+static void tell_of_reloaded(const struct settings_outcome *outcome, bool good) {
+    enum { STATUS_REASON = 400 };
+    const struct findings *left = outcome->refused.count > 0 ? &outcome->refused : &outcome->waits;
+    const char *reason = !good ? outcome->error : left->count > 0 ? left->text[0] : "";
+    int length = (int)strcspn(reason, "\n");
+    length = length < STATUS_REASON ? length : STATUS_REASON;
+    if (!good)
+        notify_send(
+            "READY=1\nSTATUS=serves by an older configuration: the reload was refused: %.*s",
+            length, reason);
+    else if (left->count > 0)
+        notify_send("READY=1\nSTATUS=serves by the configuration as it was read again, but: %.*s",
+                    length, reason);
     else
-        notify_send("READY=1\nSTATUS=%s", good ? "serves by the configuration as it was read again"
-                                               : "serves by an older configuration: the reload was "
-                                                 "refused, see the log");
+        notify_send("READY=1\nSTATUS=serves by the configuration as it was read again");
 }
 
 bool server_reload(struct server *server, struct settings_outcome *outcome) {
     pthread_mutex_lock(&server->lock);
     bool takes = takes_settings(server, outcome);
     if (takes)
-        tell_of_reload(false, false);
+        tell_of_reload();
     bool good = takes && server_use(server, settings_load_again(server->settings, outcome->error),
                                     false, outcome);
     if (takes)
-        tell_of_reload(true, good);
+        tell_of_reloaded(outcome, good);
     pthread_mutex_unlock(&server->lock);
     log_left(outcome);
     if (good)

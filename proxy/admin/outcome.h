@@ -17,6 +17,7 @@
 struct settings_outcome {
     char error[SETTINGS_ERROR];      /* why it was refused as a whole */
     bool disk_failed;                /* for that reason */
+    bool disk_unsure;                /* the change is in use; error says what is not sure */
     struct findings waits;           /* what a restart will apply */
     struct findings refused;         /* what is in the configuration and can't be used */
     struct settings *before, *after; /* referenced; NULL after a refusal */

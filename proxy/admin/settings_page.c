@@ -116,7 +116,9 @@ static void answer_outcome(struct page *page, const struct settings_outcome *out
         json_object_set_new(json, "error",
                             json_string("something in the configuration can not be used; the rest "
                                         "of it is in use"));
-    page_json(page, whole ? 200 : 409, json);
+    if (outcome->disk_unsure)
+        add_errors(json, outcome->error);
+    page_json(page, outcome->disk_unsure ? 500 : whole ? 200 : 409, json);
 }
 
 static void answer_refusal(struct page *page, const struct settings_outcome *outcome) {

@@ -34,6 +34,19 @@ static void put_below(FILE *out, const char *first) {
             fprintf(out, "%s ", command_last_word(command));
 }
 
+/* The options of the whole program that have a value, as a pattern: "--socket|-s|--helperd|-H". */
+static void put_valued_options(FILE *out) {
+    const char *between = "";
+    COMMAND_OPTION_FOR_EACH (option, command_common) {
+        if (option->value == NULL)
+            continue;
+        fprintf(out, "%s--%s", between, option->name);
+        if (option->letter != 0)
+            fprintf(out, "|-%c", option->letter);
+        between = "|";
+    }
+}
+
 /* bash */
 
 static const char bash_begin[] =
@@ -42,8 +55,10 @@ static const char bash_begin[] =
     "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
     "    local first= second= options= words= files= values= i\n"
     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-    "        case ${COMP_WORDS[i]} in\n"
-    "        -s|--socket|-H|--helperd|-t|--token-file) ((i++)) ;;\n"
+    "        case ${COMP_WORDS[i]} in\n        ";
+
+static const char bash_words[] =
+    ") ((i++)) ;;\n"
     "        -*) ;;\n"
     "        *) if [[ -z $first ]]; then first=${COMP_WORDS[i]}\n"
     "           elif [[ -z $second ]]; then second=${COMP_WORDS[i]}; fi ;;\n"
@@ -102,6 +117,8 @@ static void bash_command(FILE *out, const struct command *command) {
 
 static void completion_bash(FILE *out) {
     fputs(bash_begin, out);
+    put_valued_options(out);
+    fputs(bash_words, out);
     /* What is no command of two words is one, with an argument. */
     fputs("    case \"$first $second\" in\n    ", out);
     const char *between = "";
@@ -140,13 +157,14 @@ static const char zsh_begin[] =
     "local first second values files word\n"
     "local -a names options i\n"
     "for ((i = 2; i < CURRENT; i++)); do\n"
-    "    case $words[i] in\n"
-    "    -s|--socket|-H|--helperd|-t|--token-file) ((i++)) ;;\n"
-    "    -*) ;;\n"
-    "    *) if [[ -z $first ]]; then first=$words[i]\n"
-    "       elif [[ -z $second ]]; then second=$words[i]; fi ;;\n"
-    "    esac\n"
-    "done\n";
+    "    case $words[i] in\n    ";
+
+static const char zsh_words[] = ") ((i++)) ;;\n"
+                                "    -*) ;;\n"
+                                "    *) if [[ -z $first ]]; then first=$words[i]\n"
+                                "       elif [[ -z $second ]]; then second=$words[i]; fi ;;\n"
+                                "    esac\n"
+                                "done\n";
 
 static const char zsh_end[] = "if [[ $values == - ]]; then _message value\n"
                               "elif [[ $values == FILE ]]; then _files\n"
@@ -197,6 +215,8 @@ static void zsh_command(FILE *out, const struct command *command) {
 static void completion_zsh(FILE *out) {
     const char *between = "";
     fputs(zsh_begin, out);
+    put_valued_options(out);
+    fputs(zsh_words, out);
     fputs("case \"$first $second\" in\n", out);
     COMMAND_FOR_EACH (command)
         if (command_has_two_words(command)) {

@@ -34,6 +34,12 @@
 
 enum { OVERRIDES_MAX = 1000, OVERRIDE_VALUES = 1000, OVERRIDE_TEXT = 4096, OVERRIDE_ERROR = 6000 };
 
+enum overrides_written {
+    OVERRIDES_WRITTEN,
+    OVERRIDES_UNSURE, /* the file is there; if the machine crashes, the older one may come back */
+    OVERRIDES_FAILED  /* the older file is there */
+};
+
 struct override {
     char *name;    /* as option_path_name has it */
     char **values; /* end with NULL; NULL: as the files of the configuration say */
@@ -83,7 +89,7 @@ void overrides_apply(struct overrides *overrides, bool elements, struct document
 /* Reads the file. A file that is not there has no overrides. NULL: after a fault. */
 struct overrides *overrides_read(const char *path, struct faults *faults);
 /* Writes the file and waits until it is on the disk. False with a sentence: it is as it was. */
-bool overrides_write(const struct overrides *overrides, const char *path, char *error,
-                     size_t error_size);
+enum overrides_written overrides_write(const struct overrides *overrides, const char *path,
+                                       char *error, size_t error_size);
 
 #endif

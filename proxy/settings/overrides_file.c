@@ -175,30 +175,37 @@ static bool sync_directory_of(const char *path) {
     return good;
 }
 
-static bool write_and_rename(const struct overrides *overrides, const char *path,
-                             const char *temporary) {
+/* With errno, unless it is OVERRIDES_WRITTEN. */
+static enum overrides_written write_and_rename(const struct overrides *overrides, const char *path,
+                                               const char *temporary) {
     unlink(temporary); /* of a process that was killed */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return false;
+        return OVERRIDES_FAILED;
     if (write_text(fd, overrides) && rename(temporary, path) == 0)
-        return sync_directory_of(path);
+        return sync_directory_of(path) ? OVERRIDES_WRITTEN : OVERRIDES_UNSURE;
     int reason = errno;
     unlink(temporary);
     errno = reason;
-    return false;
+    return OVERRIDES_FAILED;
 }
 
-bool overrides_write(const struct overrides *overrides, const char *path, char *error,
-                     size_t error_size) {
+enum overrides_written overrides_write(const struct overrides *overrides, const char *path,
+                                       char *error, size_t error_size) {
     char *temporary;
     ASSERT(asprintf(&temporary, "%s.new", path) >= 0);
-    bool good = write_and_rename(overrides, path, temporary);
-    if (!good)
+    enum overrides_written written = write_and_rename(overrides, path, temporary);
+    if (written == OVERRIDES_UNSURE)
+        snprintf(error, error_size,
+                 "the change is in use, and saved_settings %s has it, but the disk did not confirm "
+                 "that (%s): a crash of the machine may bring the older file back; look at the "
+                 "disk, and save the change again",
+                 path, strerror(errno));
+    else if (written == OVERRIDES_FAILED)
         snprintf(error, error_size,
                  "saved_settings %s can not be written: %s: let retort's user write to its "
                  "directory",
                  path, strerror(errno));
     free(temporary);
-    return good;
+    return written;
 }

@@ -2,9 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
 
-from harness.checks import contains, equal, lacks, true
+from harness.checks import Skip, contains, equal, lacks, true
 
 TOP = os.path.join(os.path.dirname(__file__), "../..")
 
@@ -89,7 +90,8 @@ def test_bash_completes(lab):
              ("retortctl icap replay x --ca retort.c", ["retort.conf"]),
              ("retortctl adlist test x --type sc", ["script"]), ("retortctl adlist test x -t sc", ["script"]),
              ("retortctl limits --section x --cl", ["--client"]), ("retortctl --he", ["--helperd", "--help"]),
-             ("retortctl --socket retort.c", ["retort.conf"]), ("retortctl nothing ", []))
+             ("retortctl --socket retort.c", ["retort.conf"]), ("retortctl nothing ", []),
+             ("retortctl --ca-file x --key y cache pu", ["purge"]))
     for (line, expected), offered in zip(cases, complete(lab, [line for line, _ in cases]), strict=True):
         equal(offered, expected, line)
     lines = []
@@ -98,6 +100,58 @@ def test_bash_completes(lab):
         lines += [f"retortctl {' '.join(words)} {option}" for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, flags=re.M)]
     for line, offered in zip(lines, complete(lab, lines), strict=True):
         contains(offered, line.split()[-1], line)
+
+
+# What every shell offers for these; the words of fish, of which it is told no options before the command, are the same.
+SHELL_CASES = (("retortctl se", {"services", "set", "settings"}), ("retortctl cache pu", {"purge"}), ("retortctl completion f", {"fish"}),
+               ("retortctl cache purge --re", {"--regex"}), ("retortctl helpers re", {"reload", "renice", "resize"}),
+               ("retortctl drain x", set()))
+
+
+def shell(lab, name):
+    path = shutil.which(name)
+    if not path:
+        raise Skip(f"there is no {name}")
+    folder = lab.path("path")
+    os.makedirs(folder, exist_ok=True)
+    if not os.path.lexists(os.path.join(folder, "retortctl")):
+        os.symlink(lab.built("proxy/retortctl"), os.path.join(folder, "retortctl"))
+    return path, {**os.environ, **lab.environment(), "PATH": folder + ":" + os.environ["PATH"], "HOME": lab.path(""), "TERM": "xterm"}
+
+
+def test_fish_completes(lab):
+    path, environment = shell(lab, "fish")
+    script = f"source {TOP}/conf/completion/retortctl.fish; " + "; echo ----; ".join(f"complete -C '{line}'" for line, _ in SHELL_CASES)
+    done = subprocess.run([path, "--no-config", "-c", script], capture_output=True, text=True, timeout=30 * lab.patience, check=True,
+                          env=environment, cwd=lab.path(""))
+    equal(done.stderr, "", "messages of fish")
+    for (line, expected), offered in zip(SHELL_CASES, done.stdout.split("----\n"), strict=True):
+        equal({row.split("\t")[0] for row in offered.splitlines() if row}, expected, line)
+
+
+def zsh_offers(lab, path, environment, lines):
+    """What a zsh at a terminal lists: compadd, which all completions end in, says what it would add."""
+    script = (f'fpath=({TOP}/conf/completion $fpath); autoload -Uz compinit; compinit -u -D; '
+              'zmodload zsh/zpty; zpty z zsh -f -i; '
+              'zpty -w z "fpath=(' + TOP + '/conf/completion \\$fpath); autoload -Uz compinit; compinit -u -D; PS1=; '
+              'bindkey \'^I\' complete-word; zstyle \':completion:*\' list-grouped false; '
+              'compadd() { [[ \\${@[(I)-O|-A|-D]} -gt 0 ]] && { builtin compadd \\"\\$@\\"; return }; local -a hits; '
+              'builtin compadd -O hits \\"\\$@\\"; print -r -- \\"<\\${(j:|:)hits}>\\" >>offers; }; print READY"; '
+              'zpty -r z seen "*READY*READY*"; '
+              + "".join(f"print -r -- '== {line}' >>offers; zpty -w -n z $'{line}\\t'; sleep 0.4; zpty -w -n z $'\\C-u'; sleep 0.1; " for line in lines)
+              + "zpty -d z")
+    subprocess.run([path, "-f", "-c", script], capture_output=True, text=True, timeout=60 * lab.patience, check=False, env=environment,
+                   cwd=lab.path(""))
+    with open(lab.path("offers"), encoding="utf-8") as offers:
+        parts = offers.read().split("== ")[1:]
+    return {part.split("\n")[0]: {word for found in re.findall("<(.*)>", part) for word in found.split("|") if word} for part in parts}
+
+
+def test_zsh_completes(lab):
+    path, environment = shell(lab, "zsh")
+    offered = zsh_offers(lab, path, environment, [line for line, _ in SHELL_CASES])
+    for line, expected in SHELL_CASES:
+        equal(offered[line], expected, line)
 
 
 def arguments_of(text):

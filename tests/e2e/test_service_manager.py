@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 from harness import media
 from harness.checks import Skip, contains, equal, true, until, within
@@ -59,6 +60,40 @@ def test_the_manager_is_told_of_start_and_end(lab):
     proxy.terminate()
     manager.wait_for(lab, "STOPPING=1")
     equal(proxy.wait_exit(5), 0, "exit status")
+
+
+def test_the_manager_follows_a_reload(lab):
+    """sd_notify(3): RELOADING=1 "shall be sent with MONOTONIC_USEC=", and "the service must send READY=1 when it is done". systemd
+    ignores a time before its signal."""
+    manager = Manager(lab)
+    proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path})
+    manager.wait_for(lab, "READY=1")
+
+    def reload_by(start):
+        """What is heard of one reload, after checking its order."""
+        manager.listen().clear()
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        start()
+        manager.wait_for(lab, "READY=1")
+        after = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        heard = [line for line in manager.heard if not line.startswith("FD")]  # sockets that the manager keeps
+        equal([line.split("=")[0] for line in heard], ["RELOADING", "MONOTONIC_USEC", "READY", "STATUS"], "the order")
+        said = int(heard[1].split("=")[1])
+        true(before <= said <= after, f"{before} <= {said} <= {after}")
+        return heard[3]
+    for _ in range(5):
+        equal(reload_by(proxy.hang_up), "STATUS=serves by the configuration as it was read again", "status after SIGHUP")
+    equal(reload_by(proxy.reload), "STATUS=serves by the configuration as it was read again", "status after retortctl reload")
+    good = proxy.text()
+    proxy.write_config(good + "frob = 1\nfrub = 2\n")
+    status = reload_by(proxy.hang_up)
+    contains(status, "the reload was refused", "status after a refusal")
+    contains(status, "frob", "the reason")
+    equal(proxy.ctl("reload", expect=1), "", "ExecReload fails too")
+    proxy.write_config(good.replace("workers = 1", "workers = 2"))
+    contains(reload_by(proxy.hang_up), "but: workers is still 1", "status of a reload that leaves something")
+    proxy.write_config(good)
+    equal(reload_by(proxy.hang_up), "STATUS=serves by the configuration as it was read again", "status at the end")
 
 
 def test_abstract_socket_and_nonsense(lab):

@@ -8,6 +8,7 @@ import threading
 from harness import ports
 from harness.checks import Skip, contains, equal, lacks, true, until
 from harness.icap import IcapServer, unchanged
+from harness.disk_faults import DiskFaults
 from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.suite import memcheck
@@ -117,6 +118,29 @@ def test_nothing_can_be_saved(lab):
     equal(proxy.reload().status, 200, "reload")
     contains(post(proxy, {"cache.memory": "48MB"}, save=True, expect=500)["error"], "can not be written", "no directory")
     equal(changes(proxy), {}, "changes")
+
+
+def test_a_save_that_the_disk_does_not_confirm(lab):
+    """The file is there and the change is in use, but the directory's fsync failed: that is no success, and no refusal."""
+    directory = lab.path("saved")
+    os.mkdir(directory)
+    faults = DiskFaults(lab, directory)
+    proxy = Retort(lab, environment=faults.environment())
+    proxy.write_config(proxy.text() + f'saved_settings = "{directory}/saved.conf"\n')
+    equal(proxy.reload().status, 200, "reload")
+    faults.set(sync_error=1000)
+    said = post(proxy, {"client.max_connections": "123"}, save=True, expect=500)
+    true(faults.count("sync_faults") > 0, "the disk has failed")
+    contains(said["error"], "the change is in use, and saved_settings", "what it says")
+    contains(said["error"], "save the change again", "what to do")
+    true("client.max_connections" in [each["name"] for each in said["changed"]], "what has changed")
+    with open(f"{directory}/saved.conf", encoding="utf-8") as saved:
+        contains(saved.read(), '"client.max_connections" = "123"', "the file")
+    faults.clear()
+    equal(post(proxy, {"client.max_connections": "123"}, save=True)["saved"], True, "saved again")
+    proxy.kill()
+    proxy.start()
+    contains(proxy.ctl("get", "client.max_connections"), "123", "after a restart")
 
 
 def test_killed_while_it_saves(lab):

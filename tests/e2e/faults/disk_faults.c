@@ -6,7 +6,8 @@
  *
  * CONTROL is a file with a struct control, mapped by the test as well, so that faults come and go
  * while the proxy runs and the test sees how many there were; harness/disk_faults.py is the other
- * side. Only descriptors of the file VOLUME are concerned, known by its device and inode.
+ * side. Only descriptors of the file VOLUME, which may be a directory, are concerned, known by
+ * its device and inode.
  * Likelihoods are in thousandths.
  *
  * The calls are made by number, not through the C library, which this stands in the place of.
@@ -74,7 +75,7 @@ static bool is_volume(int fd) {
     struct stat file, named;
 
     if (control == NULL || fstat(fd, &file) != 0 ||
-        !(S_ISREG(file.st_mode) || S_ISBLK(file.st_mode)))
+        !(S_ISREG(file.st_mode) || S_ISBLK(file.st_mode) || S_ISDIR(file.st_mode)))
         return false;
     if (volume_file.inode != file.st_ino || volume_file.device != file.st_dev) {
         if (stat(volume, &named) != 0 || named.st_ino != file.st_ino || named.st_dev != file.st_dev)
