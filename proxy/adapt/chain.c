@@ -142,8 +142,10 @@ static void trust_length(struct adapt_message *message) {
 /* The service has changed the message: takes the new one. With `head_given` its head is
  * chain->adapted. */
 static void chain_modified(struct adapt_chain *chain, bool head_given, struct source *body) {
+    const struct adapter *adapter = chain->services[chain->at];
     chain->records[chain->at].changed = true;
     chain->modified = true;
+    chain->told |= adapter->class->client_fields(adapter);
     save_head(chain);
     chain_take_head(chain, head_given, head_slot(chain));
     chain->message->body = body;

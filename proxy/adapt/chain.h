@@ -58,6 +58,8 @@ struct adapt_chain {
     bool bypassed; /* some service failed, and the message went on without it */
     bool unable;   /* some service has answered that it could not adapt the message */
     bool reqmod;
+    unsigned
+        told; /* enum client_field: what those that changed the message may know of the client */
     struct adapter *services[ADAPT_CHAIN_MAX];
     struct adapter_call *calls[ADAPT_CHAIN_MAX];
     struct adapt_record records[ADAPT_CHAIN_MAX];

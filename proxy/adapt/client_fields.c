@@ -92,6 +92,12 @@ size_t client_fields_write(unsigned fields, const struct adapt_client *client, c
     return lines.length;
 }
 
+bool client_fields_tell_user(unsigned fields, const struct adapt_client *client) {
+    struct adapt_client user = *client;
+    user.proxy_authenticate = slice_make("", 0); /* of the response */
+    return client_fields_write(fields & CLIENT_FIELDS_OF_USER, &user, NULL, 0) > 0;
+}
+
 enum { AUTHENTICATED_MAX = 3072 }; /* bytes before base64 */
 
 /* A comma in a name would look like the end of the name. */

@@ -64,6 +64,10 @@ enum client_field {
     CLIENT_FIELD_AUTHENTICATED_USER = 8192,
     CLIENT_FIELD_AUTHENTICATED_GROUPS = 16384,
     CLIENT_FIELD_ACCESS_RULE = 32768,
+    CLIENT_FIELDS_OF_USER = CLIENT_FIELD_CREDENTIALS | CLIENT_FIELD_USERNAME |
+                            CLIENT_FIELD_AUTHENTICATED_USER | CLIENT_FIELD_AUTHENTICATED_GROUPS |
+                            CLIENT_FIELD_TLS_CLIENT | CLIENT_FIELD_TLS_CLIENT_ISSUER |
+                            CLIENT_FIELD_TLS_CLIENT_SERIAL,
 };
 
 /* Base64 of "Local://NAME" (X-Authenticated-User of draft-stecher-icap-subid-00), and of such names
@@ -75,6 +79,10 @@ struct slice client_fields_authenticated(const struct slice *names, size_t count
  * nothing useful was written. */
 size_t client_fields_write(unsigned fields, const struct adapt_client *client, char *out,
                            size_t capacity);
+
+/* Do the values of these fields tell whose request it is? The address counts as in X-Forwarded-For:
+ * it is nobody's name. */
+bool client_fields_tell_user(unsigned fields, const struct adapt_client *client);
 
 /* The fields that a service may ask for by their names: all but the credentials. */
 enum { CLIENT_FIELD_NAMES = 15 };

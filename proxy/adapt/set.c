@@ -106,6 +106,22 @@ unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, c
     return count;
 }
 
+static bool has_service_at(const struct adapt_settings *adapt, enum adapt_point point) {
+    for (size_t i = 0; i < adapt->service_count; i++)
+        if (adapt->services[i]->point == point)
+            return true;
+    return false;
+}
+
+bool adapt_set_asks_who(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits) {
+    const struct settings *settings = set->settings;
+    for (size_t i = settings_next_rule(settings, RULE_ADAPT, bits, 0); i < settings->adapt_count;
+         i = settings_next_rule(settings, RULE_ADAPT, bits, i + 1))
+        if (settings->adapts[i].by_who && has_service_at(&settings->adapts[i], point))
+            return true;
+    return false;
+}
+
 unsigned adapt_set_remembered(struct adapter *const *chosen, unsigned count) {
     unsigned first = 0;
     while (first < count && chosen[first]->settings->remember)

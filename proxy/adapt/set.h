@@ -55,6 +55,9 @@ static inline bool adapt_set_has(const struct adapt_set *set, enum adapt_point p
 unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
                           struct adapter *chosen[ADAPT_CHAIN_MAX]);
 
+/* Does it depend on who asks which services are chosen? */
+bool adapt_set_asks_who(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits);
+
 /* How many of these services, counted from the first, are remembered. The rest is asked each
  * time. */
 unsigned adapt_set_remembered(struct adapter *const *chosen, unsigned count);

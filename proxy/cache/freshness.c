@@ -268,6 +268,10 @@ static const char *heuristic_obstacle(const struct freshness *freshness,
     return NULL;
 }
 
+static bool is_for_all(const struct freshness_rules *rules, const struct cache_control *control) {
+    return control->public || control->s_maxage >= 0 || overrides(rules->policy);
+}
+
 /* §3: why the response may not be stored; NULL: it may. */
 static const char *obstacle(const struct freshness *freshness, const struct freshness_rules *rules,
                             const struct cache_control *control, const struct http_head *request,
@@ -291,7 +295,7 @@ static const char *obstacle(const struct freshness *freshness, const struct fres
     if (http_head_has(request, HTTP_AUTHORIZATION) && !control->public && control->s_maxage < 0 &&
         !control->must_revalidate)
         return "authorization";
-    if (rules->told_who && !control->public && control->s_maxage < 0 && !overrides(rules->policy))
+    if (rules->told_who && !is_for_all(rules, control))
         return "for one user";
     if (http_head_has_token(response, HTTP_VARY, SLICE("*")))
         return "vary *";
@@ -303,6 +307,13 @@ static const char *obstacle(const struct freshness *freshness, const struct fres
         !has_validator(response))
         return "stale at once";
     return heuristic_obstacle(freshness, rules, control, response);
+}
+
+bool freshness_is_for_all(const struct freshness_rules *rules, const struct http_head *response) {
+    struct cache_control control;
+    if (!cache_control_parse_targeted(&control, response, rules->targeted))
+        cache_control_parse(&control, response);
+    return is_for_all(rules, &control);
 }
 
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,

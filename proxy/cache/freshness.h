@@ -52,6 +52,9 @@ enum freshness_verdict {
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
                            const struct http_head *request, const struct http_head *response,
                            time_t request_time, time_t response_time);
+/* Is the response for everybody, whatever the origin was told about who asks? It says public or
+ * s-maxage, or the policy overrides what it says. */
+bool freshness_is_for_all(const struct freshness_rules *rules, const struct http_head *response);
 /* Limits the lifetime to `milliseconds` after the response came. After that the response must not
  * be used stale, not even in place of an error. */
 void freshness_cut(struct freshness *freshness, uint64_t milliseconds);

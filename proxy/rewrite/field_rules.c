@@ -263,6 +263,10 @@ bool field_rules_name_client(const struct field_rules *rules) {
     return false;
 }
 
+bool field_rules_tell_rule(const struct field_rules *rules) {
+    return field_rules_name(rules, VARIABLE_RULE);
+}
+
 static const enum variable user_variables[] = {VARIABLE_USER, VARIABLE_GROUPS,
                                                VARIABLE_TLS_SUBJECT};
 
@@ -370,7 +374,9 @@ static void tell_fields(struct told_names *told, const struct field_rules *rules
     told->length = 0;
     for (unsigned i = 0; i < rules->count; i++) {
         const struct field_rule *rule = &rules->list[i];
-        if (!by_class && !tells_user(rule))
+        bool tells = tells_user(rule) ||
+                     (rule->value != NULL && text_template_names(rule->value, VARIABLE_RULE));
+        if (!by_class && !tells)
             continue;
         if (rule->action == FIELD_SET || rule->action == FIELD_ADD) {
             tell_name(told, rule->name);

@@ -58,6 +58,8 @@ bool field_rules_name_client(const struct field_rules *rules);
 /* Does a value tell who asks: the proven user, the user's groups, or the subject of the client's
  * certificate? */
 bool field_rules_tell_user(const struct field_rules *rules);
+/* Does a value name the class of the access section that decided? */
+bool field_rules_tell_rule(const struct field_rules *rules);
 /* Can this field go out with a value that does not follow from the URL and from the value that it
  * had before? `always`: any rule for it makes it such a field. */
 bool field_rules_hide(const struct field_rules *rules, bool always, struct slice name);

@@ -28,6 +28,7 @@ struct fields_settings {
     bool name_fields; /* a value names a field of the request or the response */
     /* Of requests: */
     bool tells_user;  /* a value tells who asks */
+    bool tells_rule;  /* a value names the access section that decided */
     bool tells_class; /* the class depends on who asks, so that a field is changed tells it */
     bool is_by_url;   /* the class depends on the URL alone */
     struct field_rules *rules; /* all of them, compiled */

@@ -165,6 +165,7 @@ bool load_accesses(struct load *load) {
                         access->action == ACCESS_ACTION_AUTHENTICATE) &&
                        !access->log_only;
         settings->access_names_servers |= (access->asks & CLASS_ASKS_SERVER) != 0;
+        settings->access_asks_who |= (access->asks & CLASS_ASKS_WHO) != 0;
         settings->access_logs_only |= access->log_only;
         settings->access_purges |= lets_in && (access->purges || access->bans);
     }

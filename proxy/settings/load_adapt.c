@@ -174,18 +174,18 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
             return load_fail(load, value->line,
                              "services: \"%s\" is listed twice; remove one of them", value->text);
     adapt->services[adapt->service_count++] = service;
+    load->settings->any_told_class |= adapt->by_who && service->point != ADAPT_RESPMOD_POSTCACHE;
     if (adapt_point_is_reqmod(service->point) &&
         url_class_conditions(adapt->url_class)->content_types != NULL)
         load_warn(load, value->line,
                   "service %s is asked about requests, but class %s has a content_type and matches "
                   "only responses: the service will never be asked",
                   service->name, url_class_name(adapt->url_class));
-    if (service->point == ADAPT_RESPMOD_PRECACHE &&
-        (url_class_asks(adapt->url_class) & CLASS_ASKS_WHO) != 0)
+    if (service->point == ADAPT_RESPMOD_PRECACHE && adapt->by_who)
         load_warn(load, value->line,
-                  "class %s depends on who asks, but what service %s makes at respmod_precache is "
-                  "stored for all clients, and so are responses that others had without it; use "
-                  "point = respmod_postcache",
+                  "class %s depends on who asks, so what service %s makes at respmod_precache is "
+                  "not stored, and its clients get nothing that is stored for others; use point = "
+                  "respmod_postcache",
                   url_class_name(adapt->url_class), service->name);
     return true;
 }
@@ -227,6 +227,7 @@ static bool apply_adapt(struct load *load, const struct document_section *sectio
     struct adapt_names names = {0};
     if (!load_section_class(load, section, &adapt->url_class))
         return false;
+    adapt->by_who = (url_class_asks(adapt->url_class) & CLASS_ASKS_WHO) != 0;
     bool good = load_values(load, section, "adapt", &names);
     load_release_values("adapt", &names);
     return good && add_adapt_services(load, section, adapt);

@@ -118,6 +118,14 @@ static bool check_policy(struct load *load, const struct document_section *secti
     if (document_value(section, "ttl_min") != NULL && document_value(section, "ttl_max") != NULL &&
         policy->values.ttl_min > policy->values.ttl_max)
         return load_fail(load, load_line_of(section, "ttl_min"), "ttl_min is larger than ttl_max");
+    if (policy->values.cache == POLICY_CACHE_ALWAYS && policy->values.override &&
+        (url_class_asks(policy->url_class) & CLASS_ASKS_WHO) != 0)
+        load_warn(
+            load, section->line,
+            "policy %s has override, and its class depends on who asks: pages that the origin "
+            "makes for these clients, private ones too, are stored and given to all others; "
+            "give the policy a class by host or path, or remove override",
+            section->title);
     load->settings->policies_by_type = load->settings->policies_by_type || by_type;
     return true;
 }

@@ -51,12 +51,14 @@ static bool class_is_known_early(struct load *load, const struct document_sectio
 }
 
 /* What the fields of a request tell about who asks, and what the URL does not tell. */
-static void note_told(const struct load *load, const struct document_section *section,
+static void note_told(struct load *load, const struct document_section *section,
                       struct fields_settings *fields) {
     const unsigned known = CLASS_ASKS_TYPE | CLASS_ASKS_SERVER;
     unsigned asks = url_class_asks(fields->url_class);
     fields->tells_user = field_rules_tell_user(fields->rules);
+    fields->tells_rule = field_rules_tell_rule(fields->rules);
     fields->tells_class = (asks & CLASS_ASKS_WHO) != 0;
+    load->settings->any_told_class |= fields->tells_class;
     fields->is_by_url = (asks & ~known) == 0;
     if (fields->where == FIELDS_AT_ORIGIN && (fields->tells_user || fields->tells_class))
         load_tell(load, section->line,

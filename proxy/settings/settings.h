@@ -195,6 +195,7 @@ struct adapt_settings {
     const struct icap_service_settings **services; /* in the order in which they are asked; those
                                                       behind them are disabled */
     size_t service_count, disabled_count;
+    bool by_who; /* the class depends on who asks */
 };
 
 struct document;
@@ -260,7 +261,10 @@ struct settings {
     bool any_request_fields[FIELDS_PLACES], any_response_fields[FIELDS_PLACES];
     struct rewrite_settings *rewrites; /* likewise */
     size_t rewrite_count;
-    bool any_rewrite; /* requests of clients may be changed: URLs or fields */
+    bool
+        any_told_class; /* classes that ask who change requests, or choose services before the cache
+                            or behind it */
+    bool any_rewrite;   /* requests of clients may be changed: URLs or fields */
     char *authority_certificate, *authority_key; /* paths; NULL: none */
     struct authority *authority;                 /* signs for intercepted connections; NULL: none */
     uint16_t *connect_ports;                     /* ports that CONNECT may reach */
@@ -278,6 +282,7 @@ struct settings {
     size_t access_count;
     bool access_asks_later;       /* some class of them depends on the user or the address */
     bool access_asks_destination; /* on the address */
+    bool access_asks_who;         /* on who asks */
     bool access_logs_only;        /* some have log_only */
     bool access_names_servers;    /* some class of them says which servers, so that the name which
                                      TLS asks for counts */

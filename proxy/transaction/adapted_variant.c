@@ -1,10 +1,20 @@
 #include "transaction/adapted_variant.h"
 
+#include "transaction/disclosure.h"
 #include "transaction/postcache.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 #include "transaction/variant_object.h"
+
+/* How many of these services, counted from the first, are not told who asks. */
+static unsigned told_of_nobody(struct transaction *transaction, struct adapter *const *chosen,
+                               unsigned count) {
+    unsigned first = 0;
+    while (first < count && !disclosure_tells_service(transaction, chosen[first]))
+        first++;
+    return first;
+}
 
 bool adapted_variant_begin(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
@@ -17,7 +27,7 @@ bool adapted_variant_begin(struct transaction *transaction) {
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE,
                                       request_rules(transaction), chosen);
     unsigned all = count;
-    count = adapt_set_remembered(chosen, count);
+    count = told_of_nobody(transaction, chosen, adapt_set_remembered(chosen, count));
     if (count == 0)
         return false;
     struct adapted_variant *variant = arena_zalloc(&transaction->arena, sizeof *variant);

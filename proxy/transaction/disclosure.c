@@ -1,8 +1,13 @@
 #include "transaction/disclosure.h"
 
+#include "adapt/adapter.h"
+#include "adapt/client_fields.h"
 #include "rewrite/field_rules.h"
+#include "transaction/access.h"
+#include "transaction/head_rules.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod.h"
 #include "transaction/transaction.h"
 #include "transaction/variables.h"
 
@@ -11,10 +16,23 @@ static bool somebody_is_known(struct transaction *transaction) {
            transaction_variable(transaction, VARIABLE_TLS_SUBJECT, slice_make("", 0)).length > 0;
 }
 
+/* The name of the access section that decided may tell it as well. */
+static bool rule_tells(const struct transaction *transaction) {
+    return transaction->settings->access_asks_who && access_rule_name(transaction).length > 0;
+}
+
+static void note_at_client(struct transaction *transaction, struct slice names, bool by_class) {
+    struct disclosure *disclosure = &transaction->disclosure;
+    disclosure->at_client = arena_concat(&transaction->arena, disclosure->at_client, names);
+    if (by_class)
+        disclosure->by_class = arena_concat(&transaction->arena, disclosure->by_class, names);
+}
+
 void disclosure_note(struct transaction *transaction, const struct fields_settings *section,
                      const struct field_changes *changes) {
     struct disclosure *disclosure = &transaction->disclosure;
-    if (!section->tells_class && !(section->tells_user && somebody_is_known(transaction)))
+    if (!section->tells_class && !(section->tells_user && somebody_is_known(transaction)) &&
+        !(section->tells_rule && rule_tells(transaction)))
         return;
     struct slice names = field_rules_told(section->rules, section->tells_class, changes);
     if (names.length == 0)
@@ -22,7 +40,70 @@ void disclosure_note(struct transaction *transaction, const struct fields_settin
     if (section->where == FIELDS_AT_ORIGIN)
         disclosure->at_origin = true;
     else
-        disclosure->at_client = arena_concat(&transaction->arena, disclosure->at_client, names);
+        note_at_client(transaction, names, section->tells_class);
+}
+
+static bool services_know(const struct transaction *transaction, const struct adapt_chain *chain,
+                          bool by_who) {
+    return chain->modified &&
+           (by_who || client_fields_tell_user(chain->told, &chain->message->client) ||
+            ((chain->told & CLIENT_FIELD_ACCESS_RULE) != 0 && rule_tells(transaction)));
+}
+
+/* What every service rewrites, whoever asks, and what the key of the cache has. */
+static bool is_of_message(struct slice name) {
+    static const char *const names[] = {"Host",       "Via",         "Content-Length",
+                                        "Connection", "traceparent", "tracestate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal_nocase(name, slice_from(names[i])))
+            return true;
+    return false;
+}
+
+/* Adds the names of the fields of `one` that `other` has with another value, or does not have. */
+static struct slice add_changed(struct transaction *transaction, struct slice names,
+                                const struct http_head *one, const struct http_head *other) {
+    struct arena *arena = &transaction->arena;
+    for (unsigned i = 0; i < one->field_count; i++) {
+        struct slice name = one->fields[i].name;
+        if (!is_of_message(name) && !slice_equal(http_head_joined_text(one, name, arena),
+                                                 http_head_joined_text(other, name, arena)))
+            names = arena_concat(arena, names, SLICE(","), name);
+    }
+    return names;
+}
+
+void disclosure_note_services(struct transaction *transaction, const struct reqmod *reqmod,
+                              enum fields_where where) {
+    struct disclosure *disclosure = &transaction->disclosure;
+    const struct http_head *after = reqmod->message.request;
+    if (!services_know(transaction, &reqmod->chain, reqmod->by_who))
+        return;
+    struct slice names = add_changed(transaction, SLICE(""), reqmod->before, after);
+    names = add_changed(transaction, names, after, reqmod->before);
+    if (where == FIELDS_AT_CLIENT)
+        note_at_client(transaction, names, reqmod->by_who);
+    else
+        disclosure->at_origin |=
+            names.length > 0 ||
+            !slice_equal(transaction->reqmod_postcache->url_text, transaction->request.url_text);
+}
+
+void disclosure_note_adapted(struct transaction *transaction, const struct respmod *respmod) {
+    transaction->disclosure.at_origin |=
+        services_know(transaction, &respmod->chain, respmod->by_who);
+}
+
+/* Credentials that nobody has verified name a user too. */
+static bool somebody_is_named(struct transaction *transaction) {
+    return somebody_is_known(transaction) || transaction->request.credentials.length > 0 ||
+           http_head_has(transaction->request.head, HTTP_PROXY_AUTHORIZATION);
+}
+
+bool disclosure_tells_service(struct transaction *transaction, const struct adapter *service) {
+    unsigned fields = service->class->client_fields(service);
+    return ((fields & CLIENT_FIELDS_OF_USER) != 0 && somebody_is_named(transaction)) ||
+           ((fields & CLIENT_FIELD_ACCESS_RULE) != 0 && rule_tells(transaction));
 }
 
 struct slice disclosure_at_client(const struct transaction *transaction) {
@@ -30,15 +111,42 @@ struct slice disclosure_at_client(const struct transaction *transaction) {
     return repeated != NULL ? slice_from(repeated) : transaction->disclosure.at_client;
 }
 
+/* Does Vary name all of these fields? */
+static bool are_listed(struct slice names, const struct http_head *response) {
+    struct slice name;
+    while (slice_next_element(&names, &name))
+        if (!http_head_has_token(response, HTTP_VARY, name))
+            return false;
+    return true;
+}
+
 bool disclosure_is_personal(const struct transaction *transaction,
                             const struct http_head *response) {
-    struct slice rest = disclosure_at_client(transaction), name;
-    if (transaction->disclosure.at_origin)
-        return true;
-    while (slice_next_element(&rest, &name))
-        if (!http_head_has_token(response, HTTP_VARY, name))
-            return true;
-    return false;
+    return transaction->disclosure.at_origin ||
+           !are_listed(disclosure_at_client(transaction), response);
+}
+
+/* What the services and sections behind the cache will do is not known yet. */
+static bool is_told_of_class(struct transaction *transaction, const struct http_head *response) {
+    const struct adapt_set *set = transaction->adapt;
+    return !are_listed(transaction->disclosure.by_class, response) ||
+           (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
+            head_rules_tell_class(transaction)) ||
+           (set->any[ADAPT_REQMOD_POSTCACHE] &&
+            adapt_set_asks_who(set, ADAPT_REQMOD_POSTCACHE,
+                               request_rules_without_type(transaction))) ||
+           (set->any[ADAPT_RESPMOD_PRECACHE] &&
+            adapt_set_asks_who(set, ADAPT_RESPMOD_PRECACHE,
+                               request_rules_for_response(transaction, response)));
+}
+
+bool disclosure_excludes(struct transaction *transaction, const struct object *object) {
+    struct http_head *response = arena_alloc(&transaction->arena, sizeof *response);
+    object_parse_head(object, response);
+    if (!is_told_of_class(transaction, response))
+        return false;
+    const struct freshness_rules rules = caching_freshness_rules(transaction, response);
+    return !freshness_is_for_all(&rules, response);
 }
 
 /* The lists of addresses grow behind the cache (forwarding.h). */
@@ -78,7 +186,8 @@ static bool is_changed_by_rules(struct transaction *transaction, struct slice na
 /* A service that nobody tells of a user makes the same of the same request (docs/ICAP.md). */
 static bool is_changed_by_services(struct transaction *transaction, struct slice name) {
     const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
-    if (outgoing == NULL || !outgoing->reqmod.chain.modified || !somebody_is_known(transaction))
+    if (outgoing == NULL || !outgoing->reqmod.chain.modified ||
+        !(somebody_is_known(transaction) || outgoing->reqmod.by_who))
         return false;
     return !slice_equal(
         http_head_joined_text(&outgoing->head, name, &transaction->arena),

@@ -1,7 +1,7 @@
 /*
- * Disclosure: what the sections request_headers tell the origin about who asks. A response that the
- * origin may have made for one user is for nobody else, as the response to a request with
- * Authorization is (RFC 9111 §3.5).
+ * Disclosure: what the sections request_headers, and services that know who asks, tell the origin
+ * about that. A response that the origin may have made for one user is for nobody else, as the
+ * response to a request with Authorization is (RFC 9111 §3.5).
  *
  *     disclosure_note(transaction, section, &changes);   whenever a section changes the request
  *     rules.told_who = disclosure_is_personal(transaction, response);
@@ -13,20 +13,32 @@
 #define RETORT_TRANSACTION_DISCLOSURE_H
 
 #include "http/head.h"
+#include "settings/head_rules.h"
 
+struct adapter;
 struct field_changes;
-struct fields_settings;
+struct object;
+struct reqmod;
+struct respmod;
 struct transaction;
 
 /* Written by disclosure.c. */
 struct disclosure {
     struct slice at_client; /* names of fields that the cache sees, ",X-Role,X-User" */
-    bool at_origin;         /* the cache does not see the fields */
+    struct slice by_class;  /* those of them that tell of a class */
+    bool at_origin;         /* the cache does not see the fields, or they are of the response */
 };
 
 /* Before the section changes the request. */
 void disclosure_note(struct transaction *transaction, const struct fields_settings *section,
                      const struct field_changes *changes);
+/* After services have changed the request for the cache (FIELDS_AT_CLIENT) or for the origin. */
+void disclosure_note_services(struct transaction *transaction, const struct reqmod *reqmod,
+                              enum fields_where where);
+/* After services have adapted the response before it is stored. */
+void disclosure_note_adapted(struct transaction *transaction, const struct respmod *respmod);
+/* Is the service told who asks, and is that known? Then its result is for nobody else. */
+bool disclosure_tells_service(struct transaction *transaction, const struct adapter *service);
 /* The names of the fields that the cache sees. A request in the background has those of the request
  * that it repeats, since no section changes it again. */
 struct slice disclosure_at_client(const struct transaction *transaction);
@@ -34,6 +46,10 @@ struct slice disclosure_at_client(const struct transaction *transaction);
  * each user gets the response that was stored for that user. */
 bool disclosure_is_personal(const struct transaction *transaction,
                             const struct http_head *response);
+/* Is the stored response for others than the client, whose class decides what the origin is told, or
+ * which services are asked? It was made for somebody who is not in that class. Asked only if
+ * settings->any_told_class. */
+bool disclosure_excludes(struct transaction *transaction, const struct object *object);
 /* Does Vary name a field whose value the cache can't compare, because it was written or changed
  * behind the cache? */
 bool disclosure_hides_selector(struct transaction *transaction, const struct http_head *response);

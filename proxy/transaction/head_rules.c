@@ -149,6 +149,15 @@ bool head_rules_change_outgoing(struct transaction *transaction, struct http_hea
            change_head(transaction, &walk, head, false);
 }
 
+bool head_rules_tell_class(struct transaction *transaction) {
+    struct head_rules_walk walk = walk_requests(transaction, FIELDS_AT_ORIGIN);
+    const struct fields_settings *section;
+    while ((section = head_rules_next(&walk)) != NULL)
+        if (section->tells_class)
+            return true;
+    return false;
+}
+
 /* A 304 that confirms what is stored has the type of that. */
 bool head_rules_change_response(struct transaction *transaction, struct http_head *head) {
     bool confirms = head->status == 304 && transaction->lookup.revalidating;

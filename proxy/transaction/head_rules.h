@@ -32,4 +32,7 @@ bool head_rules_change_reply(struct transaction *transaction, const struct http_
 extern const char head_rules_request_error[];
 extern const char head_rules_response_error[];
 
+/* Does a section that applies to the request for the origin depend on who asks? */
+bool head_rules_tell_class(struct transaction *transaction);
+
 #endif

@@ -193,6 +193,19 @@ static void drop_denied(struct transaction *transaction) {
     object_release(&transaction->lookup.object);
 }
 
+/* Another client might get less, or more, than the origin has for this one. */
+static void drop_excluded(struct transaction *transaction) {
+    struct object *object = transaction->lookup.object;
+    if (!transaction->settings->any_told_class || object == NULL ||
+        !disclosure_excludes(transaction, object))
+        return;
+    transaction->net->counters.cache_excluded++;
+    transaction->lookup.alone = true;
+    if (transaction->variant != NULL)
+        adapted_variant_forget(transaction->variant);
+    object_release(&transaction->lookup.object);
+}
+
 /* Services at respmod_postcache get whole responses only. */
 static bool part_will_do(struct transaction *transaction) {
     return !respmod_postcache_may_want(transaction) && stored_part_will_do(transaction);
@@ -256,6 +269,7 @@ enum step step_lookup(struct transaction *transaction) {
     take_from_disk(transaction);
     drop_spoiled(transaction);
     drop_denied(transaction);
+    drop_excluded(transaction);
     drop_outdated(transaction);
     if (transaction->lookup.object == NULL)
         return transaction->caching.control.only_if_cached ? only_if_cached(transaction)

@@ -1,6 +1,7 @@
 #include "transaction/steps/reqmod.h"
 
 #include "origin/scheme.h"
+#include "transaction/disclosure.h"
 #include "transaction/fail.h"
 #include "transaction/message.h"
 #include "transaction/request_rules.h"
@@ -14,9 +15,13 @@
 void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
                   struct http_head *head) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
-    unsigned count = adapt_set_choose(transaction->adapt, point,
-                                      request_rules_without_type(transaction), chosen);
+    const uint64_t *rules = request_rules_without_type(transaction);
+    unsigned count = adapt_set_choose(transaction->adapt, point, rules, chosen);
+    reqmod->by_who = adapt_set_asks_who(transaction->adapt, point, rules);
     message_begin(transaction, &reqmod->message, head, NULL);
+    struct http_head *before = arena_alloc(&transaction->arena, sizeof *before);
+    http_head_assign(before, head);
+    reqmod->before = before;
     reqmod->message.body = request_give_body(transaction);
     adapt_chain_start(&reqmod->chain, transaction->adapt, chosen, count, &reqmod->message,
                       &transaction->arena, transaction->net, &transaction->task);
@@ -68,6 +73,7 @@ static enum step adopt_request(struct transaction *transaction) {
     reqmod_take_body(transaction, transaction->reqmod);
     if (!transaction->reqmod->chain.modified)
         return recheck_next(transaction);
+    disclosure_note_services(transaction, transaction->reqmod, FIELDS_AT_CLIENT);
     request_changed(transaction);
     request->method_id = http_method_lookup(request->method);
     if (transaction->request.kind == REQUEST_CONNECT) {

@@ -23,6 +23,8 @@
 struct reqmod {
     struct adapt_chain chain;
     struct adapt_message message;
+    const struct http_head *before; /* the head that the first service is shown */
+    bool by_who;                    /* which services are asked depends on who asks */
 };
 
 /* Is the request for a service before the cache that changes requests? */

@@ -2,6 +2,7 @@
 
 #include "origin/scheme.h"
 #include "transaction/access_permit.h"
+#include "transaction/disclosure.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
 #include "transaction/steps/intercept.h"
@@ -47,6 +48,7 @@ static enum step adopt_outgoing(struct transaction *transaction) {
                            &outgoing->authority) ||
         !origin_can_fetch(outgoing->url.scheme))
         return reqmod_fail_url(transaction);
+    disclosure_note_services(transaction, &outgoing->reqmod, FIELDS_AT_ORIGIN);
     if (!slice_equal(request->method, transaction->request.head->method))
         return fail_with(transaction, 502,
                          "an adaptation service at reqmod_postcache changed the method");

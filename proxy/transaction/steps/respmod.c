@@ -1,5 +1,6 @@
 #include "transaction/steps/respmod.h"
 
+#include "transaction/disclosure.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
 #include "transaction/message.h"
@@ -54,6 +55,9 @@ static void respmod_start(struct transaction *transaction) {
     struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
     transaction->respmod = respmod;
     note_services(transaction);
+    respmod->by_who =
+        adapt_set_asks_who(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+                           request_rules_for_response(transaction, transaction->response.head));
     message_begin(transaction, &respmod->message, message_copy_request(transaction),
                   transaction->response.head);
     respmod->message.body = response_give_body(&transaction->response);
@@ -86,6 +90,7 @@ enum step step_respmod(struct transaction *transaction) {
     default: return fail_with(transaction, 502, respmod->chain.error);
     }
     adapt_mark_take(&respmod->mark, &respmod->chain);
+    disclosure_note_adapted(transaction, respmod);
     response_set(&transaction->response, respmod->message.response, &respmod->message.body);
     return STEP_STORE;
 }

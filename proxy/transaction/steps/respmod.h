@@ -21,6 +21,7 @@ struct respmod {
     struct adapt_chain chain;
     struct adapt_message message;
     struct adapt_mark mark;  /* the services that the response has passed */
+    bool by_who;             /* which services are asked depends on who asks */
     int64_t expected_length; /* of the body before it is adapted; -1: not known */
 };
 
