@@ -87,8 +87,13 @@ static void pretended_end(struct adapter_call *base) {
     adapter_call_release(base);
 }
 
+static unsigned pretended_client_fields(const struct adapter *adapter) {
+    return 0;
+}
+
 static const struct adapter_class pretended_class = {
     .name = "pretended",
+    .client_fields = pretended_client_fields,
     .call_size = sizeof(struct pretended_call),
     .start = pretended_start,
     .body = pretended_body,
