@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 struct collector {
     unsigned magic;
@@ -41,13 +42,39 @@ static size_t collector_on_answer(char *bytes, size_t size, size_t count, void *
     return got;
 }
 
+/* libcurl would wait for its look-up of the name otherwise, for as long as the resolver takes. */
+static void leave_lookup(CURL *curl) {
+#if LIBCURL_VERSION_NUM >= 0x075700
+    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
+#else
+    (void)curl;
+#endif
+}
+
+/* A post that is under way. */
+struct collector_post {
+    CURL *curl;
+    const atomic_bool *stop;
+};
+
 static int collector_on_progress(void *arg, curl_off_t down_total, curl_off_t down,
                                  curl_off_t up_total, curl_off_t up) {
+    const struct collector_post *post = arg;
     (void)down_total;
     (void)down;
     (void)up_total;
     (void)up;
-    return atomic_load((const atomic_bool *)arg);
+    if (!atomic_load(post->stop))
+        return 0;
+    leave_lookup(post->curl);
+    return 1;
+}
+
+static curl_socket_t collector_on_socket(void *arg, curlsocktype purpose,
+                                         struct curl_sockaddr *address) {
+    (void)arg;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 static struct curl_slist *collector_fields(const struct tracing_settings *tracing) {
@@ -62,9 +89,11 @@ static struct curl_slist *collector_fields(const struct tracing_settings *tracin
 }
 
 /* The environment may name a proxy, which may be this one. */
-static void prepare(CURL *curl, const struct collector_request *request, struct curl_slist *fields,
-                    struct collector_reply *reply, char error[CURL_ERROR_SIZE]) {
+static void prepare(struct collector_post *post, const struct collector_request *request,
+                    struct curl_slist *fields, struct collector_reply *reply,
+                    char error[CURL_ERROR_SIZE]) {
     const struct tracing_settings *tracing = request->tracing;
+    CURL *curl = post->curl;
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, tracing->collector);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -79,10 +108,18 @@ static void prepare(CURL *curl, const struct collector_request *request, struct 
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, (void *)reply);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, collector_on_progress);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)request->stop);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, post);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, collector_on_socket);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error);
     if (tracing->ca_file != NULL)
         curl_easy_setopt(curl, CURLOPT_CAINFO, tracing->ca_file);
+    if (request->timeout < tracing->timeout)
+        leave_lookup(curl);
+}
+
+static bool was_left(CURLcode result, const struct collector_request *request) {
+    return result == CURLE_ABORTED_BY_CALLBACK ||
+           (result == CURLE_OPERATION_TIMEDOUT && request->timeout < request->tracing->timeout);
 }
 
 static enum collector_answer judge(long status, char error[COLLECTOR_ERROR]) {
@@ -104,13 +141,17 @@ enum collector_answer collector_post(struct collector *collector,
         return COLLECTOR_REFUSED;
     }
     struct curl_slist *fields = collector_fields(request->tracing);
-    prepare(collector->curl, request, fields, reply, reason);
+    struct collector_post post = {collector->curl, request->stop};
+    prepare(&post, request, fields, reply, reason);
     CURLcode result = curl_easy_perform(collector->curl);
     curl_easy_getinfo(collector->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_setopt(collector->curl, CURLOPT_ERRORBUFFER, NULL);
+    curl_easy_setopt(collector->curl, CURLOPT_XFERINFODATA, NULL);
     curl_slist_free_all(fields);
     if (result == CURLE_OK)
         return judge(status, error);
+    if (was_left(result, request))
+        return COLLECTOR_LEFT;
     snprintf(error, COLLECTOR_ERROR, "%s", reason[0] != '\0' ? reason : curl_easy_strerror(result));
     return COLLECTOR_AGAIN;
 }

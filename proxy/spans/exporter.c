@@ -51,17 +51,18 @@ struct span_exporter *span_exporter_new(void) {
 /* Telling. */
 
 static void exporter_fails(struct span_exporter *exporter, const char *collector,
-                           const char *reason) {
+                           const char *reason, bool again) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (exporter->failing || (exporter->warned != 0 && now.tv_sec < exporter->warned + COMPLAINT))
         return;
     exporter->failing = true;
     exporter->warned = now.tv_sec;
-    log_warn("cannot post spans to the collector %s: %s; they wait, and are dropped when the queue "
-             "is full (retort_spans_dropped_total counts them): check that it runs and takes OTLP "
-             "over HTTP in JSON",
-             collector, reason);
+    const char *fate =
+        again ? "they are posted again, and are dropped after five tries" : "they are dropped";
+    log_warn("cannot post spans to the collector %s: %s; %s (retort_spans_dropped_total counts "
+             "them): check that it runs and takes OTLP over HTTP in JSON",
+             collector, reason, fate);
 }
 
 static void exporter_works(struct span_exporter *exporter, const char *collector) {
@@ -95,8 +96,10 @@ static enum collector_answer exporter_try(struct span_exporter *exporter,
         exporter_works(exporter, request->tracing->collector);
         return answer;
     }
+    if (answer == COLLECTOR_LEFT)
+        return answer;
     atomic_fetch_add(&exporter->posts_failed, 1);
-    exporter_fails(exporter, request->tracing->collector, error);
+    exporter_fails(exporter, request->tracing->collector, error, answer == COLLECTOR_AGAIN);
     return answer;
 }
 

@@ -6,7 +6,7 @@
  *     span_exporter_configure(exporter, settings);           at the start, and after a reload
  *     span_exporter_post(exporter, &set);                    a worker
  *     span_exporter_count(exporter, &numbers);               the admin plane
- *     span_exporter_free(&exporter);                         sends what waits, for a second at most
+ *     span_exporter_free(&exporter);                         sends what waits, in two seconds at most
  *
  * The queue is bounded by tracing.queue; sets that find no room are dropped and counted. Sets go
  * out together: SPAN_BATCH of them, or those of a second. A collector that is away or overloaded

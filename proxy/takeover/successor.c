@@ -46,6 +46,7 @@ static char **environment_for(void) {
 }
 
 void successor_start(struct successor *successor) {
+    posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
     if (successor->pid != 0) {
@@ -58,8 +59,12 @@ void successor_start(struct successor *successor) {
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, &none);
+    /* It asks for the sockets. Libraries leave descriptors open that it must not hold. */
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     int error =
-        posix_spawnp(&successor->pid, arguments[0], NULL, &attributes, arguments, environment);
+        posix_spawnp(&successor->pid, arguments[0], &actions, &attributes, arguments, environment);
+    posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     free(arguments);
     free(environment);

@@ -82,9 +82,15 @@ void spans_begin(struct transaction *transaction) {
 
 /* ---- on the way --------------------------------------------------------------------------- */
 
+/* The call that is under way; NULL: none that has a span. */
+static struct spans_call *open_call(struct spans *spans) {
+    return spans->call_open ? &spans->calls[spans->call_count - 1] : NULL;
+}
+
 static void end_call(struct spans *spans, uint64_t now) {
-    if (spans->call_count > 0 && spans->calls[spans->call_count - 1].ended == 0)
-        spans->calls[spans->call_count - 1].ended = now;
+    if (spans->call_open)
+        open_call(spans)->ended = now;
+    spans->call_open = false;
 }
 
 void spans_note_step(struct transaction *transaction, enum step next) {
@@ -109,6 +115,7 @@ static uint64_t begin_call(struct transaction *transaction, const struct http_he
     if (spans->call_count == SPANS_CALLS)
         return trace_context_child(spans->context.span, STEP_FETCH);
     spans->calls[spans->call_count] = (struct spans_call){.method = head->method, .begun = now};
+    spans->call_open = true;
     return trace_context_child(spans->context.span, CALLS_FROM + spans->call_count++);
 }
 
@@ -124,9 +131,29 @@ void spans_tell_origin(struct transaction *transaction, struct http_head *head) 
 }
 
 void spans_name_origin(struct transaction *transaction, struct slice origin) {
+    struct spans_call *call = open_call(transaction->spans);
+    if (call != NULL)
+        call->origin = origin;
+}
+
+void spans_note_answer(struct transaction *transaction, unsigned status) {
+    struct spans_call *call = open_call(transaction->spans);
+    if (call != NULL)
+        call->status = status;
+    end_call(transaction->spans, spans_now());
+}
+
+void spans_note_failure(struct transaction *transaction, const char *error) {
+    struct spans_call *call = open_call(transaction->spans);
+    if (call != NULL)
+        call->error = arena_copy(&transaction->arena, slice_from(error));
+    end_call(transaction->spans, spans_now());
+}
+
+void spans_forget_call(struct transaction *transaction) {
     struct spans *spans = transaction->spans;
-    if (spans->call_count > 0 && spans->calls[spans->call_count - 1].ended == 0)
-        spans->calls[spans->call_count - 1].origin = origin;
+    spans->call_count -= spans->call_open;
+    spans->call_open = false;
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -219,20 +246,19 @@ static void add_services(struct spans_text *text, enum step step, uint64_t paren
 
 static void add_calls(struct spans_text *text, uint64_t parent) {
     const struct spans *spans = text->transaction->spans;
-    const struct http_head *response = text->transaction->response.head;
     for (unsigned i = 0; i < spans->call_count; i++) {
         const struct spans_call *call = &spans->calls[i];
-        bool answered = i + 1 == spans->call_count && response != NULL;
         struct span *span = add_span(text, call->method, SPAN_CLIENT, CALLS_FROM + i, parent,
                                      call->begun, call->ended);
         if (span == NULL)
             return;
         span_put_text(text->set, span, "http.request.method", call->method);
         span_put_text(text->set, span, "server.address", call->origin);
-        if (answered)
-            span_put_number(span, "http.response.status_code", response->status);
+        if (call->status > 0)
+            span_put_number(span, "http.response.status_code", call->status);
         else
-            span_fail(text->set, span, "there was no answer");
+            span_fail(text->set, span,
+                      call->error != NULL ? call->error : "nobody waited for the answer any more");
     }
 }
 

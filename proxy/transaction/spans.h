@@ -13,6 +13,7 @@
  *     if (settings->tracing.collector != NULL) spans_begin(transaction);      before RECEIVE
  *     spans_note_step(transaction, next);             a step has run
  *     spans_tell_origin(transaction, head);           FETCH: a request is about to be sent
+ *     spans_note_answer(transaction, status);         FETCH: the origin has answered
  *     spans_end(transaction, end);                    LOG
  *
  * A caller in tracing.trust decides whether its request is sampled, and its trace goes on here. The
@@ -38,6 +39,8 @@ struct transaction;
 struct spans_call {
     struct slice origin, method;
     uint64_t begun, ended; /* ended 0: there was no answer yet */
+    unsigned status;       /* of the origin's own answer; 0: there was none */
+    const char *error;     /* why not; NULL: nobody waited for it any more */
 };
 
 /* Written by spans.c. */
@@ -47,6 +50,7 @@ struct spans {
     uint64_t begun[STEP_DONE], ended[STEP_DONE];
     struct spans_call calls[SPANS_CALLS];
     unsigned call_count;
+    bool call_open;           /* the last one has not ended */
     struct adapt_trace adapt; /* what services learn */
 };
 
@@ -55,6 +59,11 @@ void spans_note_step(struct transaction *transaction, enum step next);
 void spans_tell_origin(struct transaction *transaction, struct http_head *head);
 /* The server that the request goes to; the name lives as long as the transaction. */
 void spans_name_origin(struct transaction *transaction, struct slice origin);
+/* How the request ended, whatever becomes of the answer: with the status of the origin, without an
+ * answer, or before anything was sent, which then has no span. */
+void spans_note_answer(struct transaction *transaction, unsigned status);
+void spans_note_failure(struct transaction *transaction, const char *error);
+void spans_forget_call(struct transaction *transaction);
 /* Hands the spans over. The chains of services must still be there. */
 void spans_end(struct transaction *transaction, uint64_t end);
 

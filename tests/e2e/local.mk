@@ -29,6 +29,12 @@ tests_e2e_faults_takeover_faults_la_SOURCES = tests/e2e/faults/takeover_faults.c
 tests_e2e_faults_takeover_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_e2e_faults_takeover_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# A resolver that does not answer, likewise.
+check_LTLIBRARIES += tests/e2e/faults/slow_names.la
+tests_e2e_faults_slow_names_la_SOURCES = tests/e2e/faults/slow_names.c
+tests_e2e_faults_slow_names_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_e2e_faults_slow_names_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 # The ad remover's decisions beside those of Brave's engine; the whole of it by hand, see the script.
 TESTS += tests/e2e/brave/compare-filters.sh
 

@@ -1,18 +1,22 @@
 """Traces for OpenTelemetry: which requests are traced, what the collector gets, and what origins and services learn of the trace."""
 
 import json
+import os
 import re
 import time
 
+from harness import ports
 from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, true, until
 from harness.icap import IcapServer, echo
 from harness.metrics import scrape, value
 from harness.origin import Origin, echoed
 from harness.otlp import Collector, one, some, spans_in, took
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service, measure, section
 from harness.suite import memcheck
 from harness.tls_origin import TlsOrigin
+from harness.wire import Wire
 
 try:
     from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
@@ -152,7 +156,49 @@ def test_failures_show(lab):
     equal((good.error, bad.attributes["url.full"]), (None, "http://127.0.0.1:1/?a=b"), "the requests")
     contains(bad.error, "refused", "what the request to nobody says")
     contains(one(spans, name="RESPMOD s").error, "closed", "what the service says")
-    equal(one(spans, kind=3, name="GET", trace=bad.trace).error, "there was no answer", "the request to nobody")
+    contains(one(spans, kind=3, name="GET", trace=bad.trace).error, "refused", "the request to nobody")
+
+
+def test_what_the_origin_has_said(lab):
+    """A request to the origin has the origin's own answer, whatever becomes of it: a stored response takes its place, the origin is
+    asked again, a service makes another, or it is no answer for a part."""
+    collector, answers = Collector(lab), []
+
+    def answer(connection, _request):
+        head, body = answers.pop(0)
+        connection.send(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (head, len(body), body))
+        return True
+    origin = RawOrigin(lab, answer)
+    icap = IcapServer(lab, lambda _i, transaction: transaction.send_200(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"))
+    proxy = Retort(lab, services=[Service("s", icap.uri())], url_classes={"denied": {"path_regex": "^/denied"}}, adapt={"denied": ["s"]},
+                   extra=collector.section())
+    said = []
+
+    def get(path, *heads, status=200, **headers):
+        answers[:] = [(head, b"0123" if b"206" in head else b"") for head in heads]
+        said.extend(int(head[:3]) for head in heads)
+        equal((proxy.get(origin.url(path), headers).status, answers), (status, []), f"{path}: status, answers of the origin that are left")
+    get("/stale", b'200 OK\r\nETag: "1"\r\nCache-Control: max-age=1, stale-if-error=600')
+    get("/again", b'206 Partial Content\r\nETag: "1"\r\nCache-Control: max-age=60\r\nContent-Range: bytes 0-3/10', status=206, Range="bytes=0-3")
+    get("/again", b"416 Range Not Satisfiable", b"200 OK")
+    get("/denied", b"200 OK", status=403)
+    time.sleep(2.1)
+    get("/stale", b"503 Busy")
+    spans = collector.spans_of(proxy)
+    calls = [(span.attributes.get("http.response.status_code"), span.error) for span in some(spans, kind=3, name="GET")]
+    equal(calls, [(status, None) for status in said], "status and error of each request to the origin")
+
+
+def test_what_is_never_sent_has_no_span(lab):
+    """A destination that is out of a client's reach is not asked: localhost is, once its name has been looked up."""
+    origin, collector, address = Origin(lab), Collector(lab), ("127.0.0.1", ports.take())
+    proxy = Retort(lab, extra=collector.section() + f'\nlisten "127.0.0.1:{address[1]}" {{ mode = forward }}')
+    with Wire(address) as client:
+        client.send(f"GET http://localhost:{origin.address[1]}/ HTTP/1.1\r\nHost: localhost:{origin.address[1]}\r\n\r\n".encode())
+        equal(client.response().status, 403, "status")
+    spans = collector.spans_of(proxy)
+    one(spans, name="FETCH")
+    equal(some(spans, kind=3), [], "requests to the origin")
 
 
 def test_no_password_goes_to_the_collector(lab):
@@ -199,10 +245,13 @@ def test_a_collector_that_is_away(lab):
     until(lambda: metric("spans_exported_total") > 0, 10 * lab.patience, "spans to be taken in the end")
     equal([request.body == busy.requests[0].body for request in busy.requests], [True, True], "the same post twice")
     equal((metric("span_posts_failed_total"), metric("spans_waiting_requests")), (1, 0), "posts that failed, requests that wait")
-    contains(proxy.process.log(), "cannot post spans to the collector", "the log")
+    contains(proxy.process.log(), "answered with the status 503; they are posted again", "the log")
     proxy.get(origin.url("/text", say="a"))
     until(lambda: metric("spans_dropped_total") > dropped, 10 * lab.patience, "spans to be dropped that it refuses")
     equal(len(busy.requests), 3, "posts: what it refuses is not repeated")
+    proxy = Retort(lab, extra=Collector(lab, lambda c, _r: c.send(b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n")).section())
+    proxy.get(origin.url("/text", say="a"))
+    until(lambda: "answered with the status 400; they are dropped" in proxy.process.log(), 10 * lab.patience, "what the log says of a refusal")
 
 
 def answers_with(body):
@@ -261,7 +310,53 @@ def test_a_silent_collector_delays_no_end(lab):
     proxy = Retort(lab, extra=collector.section())
     proxy.get(origin.url("/text", say="a"))
     until(lambda: collector.requests, 10 * lab.patience, "a post")
-    true(measure(proxy.stop)[1] < 3 * lab.patience, "the end")
+    proxy.get(origin.url("/text", say="b"))
+    true(measure(proxy.stop)[1] < 4 * lab.patience, "the end")
+    equal(len(collector.requests), 2, "posts: the one that is left, and the last one")
+    lacks(proxy.process.log(), "cannot post spans", "the log: the collector has not had its time")
+
+
+def test_a_name_that_is_not_found_delays_no_end(lab):
+    """The system's resolver waits for a name server that does not answer, and libcurl for the resolver."""
+    origin, library = Origin(lab), lab.built("tests/e2e/faults/.libs/slow_names.so")
+    proxy = Retort(lab, extra=section("tracing", {"collector": "http://collector.slow.test/", "sample": "=1"}), memcheck=False,
+                   environment={"LD_PRELOAD": library})
+    proxy.get(origin.url("/text", say="a"))
+    time.sleep(1.5)  # it is posted after a second
+    true(measure(proxy.stop)[1] < 4 * lab.patience, "the end while a post is under way")
+    proxy.start()
+    proxy.get(origin.url("/text", say="a"))
+    true(measure(proxy.stop)[1] < 4 * lab.patience, "the end with a last post")
+
+
+def runs_cat(pid):
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "cat"
+    except OSError:
+        return False  # it has ended
+
+
+def test_no_descriptor_goes_to_programs(lab):
+    """libcurl closes none of its descriptors in programs that are started: the connection to the collector would stay open in them."""
+    origin, collector = Origin(lab), Collector(lab)
+    proxy = Retort(lab, extra=collector.section() + 'access_log "|/bin/cat" {}\n', memcheck=False)
+
+    def program():
+        mine = []
+        for task in os.listdir(f"/proc/{proxy.pid}/task"):
+            with open(f"/proc/{proxy.pid}/task/{task}/children", encoding="ascii") as children:
+                mine += children.read().split()
+        return [pid for pid in mine if runs_cat(pid)]
+    proxy.get(origin.url("/text", say="a"))
+    first = until(program, 10 * lab.patience, "the program")
+    until(lambda: collector.requests, 10 * lab.patience, "a post")
+    os.kill(int(first[0]), 9)
+
+    def second():
+        proxy.get(origin.url("/text", say="a"))
+        return [pid for pid in program() if pid != first[0]]
+    pid = until(second, 10 * lab.patience, "the program that is started again")[0]
+    equal(sorted(os.listdir(f"/proc/{pid}/fd")), ["0", "1", "2"], "its descriptors")
 
 
 def test_without_tracing(lab):

@@ -198,8 +198,11 @@ static bool fetch_start_call(struct transaction *transaction) {
     if (transaction->spans != NULL)
         spans_tell_origin(transaction, head);
     if (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
-        !head_rules_change_outgoing(transaction, head))
+        !head_rules_change_outgoing(transaction, head)) {
+        if (transaction->spans != NULL)
+            spans_forget_call(transaction);
         return false;
+    }
     bool chunked = frame_body(transaction, head);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
@@ -401,10 +404,20 @@ static enum step no_request(struct transaction *transaction) {
     return fail_with(transaction, 400, transaction->fetch.call->error);
 }
 
+static void fetch_trace_failure(struct transaction *transaction) {
+    const struct origin_call *call = transaction->fetch.call;
+    if (call->failure == ORIGIN_DENIED)
+        spans_forget_call(transaction);
+    else
+        spans_note_failure(transaction, call->error);
+}
+
 static enum step fetch_failed(struct transaction *transaction) {
     struct origin_call *call = transaction->fetch.call;
     enum step next;
     response_drop(&transaction->response);
+    if (transaction->spans != NULL)
+        fetch_trace_failure(transaction);
     if (call->failure == ORIGIN_DENIED)
         return fail_destination_denied(transaction, call->error);
     if (may_go_elsewhere(transaction) && go_elsewhere(transaction, &next))
@@ -498,6 +511,8 @@ enum step step_fetch(struct transaction *transaction) {
     if (call->state != ORIGIN_ANSWERED)
         return STEP_WAIT;
     struct http_head *response = call->response;
+    if (transaction->spans != NULL)
+        spans_note_answer(transaction, response->status);
     response_set_head(&transaction->response, response);
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
