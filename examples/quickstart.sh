@@ -17,11 +17,7 @@ source "$(dirname "$0")/stage.sh"
 # ---- configuration ----------------------------------------------------------------------------
 
 configure_all() {
-    if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0) reverse_port=$(port 0) https_port=$(port 0) admin_port=$(port 0)
-    else
-        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128) reverse_port=$(port 8080) https_port=$(port 9443) admin_port=$(port 3129)
-    fi
+    choose_ports origin:9000 icap:1344 proxy:3128 reverse:8080 https:9443 admin:3129
     configure_site >"$dir/nginx.conf"
     make_token
     configure_retort >"$dir/retort.conf"
@@ -30,21 +26,6 @@ configure_all() {
 # For the page and retortctl: its owner alone can read it.
 make_token() {
     (umask 077 && openssl rand -hex 32 >"$dir/token" && echo "you admin $(cat "$dir/token")" >"$dir/tokens")
-}
-
-configure_site() {
-    configure_nginx
-    cat <<NGINX
-    server {
-        listen 127.0.0.1:$origin_port;
-        listen 127.0.0.1:$https_port ssl;
-        ssl_certificate $dir/web-site.pem;
-        ssl_certificate_key $dir/web-site.key;
-        root $dir/site;
-        add_header Cache-Control "max-age=3600";
-    }
-}
-NGINX
 }
 
 configure_retort() {
@@ -218,7 +199,8 @@ check_rest() {
     verify "retortctl helpers" ctl_says gray -H "$dir/helperd.sock" helpers
 }
 asks_for_the_token() {
-    "$build/proxy/retortctl" -s "127.0.0.1:$admin_port" status 2>&1 >/dev/null | grep -q -- --token-file
+    not "$build/proxy/retortctl" -s "127.0.0.1:$admin_port" status 2>"$dir/refused.out" >"$dir/status.out" &&
+        grep -q -- --token-file "$dir/refused.out"
 }
 page_is_there() {
     curl -sS --max-time 30 --noproxy '*' -o "$dir/it.body" "http://127.0.0.1:$admin_port/" && page_says "<title>Retort"
@@ -233,7 +215,6 @@ run_checks() {
     check_ads
     check_https
     check_rest
-    stage_end
 }
 
 stage_begin quickstart "$@"
@@ -244,4 +225,4 @@ configure_all
 start_nginx
 start_services
 start_retort
-if [ $check = yes ]; then run_checks; else show; fi
+check_or_show

@@ -5,14 +5,18 @@
 #     source "$(dirname "$0")/stage.sh"
 #     packages=GROUP                of tests/install.sh; try, if it is not said
 #     stage_begin NAME "$@"         reads the options; sets check, build, data, and dir: DIR/NAME, which is emptied
+#     choose_ports NAME:PORT...     sets NAME_port: PORT where it is free; a check takes any
+#     fill FILE NAME=VALUE...       prints a template of the example's folder, $here, with @NAME@ and @DIR@ replaced
 #     make_site                     what nginx is to serve, in $dir/site
+#     configure_site [LINE...]      prints the configuration of an nginx that serves it; lines are added to its server
 #     start NAME COMMAND...         what it says is in $dir/NAME.out
 #     wait_port NAME PORT
 #     verify WHAT COMMAND...        prints a row
-#     stage_end                     stops everything; exit status 1 when a row was FAILED
+#     check_or_show                 calls run_checks, stops everything and ends with 1 when a row was FAILED; or calls show
 set -euo pipefail
 
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
 
 say() { echo "$stage: $*" >&2; }
 
@@ -132,6 +136,21 @@ for wanted in (int(sys.argv[1]), 0):
 PYTHON
 }
 
+choose_ports() {
+    local pair wanted
+    for pair in "$@"; do
+        wanted=${pair#*:}
+        if [ $check = yes ]; then wanted=0; fi
+        printf -v "${pair%:*}_port" %s "$(port "$wanted")"
+    done
+}
+
+fill() {
+    local pair words=()
+    for pair in "${@:2}" DIR="$dir"; do words+=(-e "s|@${pair%%=*}@|${pair#*=}|g"); done
+    sed "${words[@]}" "$here/$1"
+}
+
 # configure_nginx: up to the servers, which the example adds, with the last brace.
 configure_nginx() {
     if [ "$(id -u)" = 0 ]; then echo "user root;"; fi
@@ -150,6 +169,20 @@ http {
     scgi_temp_path $dir/nginx-scgi;
     types { text/html html; text/css css; text/plain txt; image/jpeg jpg; image/gif gif; image/png png; image/svg+xml svg; }
 NGINX
+}
+
+# On $origin_port, and by https on $https_port where there is one. What may be stored is said, unless lines say it.
+configure_site() {
+    if [ $# = 0 ]; then set -- 'add_header Cache-Control "max-age=3600";'; fi
+    configure_nginx
+    echo "    server {"
+    printf '        %s\n' "listen 127.0.0.1:$origin_port;" "root $dir/site;"
+    if [ -n "${https_port:-}" ]; then
+        printf '        %s\n' "listen 127.0.0.1:$https_port ssl;" "ssl_certificate $dir/web-site.pem;" \
+            "ssl_certificate_key $dir/web-site.key;"
+    fi
+    printf '        %s\n' "$@"
+    printf '    }\n}\n'
 }
 
 configure_helperd() {
@@ -282,6 +315,15 @@ check_end() {
     kill -TERM "$pid"
     wait "$pid" || status=$?
     verify "retort ends with 0 on SIGTERM" [ $status = 0 ]
+}
+
+check_or_show() {
+    if [ $check = yes ]; then
+        run_checks
+        stage_end
+    else
+        show
+    fi
 }
 
 stage_end() {

@@ -12,15 +12,10 @@
 #
 # What it writes is under DIR/accelerator.
 source "$(dirname "$0")/../stage.sh"
-here=$source_dir/examples/accelerator
 
 configure_all() {
-    if [ $check = yes ]; then
-        site_port=$(port 0) proxy_port=$(port 0)
-    else
-        site_port=$(port 9000) proxy_port=$(port 8080)
-    fi
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@SITE@|$site_port|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    choose_ports site:9000 proxy:8080
+    fill retort.conf.in PORT="$proxy_port" SITE="$site_port" >"$dir/retort.conf"
 }
 
 start_site() {
@@ -123,9 +118,4 @@ stage_begin accelerator "$@"
 configure_all
 start_site
 start_retort
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show

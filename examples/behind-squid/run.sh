@@ -12,43 +12,20 @@
 #
 # What it writes is under DIR/behind-squid; what Squid writes is in a folder under /tmp that ends with the script.
 source "$(dirname "$0")/../stage.sh"
-here=$source_dir/examples/behind-squid
 packages=squid
 
 configure_all() {
     local user=
-    if [ $check = yes ]; then
-        origin_port=$(port 0) https_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0) squid_port=$(port 0)
-    else
-        origin_port=$(port 9000) https_port=$(port 9443) icap_port=$(port 1344) proxy_port=$(port 8128) squid_port=$(port 3128)
-    fi
-    configure_origin >"$dir/nginx.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" -e "s|@CONNECT@|$https_port|g" \
-        "$here/retort.conf.in" >"$dir/retort.conf"
+    choose_ports origin:9000 https:9443 icap:1344 proxy:8128 squid:3128
+    configure_site 'add_header Cache-Control "max-age=3600";' "location /upload { return 204; }" >"$dir/nginx.conf"
+    fill retort.conf.in PORT="$proxy_port" ICAP="$icap_port" CONNECT="$https_port" >"$dir/retort.conf"
     if [ "$(id -u)" = 0 ]; then user="cache_effective_user proxy"; fi
     # Squid writes as its own user, which may not reach the build tree.
     squid_dir=$(mktemp -d "${TMPDIR:-/tmp}/behind-squid-XXXXXX")
     scratch+=("$squid_dir")
     if [ "$(id -u)" = 0 ]; then chown proxy "$squid_dir"; fi
-    sed -e "s|@DIR@|$squid_dir|g" -e "s|@PORT@|$squid_port|g" -e "s|@RETORT@|$proxy_port|g" -e "s|@USER@|$user|g" \
-        "$here/squid.conf.in" >"$dir/squid.conf"
+    fill squid.conf.in DIR="$squid_dir" PORT="$squid_port" RETORT="$proxy_port" USER="$user" >"$dir/squid.conf"
     echo "||127.0.0.1^*/ads/" >>"$dir/rules.txt"
-}
-
-configure_origin() {
-    configure_nginx
-    cat <<NGINX
-    server {
-        listen 127.0.0.1:$origin_port;
-        listen 127.0.0.1:$https_port ssl;
-        ssl_certificate $dir/web-site.pem;
-        ssl_certificate_key $dir/web-site.key;
-        root $dir/site;
-        add_header Cache-Control "max-age=3600";
-        location /upload { return 204; }
-    }
-}
-NGINX
 }
 
 start_squid() {
@@ -121,9 +98,4 @@ start_nginx
 start_services
 start_retort
 start_squid
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show

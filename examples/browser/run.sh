@@ -12,30 +12,13 @@
 #
 # What it writes is under DIR/browser.
 source "$(dirname "$0")/../stage.sh"
-here=$source_dir/examples/browser
 
 configure_all() {
-    if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
-    else
-        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128)
-    fi
-    configure_origin >"$dir/nginx.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    choose_ports origin:9000 icap:1344 proxy:3128
+    configure_site >"$dir/nginx.conf"
+    fill retort.conf.in PORT="$proxy_port" ICAP="$icap_port" >"$dir/retort.conf"
     echo "127.0.0.1 news.example" >"$dir/hosts"
     echo "||news.example^*/ads/" >>"$dir/rules.txt"
-}
-
-configure_origin() {
-    configure_nginx
-    cat <<NGINX
-    server {
-        listen 127.0.0.1:$origin_port;
-        root $dir/site;
-        add_header Cache-Control "max-age=3600";
-    }
-}
-NGINX
 }
 
 # ---- what to try ------------------------------------------------------------------------------
@@ -112,9 +95,4 @@ configure_all
 start_nginx
 start_services
 start_retort
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show

@@ -12,7 +12,6 @@
 #
 # What it writes is under DIR/filter. Names that end with .localhost are this machine, so no name server is needed.
 source "$(dirname "$0")/../stage.sh"
-here=$source_dir/examples/filter
 
 # ---- the sites, the users and the lists -------------------------------------------------------
 
@@ -49,19 +48,14 @@ make_lists() {
 # ---- configuration ----------------------------------------------------------------------------
 
 configure_all() {
-    if [ $check = yes ]; then
-        origin_port=$(port 0) https_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
-    else
-        origin_port=$(port 9000) https_port=$(port 9443) icap_port=$(port 1344) proxy_port=$(port 3128)
-    fi
+    choose_ports origin:9000 https:9443 icap:1344 proxy:3128
     configure_sites >"$dir/nginx.conf"
     configure_hours "mon-sun 00:00-24:00"
 }
 
 # configure_hours LESSONS
 configure_hours() {
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" -e "s|@HTTPS@|$https_port|g" -e "s|@LESSONS@|$1|g" \
-        "$here/retort.conf.in" >"$dir/retort.conf"
+    fill retort.conf.in PORT="$proxy_port" ICAP="$icap_port" HTTPS="$https_port" LESSONS="$1" >"$dir/retort.conf"
 }
 
 # ---- what to try ------------------------------------------------------------------------------
@@ -144,9 +138,4 @@ configure_all
 start_nginx
 start_services
 start_retort
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show

@@ -46,14 +46,9 @@ NGINX
 # ---- configuration ----------------------------------------------------------------------------
 
 configure_all() {
-    if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
-    else
-        origin_port=$(port 9443) icap_port=$(port 1344) proxy_port=$(port 3128)
-    fi
+    choose_ports origin:9443 icap:1344 proxy:3128
     configure_sites >"$dir/nginx.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" -e "s|@ORIGIN@|$origin_port|g" \
-        "$source_dir/examples/intercept/retort.conf.in" >"$dir/retort.conf"
+    fill retort.conf.in PORT="$proxy_port" ICAP="$icap_port" ORIGIN="$origin_port" >"$dir/retort.conf"
     make_authority "The proxy of the example"
 }
 
@@ -150,6 +145,12 @@ check_without_origin() {
     verify "retortctl status" ctl_says intercept_bumped -s "$dir/retort.sock" status
 }
 
+run_checks() {
+    check_bumped
+    check_others
+    check_without_origin
+}
+
 stage_begin intercept "$@"
 make_site
 echo "||localhost^*/ads/" >>"$dir/rules.txt"
@@ -158,11 +159,4 @@ configure_all
 start_nginx
 start_services
 start_retort
-if [ $check = yes ]; then
-    check_bumped
-    check_others
-    check_without_origin
-    stage_end
-else
-    show
-fi
+check_or_show

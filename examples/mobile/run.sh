@@ -12,17 +12,12 @@
 #
 # What it writes is under DIR/mobile.
 source "$(dirname "$0")/../stage.sh"
-here=$source_dir/examples/mobile
 pages=50
 
 configure_all() {
-    if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
-    else
-        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128)
-    fi
+    choose_ports origin:9000 icap:1344 proxy:3128
     configure_origin >"$dir/nginx.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    fill retort.conf.in PORT="$proxy_port" ICAP="$icap_port" >"$dir/retort.conf"
     touch "$dir/texts.tsv"
     cp "$data/lists/easylist.txt" "$dir/rules.txt"
 }
@@ -85,9 +80,4 @@ configure_all
 start_nginx
 start_services
 start_retort
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show

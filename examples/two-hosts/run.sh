@@ -55,25 +55,13 @@ make_certificates() {
 
 configure_all() {
     origin_port=$(port 9000) proxy_port=$(port 3128) icap_port=1344
-    configure_origin >"$dir/nginx.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@SERVICES@|$services_host|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    configure_site 'add_header Cache-Control "no-store";' >"$dir/nginx.conf"
+    fill retort.conf.in PORT="$proxy_port" SERVICES="$services_host" >"$dir/retort.conf"
     configure_helperd >"$dir/helperd.conf"
     # In clear to its own host only; to others by TLS, and only to those whose certificate our authority has signed.
     { configure_cicap
       echo "TlsPort $services_host:11344 cert=$dir/services.pem key=$dir/services.key client_ca=$dir/hosts-ca.pem cafile=$dir/hosts-ca.pem"
     } >"$dir/c-icap.conf"
-}
-
-configure_origin() {
-    configure_nginx
-    cat <<NGINX
-    server {
-        listen 127.0.0.1:$origin_port;
-        root $dir/site;
-        add_header Cache-Control "no-store";
-    }
-}
-NGINX
 }
 
 start_services_there() {
@@ -159,9 +147,4 @@ configure_all
 start_nginx
 start_services_there
 start_retort
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show

@@ -12,7 +12,6 @@
 # What it writes is under DIR/virus-scanner. The one virus here is EICAR's test file, which is harmless. It is also the only
 # one that this ClamAV knows: the script gives it a list of signatures of its own.
 source "$(dirname "$0")/../stage.sh"
-here=$source_dir/examples/virus-scanner
 packages=virus
 
 # ---- the origin -------------------------------------------------------------------------------
@@ -42,31 +41,14 @@ make_signatures() {
     eicar | md5sum | sed 's/ .*/:68:Eicar-Test-File/' >"$dir/signatures/eicar.hdb"
 }
 
-configure_origin() {
-    configure_nginx
-    cat <<NGINX
-    server {
-        listen 127.0.0.1:$origin_port;
-        root $dir/site;
-        add_header Cache-Control "max-age=3600";
-        location /slow/ { limit_rate 20k; }
-        location /upload { return 204; }
-    }
-}
-NGINX
-}
-
 # ---- configuration ----------------------------------------------------------------------------
 
 configure_all() {
-    if [ $check = yes ]; then
-        origin_port=$(port 0) icap_port=$(port 0) proxy_port=$(port 0)
-    else
-        origin_port=$(port 9000) icap_port=$(port 1344) proxy_port=$(port 3128)
-    fi
-    configure_origin >"$dir/nginx.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$icap_port|g" "$here/c-icap.conf.in" >"$dir/c-icap.conf"
-    sed -e "s|@DIR@|$dir|g" -e "s|@PORT@|$proxy_port|g" -e "s|@ICAP@|$icap_port|g" "$here/retort.conf.in" >"$dir/retort.conf"
+    choose_ports origin:9000 icap:1344 proxy:3128
+    configure_site 'add_header Cache-Control "max-age=3600";' "location /slow/ { limit_rate 20k; }" "location /upload { return 204; }" \
+        >"$dir/nginx.conf"
+    fill c-icap.conf.in PORT="$icap_port" >"$dir/c-icap.conf"
+    fill retort.conf.in PORT="$proxy_port" ICAP="$icap_port" >"$dir/retort.conf"
     # The check does not wait as long as a person would.
     if [ $check = yes ]; then
         sed -i -e 's/\(patience_after\) = "5s"/\1 = "400ms"/' -e 's/\(trickle_after\) = "10s"/\1 = "500ms"/' \
@@ -174,9 +156,4 @@ configure_all
 start_nginx
 start_scanner
 start_retort
-if [ $check = yes ]; then
-    run_checks
-    stage_end
-else
-    show
-fi
+check_or_show
