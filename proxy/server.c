@@ -372,6 +372,7 @@ void server_forbid_reload(struct server *server, bool forbidden) {
 }
 
 void server_retire(struct server *server) {
+    purge_orders_retire(server->purge_orders);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_retire(server->workers[i]);
 }

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct purge_orders {
@@ -19,6 +20,7 @@ struct purge_orders {
     bool started, stopping;
     struct purge_order *first, **last;
     unsigned count;
+    _Atomic bool retired;
 };
 
 static void purge_order_free(struct purge_order *order) {
@@ -80,6 +82,7 @@ static void *run_orders(void *arg) {
             purge_one(orders, order);
         else
             purge_below(orders, order);
+        order->retired = atomic_load(&orders->retired);
         mailbox_post(order->mailbox, &order->message);
     }
     return NULL;
@@ -117,6 +120,11 @@ struct purge_orders *purge_orders_new(struct cache *cache, struct disk *disk) {
     pthread_mutex_init(&orders->lock, NULL);
     pthread_cond_init(&orders->news, NULL);
     return orders;
+}
+
+void purge_orders_retire(struct purge_orders *orders) {
+    CHECK_OBJ(orders, PURGE_ORDERS_MAGIC);
+    atomic_store(&orders->retired, true);
 }
 
 struct purge_order *purge_orders_send(struct purge_orders *orders, enum purge_order_kind kind,

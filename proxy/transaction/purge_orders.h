@@ -41,10 +41,13 @@ struct purge_order {
     bool done;
     bool kept;    /* a restart does not undo it */
     bool counted; /* `count` is the number of responses removed */
+    bool retired; /* another process serves, and may have them (purge_orders_retire) */
     uint64_t count;
 };
 
 struct purge_orders *purge_orders_new(struct cache *cache, struct disk *disk);
+/* Another process has taken over: what is removed here stays stored there. From any thread. */
+void purge_orders_retire(struct purge_orders *orders);
 /* Ends the thread, before the mailboxes of the workers end. Orders that wait are dropped. */
 void purge_orders_stop(struct purge_orders *orders);
 void purge_orders_free(struct purge_orders **ordersp);

@@ -171,6 +171,28 @@ def test_sending_is_undisturbed(lab):
     slow.close()
 
 
+def test_an_order_to_the_old_one_is_no_success(lab):
+    """PURGE by a client that is still connected to it: the new one may have stored the response, so the client has to ask that one."""
+    origin = Origin(lab)
+    proxy = Retort(lab, extra="url_class purgers { method = { PURGE, BAN } }\naccess purgers { action = allow }\naccess all { action = allow }\n")
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    wires = [proxy.wire() for _ in range(2)]
+    for wire in wires:
+        wire.send(request("GET", url))
+        wire.response()
+    successor = Successor(lab, proxy)
+    proxy.get(url)
+    for wire, method in zip(wires, ("PURGE", "BAN")):
+        wire.send(request(method, url))
+        answer = wire.response()
+        equal((answer.status, answer.header("Retry-After")), (503, "1"), method)
+        contains(answer.text(), "on a new one", "what is said")
+    equal(proxy.get(url, {"Cache-Control": "only-if-cached"}).status, 200, "the new one has it")
+    equal(proxy.fetch("PURGE", url).status, 200, "the same to the new one")
+    successor.wait_for_the_end_of_the_old_one()
+    equal(proxy.get(url, {"Cache-Control": "only-if-cached"}).status, 504, "it is gone")
+
+
 # One that plays the other side.
 
 class Pretender:

@@ -58,6 +58,11 @@ static enum step purge_start(struct transaction *transaction) {
 
 static enum step purge_answer(struct transaction *transaction) {
     const struct purge_order *order = transaction->purge;
+    if (order->retired)
+        return fail_later(transaction, 503,
+                          "another process of the proxy serves new connections by now: repeat this "
+                          "on a new one",
+                          1);
     if (!order->kept)
         return fail_with(transaction, 500,
                          "the responses are removed, but a disk could not be written, so a restart "
