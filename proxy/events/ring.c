@@ -12,13 +12,19 @@ enum { ALIGN = 8, LARGEST = sizeof(struct event_head) + LOG_LINE_MAX, LINE = 64 
 
 /* An event begins below `size` and is in one piece, which may reach beyond it. Head and tail are
  * equal when the ring is empty. */
+/* What the latest consumer with a bit has lost. */
+struct ring_loss {
+    _Atomic uint64_t since; /* its first watch; 0: it is being written */
+    _Atomic uint64_t count;
+};
+
 struct event_ring {
     unsigned magic;
 #define EVENT_RING_MAGIC 0xe4e47219u
     size_t size;
     char *bytes;
     _Alignas(LINE) _Atomic size_t head; /* where the worker writes next */
-    _Atomic uint64_t lost[EVENT_CONSUMERS_MOST];
+    struct ring_loss lost[EVENT_CONSUMERS_MOST];
     _Alignas(LINE) _Atomic size_t tail; /* where the reader reads next */
 };
 
@@ -67,10 +73,14 @@ void event_ring_end(struct event_ring *ring, const struct event_head *head) {
     atomic_store_explicit(&ring->head, ring_behind(ring, at, head->length), memory_order_release);
 }
 
-void event_ring_lose(struct event_ring *ring, uint32_t consumers) {
-    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
-        if ((consumers >> i & 1) != 0)
-            atomic_fetch_add_explicit(&ring->lost[i], 1, memory_order_relaxed);
+void event_ring_lose(struct event_ring *ring, unsigned consumer, uint64_t since) {
+    struct ring_loss *loss = &ring->lost[consumer];
+    if (atomic_load(&loss->since) != since) {
+        atomic_store(&loss->since, 0);
+        atomic_store(&loss->count, 0);
+        atomic_store(&loss->since, since);
+    }
+    atomic_fetch_add(&loss->count, 1);
 }
 
 bool event_ring_next(struct event_ring *ring, struct event_head *head, const char **line) {
@@ -90,6 +100,12 @@ void event_ring_took(struct event_ring *ring) {
     atomic_store_explicit(&ring->tail, ring_behind(ring, tail, head.length), memory_order_release);
 }
 
-uint64_t event_ring_lost(const struct event_ring *ring, unsigned consumer) {
-    return atomic_load_explicit(&ring->lost[consumer], memory_order_relaxed);
+/* A worker never comes back to an earlier watch. So the count is that of `since` where that is there
+ * before and after. */
+uint64_t event_ring_lost(const struct event_ring *ring, unsigned consumer, uint64_t since) {
+    const struct ring_loss *loss = &ring->lost[consumer];
+    if (atomic_load(&loss->since) != since)
+        return 0;
+    uint64_t count = atomic_load(&loss->count);
+    return atomic_load(&loss->since) == since ? count : 0;
 }

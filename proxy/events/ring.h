@@ -4,7 +4,7 @@
  *
  *     char *line = event_ring_begin(ring);                      the worker
  *     if (line == NULL)
- *         event_ring_lose(ring, head.consumers);
+ *         event_ring_lose(ring, 3, since);                      each consumer that it was for
  *     else {
  *         head.length = write_line(line);                       up to LOG_LINE_MAX bytes
  *         event_ring_end(ring, &head);
@@ -42,12 +42,13 @@ void event_ring_free(struct event_ring **ringp);
 
 char *event_ring_begin(struct event_ring *ring);
 void event_ring_end(struct event_ring *ring, const struct event_head *head);
-void event_ring_lose(struct event_ring *ring, uint32_t consumers);
+/* `since`: the number of the consumer's first watch, which tells it from others that had its bit. */
+void event_ring_lose(struct event_ring *ring, unsigned consumer, uint64_t since);
 
 /* The line stays where it is until event_ring_took. */
 bool event_ring_next(struct event_ring *ring, struct event_head *head, const char **line);
 void event_ring_took(struct event_ring *ring);
-/* How many events this consumer, or one that had its bit before, has lost so far. */
-uint64_t event_ring_lost(const struct event_ring *ring, unsigned consumer);
+/* How many events this consumer has lost so far. */
+uint64_t event_ring_lost(const struct event_ring *ring, unsigned consumer, uint64_t since);
 
 #endif

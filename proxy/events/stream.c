@@ -148,7 +148,7 @@ static void stream_note_missing(struct event_stream *stream, unsigned worker) {
         struct event_consumer *consumer = stream->consumers[i];
         if (consumer == NULL)
             continue;
-        uint64_t missing = event_ring_lost(stream->rings[worker], i);
+        uint64_t missing = event_ring_lost(stream->rings[worker], i, consumer->since);
         if (missing > consumer->missing[worker])
             consumer_lose(consumer, missing - consumer->missing[worker]);
         consumer->missing[worker] = missing;
@@ -268,7 +268,7 @@ static void stream_publish(struct event_stream *stream) {
         watch = event_watch_new(stream->watches, stream->rings);
     for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
         if (stream->consumers[i] != NULL)
-            event_watch_add(watch, i, stream->consumers[i]->filter);
+            event_watch_add(watch, i, stream->consumers[i]->filter, stream->consumers[i]->since);
     stream->demand.publish(stream->demand.context, watch);
     event_watch_release(&watch);
 }
@@ -296,8 +296,6 @@ static struct event_consumer *consumer_new(struct event_stream *stream,
     consumer->since = stream->watches + 1;
     consumer->fd = -1;
     consumer->missing = xcalloc(stream->demand.workers, sizeof *consumer->missing);
-    for (unsigned i = 0; i < stream->demand.workers; i++)
-        consumer->missing[i] = event_ring_lost(stream->rings[i], consumer->index);
     return consumer;
 }
 

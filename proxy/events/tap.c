@@ -12,6 +12,12 @@ static uint32_t tap_consumers(const struct event_tap *tap, const struct access_e
     return consumers;
 }
 
+static void tap_lose(const struct event_watch *watch, struct event_ring *ring, uint32_t consumers) {
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
+        if ((consumers >> i & 1) != 0)
+            event_ring_lose(ring, i, watch->since[i]);
+}
+
 static void tap_on_entry(struct entry_watcher *watcher, const struct access_entry *entry) {
     static const struct log_settings json = {.format = ACCESS_LOG_JSON};
     struct event_tap *tap = CONTAINER_OF(watcher, struct event_tap, watcher);
@@ -22,7 +28,7 @@ static void tap_on_entry(struct entry_watcher *watcher, const struct access_entr
         return;
     char *line = event_ring_begin(ring);
     if (line == NULL) {
-        event_ring_lose(ring, head.consumers);
+        tap_lose(tap->watch, ring, head.consumers);
         return;
     }
     head.length = (uint32_t)access_line_write(line, &json, entry, &tap->time) - 1; /* no '\n' */

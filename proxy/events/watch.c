@@ -13,9 +13,11 @@ struct event_watch *event_watch_new(uint64_t number, struct event_ring *const *r
     return watch;
 }
 
-void event_watch_add(struct event_watch *watch, unsigned consumer, struct event_filter *filter) {
+void event_watch_add(struct event_watch *watch, unsigned consumer, struct event_filter *filter,
+                     uint64_t since) {
     CHECK_OBJ(watch, EVENT_WATCH_MAGIC);
     watch->filters[consumer] = event_filter_reference(filter);
+    watch->since[consumer] = since;
 }
 
 struct event_watch *event_watch_reference(struct event_watch *watch) {

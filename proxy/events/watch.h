@@ -4,12 +4,12 @@
  * the workers; without consumers it sends NULL.
  *
  *     struct event_watch *watch = event_watch_new(number, rings);
- *     event_watch_add(watch, 3, filter);                     the consumer with the bit 1 << 3
+ *     event_watch_add(watch, 3, filter, since);              the consumer with the bit 1 << 3
  *     ... worker_watch(worker, watch) takes a reference ...
  *     event_watch_release(&watch);
  *
  * A bit belongs to one consumer after the other; events carry the number of their watch, which tells
- * whose they are.
+ * whose they are, and losses are counted with the number of the consumer's first watch.
  *
  * Threads: constant once it is sent; references are counted.
  */
@@ -26,10 +26,12 @@ struct event_watch {
     uint64_t number;
     struct event_ring *const *rings;                    /* one for each worker; the stream's */
     struct event_filter *filters[EVENT_CONSUMERS_MOST]; /* referenced; NULL: no consumer */
+    uint64_t since[EVENT_CONSUMERS_MOST];               /* the first watch of the consumer */
 };
 
 struct event_watch *event_watch_new(uint64_t number, struct event_ring *const *rings);
-void event_watch_add(struct event_watch *watch, unsigned consumer, struct event_filter *filter);
+void event_watch_add(struct event_watch *watch, unsigned consumer, struct event_filter *filter,
+                     uint64_t since);
 struct event_watch *event_watch_reference(struct event_watch *watch); /* NULL: NULL */
 void event_watch_release(struct event_watch **watchp);
 

@@ -63,11 +63,16 @@ START_TEST(a_full_ring_takes_nothing_and_counts) {
         count++;
     ck_assert_uint_gt(count, 100);
     ck_assert_uint_lt(count, 400);
-    event_ring_lose(ring, 0x80000001u);
-    event_ring_lose(ring, 1);
-    ck_assert_uint_eq(event_ring_lost(ring, 0), 2);
-    ck_assert_uint_eq(event_ring_lost(ring, 1), 0);
-    ck_assert_uint_eq(event_ring_lost(ring, 31), 1);
+    event_ring_lose(ring, 0, 5);
+    event_ring_lose(ring, 31, 5);
+    event_ring_lose(ring, 0, 5);
+    ck_assert_uint_eq(event_ring_lost(ring, 0, 5), 2);
+    ck_assert_uint_eq(event_ring_lost(ring, 1, 5), 0);
+    ck_assert_uint_eq(event_ring_lost(ring, 31, 5), 1);
+    ck_assert_uint_eq(event_ring_lost(ring, 0, 6), 0); /* the next one with this bit */
+    event_ring_lose(ring, 0, 6);
+    ck_assert_uint_eq(event_ring_lost(ring, 0, 6), 1);
+    ck_assert_uint_eq(event_ring_lost(ring, 0, 5), 0);
     for (uint64_t i = 0; i < count; i++)
         ck_assert(get(ring, i, 1000));
     ck_assert(put(ring, 7, 1000) && get(ring, 7, 1000));
@@ -232,7 +237,7 @@ static void post(uint64_t number, size_t length) {
     struct event_head head = {number, published->number, 1, (uint32_t)length};
     char *line = event_ring_begin(published->rings[0]);
     if (line == NULL) {
-        event_ring_lose(published->rings[0], 1);
+        event_ring_lose(published->rings[0], 0, published->since[0]);
         return;
     }
     memset(line, 'x', length);
@@ -305,6 +310,7 @@ START_TEST(a_bit_belongs_to_one_after_the_other) {
     const struct event_head late = {1, before->number, 1, 0};
     ck_assert_ptr_nonnull(event_ring_begin(before->rings[0]));
     event_ring_end(before->rings[0], &late);
+    event_ring_lose(before->rings[0], 0, before->since[0]);
     post(2, 100);
     event_stream_end(stream, 0);
     read_to_the_end(consumer, &lost, &events);
