@@ -62,6 +62,8 @@ struct origin_request {
     struct source *body;      /* NULL: none */
     bool chunked;             /* how to send the body; else as it is */
     bool repeatable;          /* may go over a pooled connection and be sent again */
+    bool used_up;             /* its credentials may count for the whole connection, which must
+                                 carry no other request after it */
     bool upgrade;             /* 101 is an answer: the connection then leaves HTTP */
     struct origin_slot *slot; /* at the group's server that this goes to; NULL: it is of none */
     /* An interim response other than 100 has come; NULL: they are left (RFC 9110 §15.2). */

@@ -117,7 +117,8 @@ static bool opens_tunnel(const struct origin_call *call) {
 static void leave_connection(struct origin_call *call) {
     bool spare = waiting(call) > 0 || opens_tunnel(call);
     bool reusable = !spare && !call->deaf && sender_is_done(&call->sender) &&
-                    call->framing.kind != FRAMING_CLOSE && call->keeps_alive;
+                    call->framing.kind != FRAMING_CLOSE && call->keeps_alive &&
+                    !call->request.used_up;
     net_buffer_give(call->net, &call->in);
     if (reusable)
         pool_give(call->pool, call->request.pool_key, &call->connection, call->request.idle_timeout,

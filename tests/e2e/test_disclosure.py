@@ -254,3 +254,27 @@ def test_a_class_gets_nothing_that_others_had(lab):
             equal(ask_from(proxy, source, url), page, f"page of {path} for {source}")
         equal(proxy.results(path + "?", 4)[2:], ["HIT", again], f"results of {path}")
     equal(proxy.counter("cache_excluded"), 4, "stored responses that guests did not get")
+
+
+def test_a_proven_connection_is_for_nobody_else(lab):
+    """RFC 9110, 3.3: a server "MUST NOT assume that two requests on the same connection are from the same user agent
+    unless the connection is secured and specific to that agent. Some non-standard HTTP extensions (e.g., [RFC4559]) have
+    been known to violate this requirement, resulting in security and interoperability problems." """
+    proven = {}
+
+    def answer(connection, asked):
+        scheme, _, user = (asked.header("Authorization") or "").partition(" ")
+        if scheme.lower() in ("ntlm", "negotiate"):
+            proven[asked.connection_number] = user
+        page = proven.get(asked.connection_number, "nobody").encode()
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: %d\r\n\r\n" % len(page) + page)
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, reverse={"/": origin.url("/")})
+    for url in (origin.url("/a"), "/a"):
+        for scheme in ("NTLM", "negotiate", "Negotiate"):
+            equal(proxy.get(url, {"Authorization": f"{scheme} anna"}).text(), "anna", f"anna's page by {scheme}")
+            equal(proxy.get(url).text(), "nobody", f"the page of the next, after {scheme}")
+        before = origin.requests[-1].connection_number
+        for _ in range(2):
+            equal(proxy.get(url, {"Authorization": "Basic anna"}).text(), "nobody", "a scheme that proves each request")
+        equal(origin.requests[-1].connection_number, before, "the connection is used again")

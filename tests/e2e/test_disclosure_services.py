@@ -1,5 +1,7 @@
 """Services that know who asks: nobody gets what they made, or had the origin make, for another user."""
 
+import subprocess
+
 from harness.checks import contains, equal
 from harness.icap import IcapServer
 from harness.retort import Retort, Service
@@ -123,6 +125,14 @@ def test_services_of_a_class_tell_of_it(lab):
     own = {"X-Own": "1"}
     url = pages.url("/class/before/remove", FRESH)
     equal([ask_from(proxy, source, url, own) for source in (BOSS, GUEST)], ["None None", "None 1"], "a field that is removed")
+
+
+def test_a_policy_that_overrides_for_some_is_warned_of(lab):
+    for condition, policy, warns in ((f'client = "{BOSS}"', "cache = always  override = true", True), ('path_regex = "^/a"', "cache = always  override = true", False),
+                                     (f'client = "{BOSS}"', "cache = always", False)):
+        path = lab.write("policy.conf", f"listen \"127.0.0.1:3128\" {{ mode = forward }}\nurl_class some {{ {condition} }}\npolicy some {{ {policy} }}\n")
+        said = subprocess.run([lab.built("proxy/retort"), "-t", "-f", path], capture_output=True, text=True, env=lab.environment(), check=False)
+        equal((said.returncode, "given to all others" in said.stdout + said.stderr), (0, warns), f"{condition} {policy}: {said.stderr}")
 
 
 def test_the_name_of_the_access_rule_tells_of_users(lab):

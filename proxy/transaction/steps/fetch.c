@@ -169,6 +169,20 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
+/* RFC 9110 §3.3: "Some non-standard HTTP extensions (e.g., [RFC4559]) have been known to violate
+ * this requirement, resulting in security and interoperability problems." With NTLM and Negotiate,
+ * many servers take who has proved himself once for the sender of all that follows on the
+ * connection. */
+static bool may_prove_connection(const struct http_head *head) {
+    static const char *const schemes[] = {"NTLM", "Negotiate"};
+    const struct http_field *field = http_head_find(head, HTTP_AUTHORIZATION);
+    for (; field != NULL; field = http_head_find_next(head, HTTP_AUTHORIZATION, field))
+        for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+            if (slice_starts_with_nocase(field->value, slice_from(schemes[i])))
+                return true;
+    return false;
+}
+
 /* The slot forgets the member with the end of the response. */
 static void fetch_note_server(struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
@@ -215,6 +229,7 @@ static bool fetch_start_call(struct transaction *transaction) {
         .interim_arg = transaction,
         .trailer_space = trailer_space,
         .repeatable = is_repeatable(transaction),
+        .used_up = may_prove_connection(head),
         .slot = transaction->fetch.slot,
         .deadline = transaction->fetch.deadline,
         .connect_timeout = settings->origin.connect_timeout,
