@@ -420,6 +420,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/authority_hints.c proxy/tls/authority_hints.h \
 	proxy/admin/access_page.c proxy/admin/access_page.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
+	proxy/admin/bounds.c proxy/admin/bounds.h proxy/admin/bounds.def \
 	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
 	proxy/admin/dns_page.c proxy/admin/dns_page.h \
 	proxy/admin/helper_options.c proxy/admin/helper_options.h \

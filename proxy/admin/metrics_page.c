@@ -1,5 +1,6 @@
 #include "admin/metrics_page.h"
 
+#include "admin/bounds.h"
 #include "admin/certificates_page.h"
 #include "admin/connections.h"
 #include "admin/disk_numbers.h"
@@ -83,6 +84,12 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
     print_metric(out, "cache_limit_bytes", COUNTER_GAUGE,
                  "Bytes that the cache may hold at most (cache.memory).",
                  (double)report->cache_limit);
+    print_metric(out, "cache_evictions", COUNTER_TOTAL,
+                 "Objects that made room for others in memory (cache.memory).",
+                 (double)report->cache_evictions);
+    print_metric(out, "cache_variants_dropped", COUNTER_TOTAL,
+                 "Variants that made room for newer ones of the same URL (cache.max_variants).",
+                 (double)report->cache_variants_dropped);
     print_metric(out, "cache_objects", COUNTER_GAUGE, "Objects in the cache.",
                  (double)report->cache_objects);
     print_metric(out, "verdicts", COUNTER_GAUGE, "Stored verdicts of ICAP services on requests.",
@@ -224,41 +231,15 @@ static void print_durations(FILE *out, const struct durations *durations) {
     }
 }
 
-/* The options that bound something, with the counter of what each has refused or broken off. */
-static const struct {
-    const char *option;
-    size_t at; /* in struct counters */
-} bounds[] = {
-#define BOUND(option, counter)                                                                     \
-    { option, offsetof(struct counters, counter) }
-    BOUND("client.max_connections", client_connections_rejected),
-    BOUND("client.max_connections_per_client", client_share_rejected),
-    BOUND("client.max_half_open", client_half_open_rejected),
-    BOUND("client.memory", client_memory_refused),
-    BOUND("client.min_rate", client_too_slow),
-    BOUND("client.max_handshakes", tls_handshakes_refused),
-    BOUND("client.handshake_timeout", tls_handshake_timeouts),
-    BOUND("limit", limit_refused),
-    BOUND("limits.entries", limit_table_full),
-    BOUND("authentication.attempts", identity_slowed),
-    BOUND("authentication.queue_max", identity_overloads),
-    BOUND("cache.max_ranges", cache_ranges_refused),
-    BOUND("origins.queue_max", origin_queue_refused),
-    BOUND("origins.queue_timeout", origin_queue_timeouts),
-    BOUND("origin.dns_client_lookups", dns_refused),
-    BOUND("icap_service.decode_size", adapt_decode_limited),
-    BOUND("the machine's memory", memory_refused),
-#undef BOUND
-};
-
 static void print_bounds(FILE *out, const struct counters *counters) {
     fputs("# HELP retort_bound_reached_total What each option that bounds something has refused or "
           "broken off. Each is also a counter of its own.\n"
           "# TYPE retort_bound_reached_total counter\n",
           out);
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
-        fprintf(out, "retort_bound_reached_total{option=\"%s\"} %" PRIu64 "\n", bounds[i].option,
-                counters_value(counters, bounds[i].at / sizeof(uint64_t)));
+    for (const struct bound *bound = bounds; bound->option != NULL; bound++)
+        if (bound->refuses)
+            fprintf(out, "retort_bound_reached_total{option=\"%s\"} %" PRIu64 "\n", bound->option,
+                    counters_value(counters, bound->counter));
 }
 
 static void print_metrics(FILE *out, const struct admin_calls *calls,

@@ -35,6 +35,8 @@ void admin_report_add_shared(struct admin_report *report, struct cache *cache, s
     report->cache_bytes = statistics.bytes;
     report->cache_objects = statistics.objects;
     report->cache_limit = statistics.limit;
+    report->cache_evictions = statistics.evictions;
+    report->cache_variants_dropped = statistics.variants_dropped;
     report->has_disk = disk != NULL;
     disk_statistics(disk, &report->disk);
 }

@@ -37,7 +37,7 @@ struct admin_report {
     uint64_t uptime;           /* milliseconds */
     uint64_t now;              /* the loops' clock */
     unsigned workers_silent;   /* workers that did not answer in time */
-    uint64_t cache_bytes, cache_objects, cache_limit;
+    uint64_t cache_bytes, cache_objects, cache_limit, cache_evictions, cache_variants_dropped;
     struct verdicts_statistics verdicts;
     struct leaf_cache_statistics leaves;
     uint64_t identities, server_identities_evicted;

@@ -26,7 +26,7 @@ struct cache {
     unsigned magic;
 #define CACHE_MAGIC 0xcac4e000u
     _Atomic size_t limit, bytes, index_bytes;
-    _Atomic uint64_t objects, pinned, evictions;
+    _Atomic uint64_t objects, pinned, evictions, variants_dropped;
     pthread_mutex_t banning; /* one ban at a time */
     struct bans bans;
     struct purges purges;
@@ -363,6 +363,7 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
     if (surplus != NULL) {
         object_reference(surplus);
         unlink_objects(cache, shard, &surplus, 1);
+        cache_add(&cache->variants_dropped, 1);
     }
     link_object(cache, shard, object);
     pthread_mutex_unlock(&shard->lock);
@@ -560,4 +561,6 @@ void cache_statistics(struct cache *cache, struct cache_statistics *statistics) 
     statistics->pinned = atomic_load_explicit(&cache->pinned, memory_order_relaxed);
     statistics->limit = atomic_load_explicit(&cache->limit, memory_order_relaxed);
     statistics->evictions = atomic_load_explicit(&cache->evictions, memory_order_relaxed);
+    statistics->variants_dropped =
+        atomic_load_explicit(&cache->variants_dropped, memory_order_relaxed);
 }

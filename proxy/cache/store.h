@@ -26,7 +26,7 @@
 struct cache;
 
 struct cache_statistics {
-    uint64_t bytes, objects, pinned, limit, evictions;
+    uint64_t bytes, objects, pinned, limit, evictions, variants_dropped;
 };
 
 struct cache *cache_new(size_t limit);

@@ -10,7 +10,10 @@
  * client's head before it is a little longer than the origin's. */
 enum { INTERIM_MAX = 100, PIECES = 8, HEADROOM = 512 };
 
-static const char head_too_large[] = "its response head is larger than origin.max_head";
+static void head_is_too_large(struct origin_call *call) {
+    call->net->counters.origin_heads_too_large++;
+    origin_call_fail(call, ORIGIN_BAD, "its response head is larger than origin.max_head");
+}
 
 static void origin_receive_answered(struct origin_call *call) {
     call->state = ORIGIN_ANSWERED;
@@ -33,9 +36,12 @@ static bool origin_receive_parse(struct origin_call *call) {
         return false;
     }
     call->head_checked = 0;
-    if (used < 0 || (size_t)used > call->request.max_head) {
-        origin_call_fail(call, ORIGIN_BAD,
-                         used < 0 ? http_error_text((enum http_error) - used) : head_too_large);
+    if (used < 0) {
+        origin_call_fail(call, ORIGIN_BAD, http_error_text((enum http_error) - used));
+        return true;
+    }
+    if ((size_t)used > call->request.max_head) {
+        head_is_too_large(call);
         return true;
     }
     call->in->begin += (size_t)used;
@@ -79,7 +85,7 @@ void origin_call_receive(struct origin_call *call) {
     }
     while (call->state == ORIGIN_WAITING) {
         if (!net_buffer_make_room(call->net, &call->in, call->request.max_head)) {
-            origin_call_fail(call, ORIGIN_BAD, head_too_large);
+            head_is_too_large(call);
             return;
         }
         switch (connection_read(call->connection, call->in->data + call->in->end,

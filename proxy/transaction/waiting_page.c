@@ -239,8 +239,10 @@ static bool waiting_page_keep_result(struct waiting_page *page) {
             waiting_page_let_go(page);
             return false;
         }
-        if (!waiting_download_append(page->download, piece, got))
+        if (!waiting_download_append(page->download, piece, got)) {
+            transaction->net->counters.patience_space_refused++;
             return waiting_page_fail(page, "there is no space left to keep it (patience_space)");
+        }
     }
     loop_defer(transaction->net->loop, &transaction->task);
     return true;

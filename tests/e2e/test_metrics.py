@@ -2,6 +2,7 @@
 
 Texts are read by the parsers of Debian's python3-prometheus-client and by promtool; a test says so where one is missing."""
 
+import os
 import re
 import shutil
 import socket
@@ -15,8 +16,10 @@ from harness.certificates import Authority
 from harness.checks import Skip, contains, equal, lacks, true, until
 from harness.disk_bench import Bench, names
 from harness.icap import IcapServer
+from harness.lab import SOURCE
 from harness.metrics import fetch as scrape, samples, value
 from harness.origin import Origin
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
 from harness.suite import memcheck
 
@@ -210,3 +213,29 @@ def test_how_long_the_disk_takes(lab):
     equal((count(), bench.proxy.counter("cache_hits")), (5, 10), "reads, hits")
     took = value(scrape(bench.proxy)[0], "retort_disk_read_seconds_sum")
     true(0 < took < 5 * 5 * lab.patience, f"seconds of five reads: {took}")
+
+
+def test_every_limit_has_a_metric_that_is_there(lab):
+    """docs/METRICS.md lists them; a unit test holds the list to the options."""
+    with open(os.path.join(SOURCE, "docs/METRICS.md"), encoding="utf-8") as file:
+        listed = re.findall(r"^\| ([^|`]+) \| `(retort_\w+)` \| (yes)? ?\|$", file.read(), re.M)
+    true(len(listed) > 70, f"limits with a metric: {len(listed)}")
+    proxy = Bench(lab, services=[Service("s", "icap://127.0.0.1:1/s")]).proxy
+    text = scrape(proxy)[0]
+    equal([option for option, metric, _ in listed if f"\n# TYPE {metric} counter\n" not in text], [], "limits whose metric is not in /metrics")
+    equal({dict(labels)["option"] for labels in samples(text, "retort_bound_reached_total")}, {option for option, _, marked in listed if marked}, "marked limits")
+
+
+def test_what_is_too_large_is_counted(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, client={"max_head": "2KB"}, cache={"max_object": "10KB", "max_variants": 2}, origin={"max_head": "2KB"})
+    counted = lambda: [proxy.counter(name) for name in ("client_heads_too_large", "origin_heads_too_large", "cache_too_large")]  # noqa: E731
+    equal(proxy.fetch("GET", origin.url("/text", say="a"), {"X": "y" * 5000}).status, 431, "status")
+    large = RawOrigin(lab, lambda connection, _request: connection.send(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 5000 + b"\r\nContent-Length: 0\r\n\r\n"))
+    equal(proxy.get(large.url()).status, 502, "status")
+    for path in ("/bytes", "/chunked"):
+        equal(proxy.get(origin.url(path, n=20000, cc="max-age=60")).status, 200, "status")
+    until(lambda: counted() == [1, 1, 2], 5 * lab.patience, f"{counted()} heads and bodies that were too large")
+    for number in range(3):
+        proxy.fetch("GET", origin.url("/text", say="b", cc="max-age=60", vary="X"), {"X": str(number)})
+    until(lambda: value(scrape(proxy)[0], "retort_cache_variants_dropped_total") == 1, 5 * lab.patience, "the variant that made room")

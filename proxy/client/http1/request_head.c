@@ -104,6 +104,11 @@ static void refuse_for_memory(struct http1_connection *connection) {
     connection->state = HTTP1_LINGERING;
 }
 
+static void begin_too_large(struct http1_connection *connection) {
+    connection->net->counters.client_heads_too_large++;
+    begin_unreadable(connection, 431, head_too_large);
+}
+
 /* True: the buffer held a whole head and an exchange has begun, or there is no memory for one. */
 static bool parse_head(struct http1_connection *connection) {
     struct slice bytes = net_buffer_bytes(connection->buffer);
@@ -130,7 +135,7 @@ static bool parse_head(struct http1_connection *connection) {
         begin_unreadable(connection, http_error_status((enum http_error) - used),
                          http_error_text((enum http_error) - used));
     else
-        begin_unreadable(connection, 431, head_too_large);
+        begin_too_large(connection);
     return true;
 }
 
@@ -143,7 +148,7 @@ static bool fill_buffer(struct http1_connection *connection) {
     if (*buffer == NULL)
         *buffer = net_buffer_take(net);
     if (!net_buffer_make_room(net, buffer, http1_max_head(connection))) {
-        begin_unreadable(connection, 431, head_too_large);
+        begin_too_large(connection);
         return false;
     }
     switch (connection_read(connection->socket, (*buffer)->data + (*buffer)->end,

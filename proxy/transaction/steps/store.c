@@ -100,8 +100,10 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
         transaction->net->counters.adapted_unable++;
     }
     if (has_body(transaction) && transaction->response.body->length >= 0 &&
-        (uint64_t)transaction->response.body->length > transaction->settings->cache.max_object)
+        (uint64_t)transaction->response.body->length > transaction->settings->cache.max_object) {
+        transaction->net->counters.cache_too_large++;
         return STORE_ON_DISK;
+    }
     return STORE_IN_MEMORY;
 }
 
@@ -259,6 +261,7 @@ static void settle_object(struct transaction *transaction) {
     if (transaction->storing.pump.state == PUMP_RUNNING)
         return;
     transaction->storing.settled = true;
+    transaction->net->counters.cache_too_large += transaction->storing.pump.overflowed;
     if (body_state(object->body) != BODY_COMPLETE) {
         storing_drop(transaction, object);
         lookup_tell_followers(transaction, SHARED_FETCH_FAILED);

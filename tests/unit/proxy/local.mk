@@ -36,6 +36,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_forwarded.c \
 	tests/unit/proxy/test_freshness.c \
 	tests/unit/proxy/test_history.c \
+	tests/unit/proxy/test_bounds.c \
 	tests/unit/proxy/test_info_text.c \
 	tests/unit/proxy/test_inspections.c \
 	tests/unit/proxy/test_http1_ends.c \

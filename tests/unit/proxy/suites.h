@@ -46,6 +46,7 @@ Suite *proxy_header_suite(void);
 Suite *trace_context_suite(void);
 Suite *freshness_suite(void);
 Suite *history_suite(void);
+Suite *bounds_suite(void);
 Suite *info_text_suite(void);
 Suite *inspections_suite(void);
 Suite *http1_ends_suite(void);

@@ -119,6 +119,7 @@ int main(void) {
     srunner_add_suite(runner, trace_context_suite());
     srunner_add_suite(runner, freshness_suite());
     srunner_add_suite(runner, history_suite());
+    srunner_add_suite(runner, bounds_suite());
     srunner_add_suite(runner, info_text_suite());
     srunner_add_suite(runner, inspections_suite());
     srunner_add_suite(runner, http1_requests_suite());
