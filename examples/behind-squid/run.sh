@@ -79,7 +79,7 @@ run_checks() {
     verify "ad: replaced by a blank image" is_blank
     verify "large text: fetched" fetch large.txt -H "Accept-Encoding: gzip"
     verify "large text: compressed" head_says Content-Encoding gzip
-    verify "upload" fetch upload -T "$dir/site/management.html"
+    verify "upload" fetch upload -T "$dir/site/index.html"
     verify "upload: 204" status_is 204
     verify "https: through both" fetch_through "http://127.0.0.1:$squid_port" "https://localhost:$https_port/index.html" --cacert "$dir/web.pem"
     verify "https: as it is" is_the_file index.html
