@@ -86,7 +86,7 @@ configure() {
     inside sh -c "$switch_on"
     sed -i -e 's/^listen .*mode = forward/& local_destinations = allow/' \
         -e 's|#disk "/var/cache/retort".*|disk "/var/cache/retort" { size = "64MB" }|' "$root/etc/retort/retort.conf"
-    echo '||127.0.0.1^*/ads/' >"$root/var/lib/retort/lists/own.txt"
+    echo '||127.0.0.1^*/ads/' >"$root/var/lib/retort-lists/own.txt"
     inside sh /usr/share/retort/reload-c-icap.sh && inside systemctl restart retort
 }
 
@@ -139,13 +139,14 @@ left() {
     find "$root" -xdev \( -path "$root/packages" -o -path "$root/proc" -o -path "$root/dev" -o -path "$root/var/cache/apt" -o -path "$root/var/log/apt" \) -prune -o \
         \( -iname '*retort*' -o -nouser -o -nogroup \) ! -path "$root/run/*.main" ! -path "$root/run/*.ready" ! -path "$root/run/*.notify" \
         ! -path "$root/var/log/*.out" ! -path "$root/tmp/retort-helpers-*" -print
-    grep -H '^retort:' "$root/etc/passwd" "$root/etc/group"
 }
 nothing_is_left() {
     left >"$out/left.txt"
     cat "$out/left.txt"
     [ ! -s "$out/left.txt" ]
 }
+# As docs/OPERATIONS.md says: its number must not become another user's. Nobody can log in as it.
+user_stays() { grep '^retort:.*:/usr/sbin/nologin$' "$root/etc/passwd" && grep '^retort:!' "$root/etc/shadow" && grep '^retort:' "$root/etc/group"; }
 
 check_end() {
     verify "removal" apt_get remove retort retort-icap-services
@@ -153,9 +154,10 @@ check_end() {
         verify "removal: $name has ended" not inside systemctl is-active "$name"
     done
     verify "removal: the configuration stays" cmp "$out/kept.conf" "$root/etc/retort/retort.conf"
-    verify "removal: the lists stay" test -e "$root/var/lib/retort/lists/own.txt"
+    verify "removal: the lists stay" test -e "$root/var/lib/retort-lists/own.txt"
     verify "purge" apt_get purge retort retort-icap-services retort-dev retort-doc
-    verify "purge: no file, no user and no group is left" nothing_is_left
+    verify "purge: no file is left, and none without an owner" nothing_is_left
+    verify "purge: the user stays, without password and shell" user_stays
 }
 
 # c-icap has shared memory.
