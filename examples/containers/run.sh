@@ -48,6 +48,14 @@ in_exec_form() { ! grep -E '^(ENTRYPOINT|CMD|HEALTHCHECK.* CMD) ' "$1" | grep -v
 last_user_is_not_root() { grep '^USER ' "$1" | tail -1 | grep -vE '^USER (root|0)\b'; }
 has_all() { for word in ENTRYPOINT STOPSIGNAL HEALTHCHECK EXPOSE VOLUME; do grep -q "^$word " "$1" || { echo "no $word"; return 1; }; done; }
 same_first_stage() { cmp <(sed -n '/AS packages/,/^$/p' "$here/Containerfile.proxy") <(sed -n '/AS packages/,/^$/p' "$here/Containerfile.services"); }
+# The volume of lists is the directory that c-icap reads.
+lists_are_where_they_are_read() {
+    local directory file
+    directory=$(sed -n 's|^listsdir = $(localstatedir)|/var|p' "$top/conf/local.mk")
+    for file in compose.yaml Containerfile.services README.md; do
+        grep -qE "$directory([]\"\`]|\$)" "$here/$file" || { echo "$file does not name ${directory:-a directory}"; return 1; }
+    done
+}
 proxy_configuration() {
     [ -x "$build/proxy/retort" ] || { echo "no $build/proxy/retort"; return 1; }
     "$build/proxy/retort" -T -f "$here/retort.conf"
@@ -83,6 +91,7 @@ check_texts() {
         verify "$file: says how to start, stop and ask it" has_all "$here/$file"
     done
     verify "both files begin with the same stage" same_first_stage
+    verify "lists: the volume is the directory that c-icap reads" lists_are_where_they_are_read
     if python3 -c 'import yaml' 2>/dev/null; then
         verify "compose.yaml: rights, volumes and images" compose_is_sound
     else
@@ -217,7 +226,7 @@ use_containers() {
     local volumes=(-v "$dir/volumes/helpers:/run/retort")
     start helpers retort:c-icap /usr/sbin/retort-helperd -f /etc/retort/helperd.conf
     verify "helpers: retortctl says that they are well" soon run helpers retort:c-icap /usr/bin/retortctl helpers
-    volumes+=(-v "$dir/volumes/lists:/var/lib/retort/lists")
+    volumes+=(-v "$dir/volumes/lists:/var/lib/retort-lists")
     start services "$(of services "config['User']")" "${services[@]}"
     verify "services: c-icap-client says that they are well" soon run services c-icap:c-icap "${ask_services[@]}"
     volumes=(-v "$dir/volumes/cache:/var/cache/retort" -v "$dir/retort.conf:/etc/retort/retort.conf:ro")
