@@ -507,7 +507,10 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
 	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
+	proxy/ctl/call_stream.c proxy/ctl/call_stream.h \
 	proxy/ctl/call_wire.c proxy/ctl/call_wire.h \
+	proxy/ctl/event_reader.c proxy/ctl/event_reader.h \
+	proxy/ctl/tail_command.c proxy/ctl/tail_command.h \
 	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
 	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
 	proxy/ctl/preload.c proxy/ctl/preload.h \

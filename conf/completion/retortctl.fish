@@ -27,6 +27,7 @@ complete -c retortctl -n __fish_use_subcommand -a intercept -d 'show who refused
 complete -c retortctl -n __fish_use_subcommand -a limits -d 'show who has used how much of the limit sections'
 complete -c retortctl -n __fish_use_subcommand -a dns -d 'show the names of hosts that are remembered'
 complete -c retortctl -n __fish_use_subcommand -a cache -d 'show, remove, pin, inject and fetch stored responses'
+complete -c retortctl -n __fish_use_subcommand -a tail -d 'show transactions as they end'
 complete -c retortctl -n __fish_use_subcommand -a icap -d 'record, show and replay exchanges with ICAP services'
 complete -c retortctl -n __fish_use_subcommand -a helpers -d 'show the pools of helper processes'
 complete -c retortctl -n __fish_use_subcommand -a ca -d 'make and show the authority for intercepted connections'
@@ -105,6 +106,7 @@ complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_sub
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -l rate -x -d 'at most N requests a second (100; 0: no limit)'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -l jobs -x -d 'N requests at a time (1, at most 256)'
 complete -c retortctl -n '__fish_seen_subcommand_from cache; and __fish_seen_subcommand_from revalidate' -F
+complete -c retortctl -n '__fish_seen_subcommand_from tail' -l count -x -d 'end after N transactions'
 complete -c retortctl -n '__fish_seen_subcommand_from icap; and not __fish_seen_subcommand_from record show replay ' -a record -d 'record exchanges of the running proxy to a file'
 complete -c retortctl -n '__fish_seen_subcommand_from icap; and not __fish_seen_subcommand_from record show replay ' -a show -d 'list the exchanges of a recording, or show one of them'
 complete -c retortctl -n '__fish_seen_subcommand_from icap; and not __fish_seen_subcommand_from record show replay ' -a replay -d 'send recorded messages to a service, and compare its answers'

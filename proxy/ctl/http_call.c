@@ -105,11 +105,22 @@ static bool send_request(struct call_wire *wire, const struct http_request *requ
     return sent;
 }
 
-static bool http_call_over(struct http_answer *answer, struct call_wire *wire,
-                           const struct http_request *request, char *error) {
-    size_t length;
-    if (!send_request(wire, request, error))
+bool http_call_begin(struct call_wire *wire, const char *where, const struct http_request *request,
+                     char error[HTTP_CALL_ERROR]) {
+    struct http_request with_token = *request;
+    const char *token = getenv(HTTP_CALL_TOKEN);
+    if (token != NULL && token[0] != '\0')
+        with_token.token = token;
+    if (!is_sendable(&with_token, error) || !call_wire_open(wire, where, error))
         return false;
+    if (send_request(wire, &with_token, error))
+        return true;
+    call_wire_close(wire);
+    return false;
+}
+
+static bool http_call_receive(struct http_answer *answer, struct call_wire *wire, char *error) {
+    size_t length;
     char *bytes = receive_all(wire, &length, error);
     if (bytes == NULL)
         return false;
@@ -132,17 +143,11 @@ bool http_call(struct http_answer *answer, const char *where, const char *method
 
 bool http_call_send(struct http_answer *answer, const char *where,
                     const struct http_request *request, char error[HTTP_CALL_ERROR]) {
-    struct http_request with_token = *request;
-    const char *token = getenv(HTTP_CALL_TOKEN);
-    *answer = (struct http_answer){0};
-    if (token != NULL && token[0] != '\0')
-        with_token.token = token;
-    if (!is_sendable(&with_token, error))
-        return false;
     struct call_wire wire;
-    if (!call_wire_open(&wire, where, error))
+    *answer = (struct http_answer){0};
+    if (!http_call_begin(&wire, where, request, error))
         return false;
-    bool good = http_call_over(answer, &wire, &with_token, error);
+    bool good = http_call_receive(answer, &wire, error);
     call_wire_close(&wire);
     return good;
 }

@@ -51,6 +51,11 @@ struct http_request {
 };
 bool http_call_send(struct http_answer *answer, const char *where,
                     const struct http_request *request, char error[HTTP_CALL_ERROR]);
+/* Sends a request to the admin plane over a connection that it opens: the caller reads the answer,
+ * and closes it (ctl/call_wire.h). False with a message: nothing is open. */
+struct call_wire;
+bool http_call_begin(struct call_wire *wire, const char *where, const struct http_request *request,
+                     char error[HTTP_CALL_ERROR]);
 void http_answer_release(struct http_answer *answer);
 /* Sends a GET to a listener. Returns true when a whole answer arrived, whatever its status. */
 bool http_call_drain(unsigned *status, const char *where, const struct http_request *request,

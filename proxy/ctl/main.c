@@ -21,6 +21,7 @@
 #include "ctl/page_command.h"
 #include "ctl/settings_command.h"
 #include "ctl/show.h"
+#include "ctl/tail_command.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -132,6 +133,7 @@ static const struct room {
     {"config", settings_command}, {"diff", settings_command},       {"dns", dns_command},
     {"get", settings_command},    {"intercept", intercept_command}, {"limits", limits_command},
     {"reload", settings_command}, {"set", settings_command},        {"unset", settings_command},
+    {"tail", tail_command},
 };
 
 static int retortctl_run(const struct choices *choices, const struct command_line *line) {
