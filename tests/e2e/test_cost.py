@@ -181,8 +181,9 @@ def test_what_a_hit_shares(lab):
     """One mutex, of the part of the table, and the counts that keep the object and its body while they are sent."""
     few, many = (shared_writes(lab, count) for count in (FEW, MANY))
     # What is told now and then, such as the memory that connections hold, is no cost of a hit.
+    # Nor are the connections that ask until the proxy, slow under callgrind, is there.
     each = {where: round((many[where] - few[where]) / (MANY - FEW), 1) for where in many}
-    equal({where: count for where, count in each.items() if count},
+    equal({where: count for where, count in each.items() if count > 0.2},
           {"a mutex in cache_lookup": 1, "object_reference": 1, "object_release": 1, "body_reference": 1, "body_release": 1},
           "writes to lines that workers share, by a hit")
 

@@ -138,9 +138,23 @@ class Files:
         return text + ("\n" + self.authority if needs_authority else "")
 
 
+# What the options of the admin plane about TLS need beside them.
+ADMIN_TLS = {"certificates": '"/etc/retort/admin.pem"', "client_certificate": "required", "client_ca": '"/etc/retort/admin-ca.pem"'}
+
+
+def completed_admin(text):
+    option = re.search(r"^ *(min_version|client_\w+|certificate_roles) = .*", text, flags=re.M)
+    if not re.search(r"^admin +\{", text, flags=re.M) or option is None:
+        return text
+    needs = ["certificates"] if option[1] == "min_version" else list(ADMIN_TLS)
+    missing = [f"    {name} = {ADMIN_TLS[name]}" for name in needs if f"{name} =" not in text]
+    return text.replace(option[0], "\n".join([option[0], *missing]), 1)
+
+
 def completed(text, files):
     """With what it refers to, and with listeners, and without the commands that stand below it."""
     text = re.sub(r"^(\$|retortctl) .*", "", text, flags=re.M | re.S)
+    text = completed_admin(text)
     text = files.put_in(text)
     said = re.sub(r"#.*", "", text)
     more = []

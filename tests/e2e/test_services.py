@@ -556,7 +556,7 @@ def test_orders_to_reload_all_count(lab):
     until(lambda: body("/text2") != b"here", 10 * lab.patience, "the second list is in force")
     done = reload(lab.path("nowhere"))
     equal(done.returncode, 1, "without c-icap")
-    contains(done.stderr, "no c-icap runs", "what is said")
+    contains(done.stderr, "start c-icap", "what is said")
 
 
 def test_skipped_rules_are_told(lab, shared):
