@@ -510,7 +510,11 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/call_stream.c proxy/ctl/call_stream.h \
 	proxy/ctl/call_wire.c proxy/ctl/call_wire.h \
 	proxy/ctl/event_reader.c proxy/ctl/event_reader.h \
+	proxy/ctl/log_file.c proxy/ctl/log_file.h \
+	proxy/ctl/log_record.c proxy/ctl/log_record.h \
 	proxy/ctl/tail_command.c proxy/ctl/tail_command.h \
+	proxy/ctl/tally.c proxy/ctl/tally.h \
+	proxy/ctl/top_command.c proxy/ctl/top_command.h \
 	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
 	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
 	proxy/ctl/preload.c proxy/ctl/preload.h \

@@ -24,6 +24,7 @@ struct event_reader {
     uint64_t gone;              /* since when there is no stream */
     uint64_t next_try;
     unsigned pause;
+    uint64_t lost;
     bool losses; /* the event under way is one about losses */
     json_t *json;
 };
@@ -129,8 +130,9 @@ static bool reader_try_again(struct event_reader *reader, uint64_t until) {
 
 /* Reading. */
 
-static void tell_loss(const json_t *json) {
-    long long lost = admin_page_number(json, "lost");
+static void tell_loss(struct event_reader *reader) {
+    long long lost = admin_page_number(reader->json, "lost");
+    reader->lost += lost > 0 ? (uint64_t)lost : 0;
     fprintf(stderr, "retortctl: %lld transaction%s lost because this terminal read too slowly\n",
             lost, lost == 1 ? " was" : "s were");
 }
@@ -145,7 +147,7 @@ static bool event_reader_take_data(struct event_reader *reader, struct slice dat
     }
     answer_show(reader->json);
     if (reader->losses) {
-        tell_loss(reader->json);
+        tell_loss(reader);
         return false;
     }
     *event = (struct event_read){.line = data, .json = reader->json};
@@ -205,4 +207,12 @@ enum event_reader_status event_reader_next(struct event_reader *reader, struct e
         }
     } while (reader_now() < until);
     return EVENT_READER_QUIET;
+}
+
+uint64_t event_reader_lost(const struct event_reader *reader) {
+    return reader->lost;
+}
+
+bool event_reader_is_connected(const struct event_reader *reader) {
+    return reader->stream != NULL;
 }

@@ -39,6 +39,9 @@ struct event_reader;
 struct event_reader *event_reader_open(const char *where, char *const *filters);
 enum event_reader_status event_reader_next(struct event_reader *reader, struct event_read *event,
                                            unsigned milliseconds);
+/* Transactions that this reader has lost so far, as far as retort could count them. */
+uint64_t event_reader_lost(const struct event_reader *reader);
+bool event_reader_is_connected(const struct event_reader *reader);
 void event_reader_close(struct event_reader **readerp);
 
 #endif

@@ -22,6 +22,7 @@
 #include "ctl/settings_command.h"
 #include "ctl/show.h"
 #include "ctl/tail_command.h"
+#include "ctl/top_command.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -129,11 +130,13 @@ static const struct room {
     const char *name;
     int (*run)(const char *admin, const struct command_line *line);
 } rooms[] = {
-    {"access", access_command},   {"cache", cache_command},         {"icap", icap_command},
-    {"config", settings_command}, {"diff", settings_command},       {"dns", dns_command},
-    {"get", settings_command},    {"intercept", intercept_command}, {"limits", limits_command},
-    {"reload", settings_command}, {"set", settings_command},        {"unset", settings_command},
-    {"tail", tail_command},
+    {"access", access_command}, {"cache", cache_command},
+    {"icap", icap_command},     {"config", settings_command},
+    {"diff", settings_command}, {"dns", dns_command},
+    {"get", settings_command},  {"intercept", intercept_command},
+    {"limits", limits_command}, {"reload", settings_command},
+    {"set", settings_command},  {"unset", settings_command},
+    {"tail", tail_command},     {"top", top_command},
 };
 
 static int retortctl_run(const struct choices *choices, const struct command_line *line) {
@@ -143,6 +146,8 @@ static int retortctl_run(const struct choices *choices, const struct command_lin
         return adlist_command(line);
     if (strcmp(argv[0], "ca") == 0)
         return ca_command(line);
+    if (strcmp(name, "logs top") == 0)
+        return logs_top_command(line);
     if (strcmp(name, "completion") == 0)
         return run_completion(line->words[0]);
     if (strcmp(argv[0], "helpers") == 0)

@@ -8,14 +8,14 @@
 
 enum { BAR = 30, NANOSECONDS_BETWEEN = 100000000 };
 
-static bool is_terminal(FILE *out) {
+bool terminal_moves(FILE *out) {
     const char *kind = getenv("TERM");
     return fileno(out) >= 0 && isatty(fileno(out)) && kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
 static bool has_colours(FILE *out) {
     const char *none = getenv("NO_COLOR"); /* https://no-color.org */
-    return (none == NULL || none[0] == '\0') && is_terminal(out);
+    return (none == NULL || none[0] == '\0') && terminal_moves(out);
 }
 
 const char *terminal_begin(FILE *out, enum terminal_style style) {
@@ -79,7 +79,7 @@ static void progress_draw(struct progress *progress) {
 
 void progress_begin(struct progress *progress, size_t total) {
     *progress = (struct progress){
-        .shown = total > 1 && is_terminal(stderr), .total = total, .begun = terminal_now()};
+        .shown = total > 1 && terminal_moves(stderr), .total = total, .begun = terminal_now()};
 }
 
 void progress_step(struct progress *progress) {

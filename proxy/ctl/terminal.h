@@ -34,6 +34,8 @@ const char *terminal_begin(FILE *out, enum terminal_style style);
 const char *terminal_end(FILE *out);
 /* How a word for a state is shown: "up", "down". */
 enum terminal_style terminal_of_state(const char *state);
+/* Can text be written over what stands there? Not in a file, a pipe, or if TERM is dumb. */
+bool terminal_moves(FILE *out);
 /* Prints the headings of a table, with a line end. */
 void terminal_heading(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
