@@ -166,14 +166,14 @@ start() {
     pids[$name]=$!
 }
 
-# The program of a container, below the processes of buildah.
+# The program of a container, below a copy of this script and the processes of buildah.
 program_of() {
     local waiting=("${pids[$1]}") pid
     while [ ${#waiting[@]} -gt 0 ]; do
         pid=${waiting[0]}
         waiting=("${waiting[@]:1}")
         case $(cat "/proc/$pid/comm" 2>/dev/null) in
-        buildah* | exe) mapfile -t -O ${#waiting[@]} waiting < <(pgrep -P "$pid") ;;
+        run.sh | buildah* | exe) mapfile -t -O ${#waiting[@]} waiting < <(pgrep -P "$pid") ;;
         ?*) echo "$pid"; return ;;
         esac
     done
