@@ -389,6 +389,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/option_path.c proxy/settings/option_path.h \
 	proxy/settings/overrides.c proxy/settings/overrides.h proxy/settings/overrides_file.c \
+	proxy/settings/shown.c proxy/settings/shown.h \
 	proxy/settings/settings_plan.c proxy/settings/settings_plan.h \
 	proxy/settings/settings_list.c proxy/settings/settings_list.h proxy/settings/schema.c \
 	proxy/settings/class_warnings.c proxy/settings/class_warnings.h \

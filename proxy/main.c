@@ -290,8 +290,10 @@ int main(int argc, char **argv) {
     }
     signals_ignore_harmless();
     log_open(STDERR_FILENO, "retort", LOG_LEVEL_INFO);
-    server.settings =
-        alone ? settings_load_alone(server.path, error) : settings_load(server.path, error);
+    enum settings_purpose purpose = alone   ? SETTINGS_FOR_ELSEWHERE
+                                    : check ? SETTINGS_TO_CHECK
+                                            : SETTINGS_TO_USE;
+    server.settings = settings_load_for(purpose, server.path, error);
     if (server.settings == NULL) {
         main_tell(error);
         return 1;

@@ -253,6 +253,7 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     start_only_compare(server->first, settings, &outcome->waits);
     readiness_of_files(settings, &outcome->refused);
     settings->workers = server->first->workers;
+    settings->start = settings_reference(server->first);
     outcome->before = settings_reference(server->settings);
     outcome->after = settings_reference(settings);
     apply_settings(server, settings, &claims);
@@ -332,13 +333,26 @@ static bool would_be_lost(const struct overrides *changes, struct settings_outco
     return true;
 }
 
+/* The file is written as a whole: what somebody has written into it would be gone. */
+static bool can_be_saved(const struct settings *settings, struct settings_outcome *outcome) {
+    const char *path = settings->saved_settings_path;
+    if (path == NULL)
+        return server_refuse(outcome, "nothing can be saved: set saved_settings to a file in the "
+                                      "configuration, and reload");
+    if (overrides_are_in(settings->saved, path))
+        return true;
+    snprintf(outcome->error, SETTINGS_ERROR,
+             "%.1000s was changed since retort has read it: reload first (retortctl reload), then "
+             "repeat this",
+             path);
+    return false;
+}
+
 static bool change_is_possible(const struct server *server, const struct overrides *changes,
                                bool keep, struct settings_outcome *outcome) {
     if (!takes_settings(server, outcome) || (!keep && would_be_lost(changes, outcome)))
         return false;
-    return !keep || server->settings->saved_settings_path != NULL ||
-           server_refuse(outcome, "nothing can be saved: set saved_settings to a file in the "
-                                  "configuration, and reload");
+    return !keep || can_be_saved(server->settings, outcome);
 }
 
 bool server_change(struct server *server, const struct overrides *changes, bool keep,

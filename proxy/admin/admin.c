@@ -334,6 +334,7 @@ static enum MHD_Result admin_answer(struct admin *admin, const struct admin_requ
     } else if (audit_open(&audit, request->audit_path)) {
         make_page(admin, request, &asked, &page);
         write_audit(admin, &audit, &asked, &page);
+        json_decref(page.asked);
         json_decref(page.changed);
     } else {
         atomic_fetch_add(&admin->guard.audit_lost, 1);

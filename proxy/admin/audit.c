@@ -55,6 +55,8 @@ static char *audit_line(const struct audit_entry *entry) {
                              arguments, "status", (int)entry->page->status);
     if (caller->certificate[0] != '\0')
         json_object_set_new(line, "certificate", json_string(caller->certificate));
+    if (entry->page->asked != NULL)
+        json_object_set(line, "asked", entry->page->asked);
     if (entry->page->changed != NULL)
         json_object_set(line, "changed", entry->page->changed);
     add_reason(line, entry->page);

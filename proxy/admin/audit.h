@@ -7,6 +7,8 @@
  *      "did": "POST /cache/purge", "arguments": {"host": "a.org"}, "status": 200}
  *
  * With a client certificate there is also "certificate", its subject.
+ * A change of settings has "asked", what the caller wrote, and "changed", what came of it: they
+ * differ when what is saved has no effect yet.
  *
  *     struct audit audit;
  *     if (!audit_open(&audit, settings->admin.audit_log)) ...       the change must not be made

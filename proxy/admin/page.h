@@ -29,7 +29,8 @@ struct page {
     size_t length;
     struct event_consumer *consumer; /* whose events are the answer; NULL: the text is */
     bool download;   /* a body of somebody else's: browsers save it, and show nothing of it */
-    json_t *changed; /* settings, for the audit log; NULL: none; admin.c releases it */
+    json_t *asked;   /* settings that were to be changed: {name: value}; for the audit log */
+    json_t *changed; /* settings that have changed, likewise; NULL: none; admin.c releases both */
     bool unchanged;  /* of a call that may change something: it has not, and needs no audit */
 };
 

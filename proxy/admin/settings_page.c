@@ -189,6 +189,7 @@ static bool answer_for_pools(struct page *page, const struct admin_calls *calls,
         return true;
     }
     json_t *changed = change_pools(calls, asked, error);
+    page->asked = json_deep_copy(asked);
     if (changed == NULL) {
         page_error(page, 409, error);
         return true;
@@ -234,6 +235,7 @@ static void change_settings(struct page *page, const struct admin_calls *calls,
     struct settings_outcome outcome = {.error = ""};
     json_t *more = NULL;
     bool keep = wants_save(request);
+    page->asked = overrides_to_json(changes);
     bool changed = calls->change(calls->context, changes, keep, &outcome);
     if (changed && pools_too)
         more = unset_pools(calls, &outcome.refused);

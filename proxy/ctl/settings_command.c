@@ -19,7 +19,7 @@ static char *typed(const json_t *value) {
     FILE *out = open_memstream(&text, &length);
     ASSERT(out != NULL);
     if (json_is_string(value))
-        fputs(json_string_value(value), out);
+        fputs(json_string_length(value) == 0 ? "-" : json_string_value(value), out);
     else if (json_is_null(value) || value == NULL)
         fputs("-", out);
     else if (!json_is_array(value))
@@ -36,7 +36,14 @@ static char *typed(const json_t *value) {
 }
 
 static void show_option_line(const json_t *option) {
+    const json_t *waits = json_object_get(option, "waits");
     char *value = typed(json_object_get(option, "value"));
+    if (waits != NULL) {
+        char *now = value, *later = typed(waits);
+        ASSERT(asprintf(&value, "%s (%s at restart)", now, later) >= 0);
+        free(now);
+        free(later);
+    }
     printf("%-44s %-24s %-8s %s\n", admin_page_text(option, "name"), value,
            admin_page_text(option, "change"), admin_page_text(option, "from"));
     free(value);
@@ -98,8 +105,23 @@ static void tell_each(const json_t *list, const char *before) {
         fprintf(stderr, "retortctl: %s: %s\n", before, json_string_value(text));
 }
 
-/* What has changed goes to stdout, what was not applied to stderr. */
-static int show_outcome(const json_t *answer) {
+static void show_difference(const json_t *change) {
+    const json_t *waits = json_object_get(change, "waits");
+    const char *name = admin_page_text(change, "name");
+    char *old = typed(json_object_get(change, "old"));
+    char *new = typed(json_object_get(change, "new"));
+    if (json_is_true(waits))
+        printf("%s: will be %s after a restart, is %s\n", name, new, old);
+    else if (waits != NULL)
+        printf("%s: stays %s\n", name, new);
+    else
+        printf("%s: %s, before %s\n", name, new, old);
+    free(old);
+    free(new);
+}
+
+/* What has changed goes to stdout, what was not applied to stderr, each with the words of `but`. */
+static int show_outcome(const json_t *answer, const char *but) {
     size_t i;
     json_t *change, *changed = json_object_get(answer, "changed");
     const json_t *refused = json_object_get(answer, "refused");
@@ -107,20 +129,18 @@ static int show_outcome(const json_t *answer) {
         tell_each(json_object_get(answer, "errors"), "refused");
         return EXIT_FAILURE;
     }
-    json_array_foreach(changed, i, change) {
-        char *old = typed(json_object_get(change, "old"));
-        char *new = typed(json_object_get(change, "new"));
-        printf("%s: %s, before %s\n", admin_page_text(change, "name"), new, old);
-        free(old);
-        free(new);
-    }
+    json_array_foreach(changed, i, change) show_difference(change);
     tell_each(json_object_get(answer, "waits_for_restart"), "waits for a restart");
-    tell_each(refused, "refused");
+    tell_each(refused, but);
     return json_array_size(refused) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int show_change(const json_t *answer) {
+    return show_outcome(answer, "the change is made, but");
+}
+
 static int show_reload(const json_t *answer) {
-    int status = show_outcome(answer);
+    int status = show_outcome(answer, "refused");
     if (json_object_get(answer, "reloaded") == NULL)
         return status;
     if (status == EXIT_SUCCESS &&
@@ -141,36 +161,43 @@ static char *sign_of(char *word) {
                : strchr(word, '=');
 }
 
-/* The values of a name that is there several times are a list. */
-static void put_change(json_t *changes, const char *name, const char *value) {
+/* The values of a name that is there several times are a list. `value` NULL: null. False: the name
+ * or the value is not UTF-8. */
+static bool put_change(json_t *changes, const char *name, const char *value) {
     json_t *known = json_object_get(changes, name);
-    json_t *text = json_string(value);
-    if (known == NULL)
-        json_object_set_new(changes, name, text);
-    else if (json_is_array(known))
-        json_array_append_new(known, text);
-    else
-        json_object_set_new(changes, name, json_pack("[O, o]", known, text));
+    json_t *text = value == NULL ? json_null() : json_string(value);
+    if (text == NULL)
+        return false;
+    if (known == NULL || value == NULL)
+        return json_object_set_new(changes, name, text) == 0;
+    if (json_is_array(known))
+        return json_array_append_new(known, text) == 0;
+    return json_object_set_new(changes, name, json_pack("[O, o]", known, text)) == 0;
+}
+
+static bool put_change_of_word(json_t *changes, char *word, bool with_values) {
+    char *sign = with_values ? sign_of(word) : NULL;
+    if (with_values && (sign == NULL || sign == word)) {
+        fprintf(stderr, "retortctl: \"%s\": write NAME=VALUE, as in cache.memory=1GB\n", word);
+        return false;
+    }
+    if (sign != NULL)
+        *sign = '\0';
+    if (put_change(changes, word, sign == NULL ? NULL : sign + 1))
+        return true;
+    fprintf(stderr, "retortctl: \"%s\": a name or a value is not UTF-8; nothing was changed\n",
+            word);
+    return false;
 }
 
 /* NULL: after a message. The words are NAME=VALUE, or names that become null. */
 static json_t *changes_of_words(char **words, bool with_values) {
     json_t *changes = json_object();
-    for (; *words != NULL; words++) {
-        char *sign = with_values ? sign_of(*words) : NULL;
-        if (with_values && (sign == NULL || sign == *words)) {
-            fprintf(stderr, "retortctl: \"%s\": write NAME=VALUE, as in cache.memory=1GB\n",
-                    *words);
+    for (; *words != NULL; words++)
+        if (!put_change_of_word(changes, *words, with_values)) {
             json_decref(changes);
             return NULL;
         }
-        if (sign != NULL)
-            *sign = '\0';
-        if (with_values)
-            put_change(changes, *words, sign + 1);
-        else
-            json_object_set_new(changes, *words, json_null());
-    }
     return changes;
 }
 
@@ -182,13 +209,10 @@ static int ask_change(const char *where, const struct command_line *line, bool w
         .method = "POST",
         .path = save ? "/v1/settings?save=yes" : "/v1/settings",
         .body = body,
-        .show = show_outcome,
+        .show = show_change,
+        .shown_status = 409,
     };
-    int status = SETTINGS_USAGE;
-    if (changes != NULL && body == NULL)
-        fputs("retortctl: a word is not UTF-8\n", stderr);
-    else if (body != NULL)
-        status = admin_page_ask(where, line->json, &page);
+    int status = body == NULL ? SETTINGS_USAGE : admin_page_ask(where, line->json, &page);
     json_decref(changes);
     free(body);
     return status;
@@ -210,7 +234,8 @@ static int command_unset(const char *where, const struct command_line *line) {
         .method = "DELETE",
         .path = command_line_option(line, "save") != NULL ? "/v1/settings?all=yes&save=yes"
                                                           : "/v1/settings?all=yes",
-        .show = show_outcome,
+        .show = show_change,
+        .shown_status = 409,
     };
     return admin_page_ask(where, line->json, &page);
 }

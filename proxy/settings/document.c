@@ -1,6 +1,7 @@
 #include "settings/document.h"
 
 #include "base/assert.h"
+#include "settings/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,9 +172,11 @@ void document_blame(struct document *document, struct faults *faults, int place,
     char message[4000];
     vsnprintf(message, sizeof message, format, arguments);
     bool follows = names_what_is_missing(document, place, message);
+    char *shown = shown_text(message);
     if (blame_place(document, place) && !follows)
         faults_add(faults, place, document_file(document, place), document_line(place), "%s",
-                   message);
+                   shown);
+    free(shown);
 }
 
 /* Is this value, or another one of its option, to blame? */

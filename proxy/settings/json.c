@@ -12,6 +12,15 @@ static void add_values(json_t *object, const char *section, const void *source) 
         json_object_set_new(object, option->name, value_to_json(option, source));
 }
 
+/* Of a section without a title. What only a start applies is that of the start. */
+static void add_own_values(json_t *object, const char *section, const struct settings *settings) {
+    OPTIONS_FOR_EACH (option, section) {
+        bool old = settings->start != NULL && option_waits_for_start(option);
+        json_object_set_new(object, option->name,
+                            value_to_json(option, old ? settings->start : settings));
+    }
+}
+
 static void add_files(json_t *root, const struct settings *settings) {
     json_t *files = json_array();
     for (size_t i = 0; settings->files[i] != NULL; i++)
@@ -38,7 +47,8 @@ static void add_listens(json_t *root, const struct settings *settings) {
     }
 }
 
-static void add_disks(json_t *root, const struct settings *settings) {
+static void add_disks(json_t *root, const struct settings *newest) {
+    const struct settings *settings = newest->start != NULL ? newest->start : newest;
     for (size_t i = 0; i < settings->cache.disk_count; i++)
         add_element(json_object_get(root, "cache"), "disk", "path", settings->cache.disks[i].path,
                     &settings->cache.disks[i]);
@@ -170,12 +180,12 @@ char *settings_to_json(const struct settings *settings) {
     json_t *root = json_object();
     json_object_set_new(root, "file", json_string(settings->path));
     add_files(root, settings);
-    add_values(root, "", settings);
+    add_own_values(root, "", settings);
     for (const struct option_section *s = option_sections + 1; s->name != NULL; s++) {
         json_t *parent = s->parent == NULL ? root : json_object_get(root, s->parent);
         json_object_set_new(parent, s->name, s->title != NULL ? json_array() : json_object());
         if (s->title == NULL)
-            add_values(json_object_get(root, s->name), s->name, settings);
+            add_own_values(json_object_get(root, s->name), s->name, settings);
     }
     add_listens(root, settings);
     add_disks(root, settings);

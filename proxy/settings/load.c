@@ -1,10 +1,12 @@
 #include "settings/load.h"
 
 #include "base/log.h"
+#include "settings/shown.h"
 #include "settings/value.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -51,6 +53,18 @@ int load_line_of(const struct document_section *section, const char *name) {
     return value != NULL ? value->line : section != NULL ? section->line : 0;
 }
 
+bool load_fail_value(struct load *load, const struct document_value *value, const char *between,
+                     const char *reason) {
+    const char *name = value->option->name;
+    char *shown = shown_value(value->option, value->text);
+    if (value->option->secret == OPTION_SECRET)
+        load_fail(load, value->line, "%s: the value%s%s", name, between, reason);
+    else
+        load_fail(load, value->line, "%s: \"%s\"%s%s", name, shown, between, reason);
+    free(shown);
+    return false;
+}
+
 /* Writes the options of one section, or their defaults, into the destination. */
 bool load_values(struct load *load, const struct document_section *section, const char *kind,
                  void *destination) {
@@ -67,10 +81,7 @@ bool load_values(struct load *load, const struct document_section *section, cons
     for (size_t i = 0; section != NULL && i < section->value_count; i++) {
         const struct document_value *value = &section->values[i];
         if (!value_set(value->option, destination, value->text, reason, sizeof reason))
-            good = value->option->secret ? load_fail(load, value->line, "%s: the value %s",
-                                                     value->option->name, reason)
-                                         : load_fail(load, value->line, "%s: \"%s\" %s",
-                                                     value->option->name, value->text, reason);
+            good = load_fail_value(load, value, " ", reason);
     }
     return good;
 }
@@ -94,7 +105,8 @@ static const struct document_value *find_secret(const struct document *document,
     for (size_t i = 0; i < document->section_count; i++)
         for (size_t j = 0; j < document->sections[i].value_count; j++) {
             const struct document_value *value = &document->sections[i].values[j];
-            if (value->option->secret && strcmp(document_file(document, value->line), file) == 0)
+            if (shown_is_credential(value->option, value->text) &&
+                strcmp(document_file(document, value->line), file) == 0)
                 return value;
         }
     return NULL;

@@ -36,6 +36,9 @@ struct load {
 /* Notes the fault and returns false. Line 0 means that the message is about the whole file. */
 bool load_fail(struct load *load, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same about a value, as far as it may be shown: "OPTION: "VALUE" is not a size". */
+bool load_fail_value(struct load *load, const struct document_value *value, const char *between,
+                     const char *reason);
 /* Writes a warning with its file and line. */
 void load_warn(const struct load *load, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -34,8 +34,7 @@ static bool compile_fields(struct load *load, const struct document_section *sec
         const struct document_value *value = &section->values[i];
         if (strcmp(value->option->name, option->name) == 0 &&
             !field_rules_add(rules, option->action, place, value->text, reason, sizeof reason))
-            return load_fail(load, value->line, "%s: \"%s\": %s", option->name, value->text,
-                             reason);
+            return load_fail_value(load, value, ": ", reason);
     }
     return true;
 }

@@ -123,6 +123,7 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define AT_RUN_TIME        .change = OPTION_AT_RUN_TIME
 #define AT_START           .change = OPTION_AT_START
 #define BY_FILE            .change = OPTION_BY_FILE
+#define BY_FILE_AT_START   .change = OPTION_BY_FILE_AT_START
 #define DOC                .documentation =
 
 const struct option options[] = {
@@ -148,13 +149,13 @@ const struct option options[] = {
      "Without this option nothing can be saved. A path that does not begin with / is relative "
      "to the directory of the configuration.",
      .example = "\"/var/lib/retort/saved.conf\""},
-    {TOP(share_listeners), .name = "share_listeners", BOOL, DEFAULT("false"),
+    {TOP(share_listeners), .name = "share_listeners", BY_FILE, BOOL, DEFAULT("false"),
      DOC "Lets a second retort of the same user listen at the same addresses at the same time, "
          "so that a new process can start before the old one stops. The kernel divides new "
          "connections between both. Without this option, a start is refused when another process "
          "listens at an address, and so is a reload that adds such an address.",
      .example = "true"},
-    {TOP(take_over_socket), .name = "take_over_socket", STRING,
+    {TOP(take_over_socket), .name = "take_over_socket", STRING, BY_FILE_AT_START,
      .fallback_note = "the path of admin.listen with .take-over behind it",
      DOC "Sets the path of the Unix socket at which a new process asks to take over (retort "
          "--take-over, or SIGUSR2). Only processes of the same user are listened to. Where "
@@ -202,7 +203,7 @@ const struct option options[] = {
          "space is full, old verdicts are dropped, and retort_verdicts_evicted_total counts "
          "them. The value 0 means that services are asked about every request.",
      .example = "\"64MB\""},
-    {TOP(connect_ports), .name = "connect_ports", .type = OPTION_PORTS,
+    {TOP(connect_ports), .name = "connect_ports", BY_FILE, .type = OPTION_PORTS,
      .count_at = offsetof(struct settings, connect_port_count), DEFAULT("443"),
      DOC "Lists the ports that clients may reach with CONNECT. A proxy that opens tunnels to any "
          "port is a way around firewalls and into mail servers, so list only the ports that are "
@@ -210,7 +211,7 @@ const struct option options[] = {
          "retort_client_denied_total. The value none forbids CONNECT.",
      .example = "{ 443, 8443 }"},
 
-    {LISTEN(mode), .name = "mode", WORD(listen_mode_words), .required = true,
+    {LISTEN(mode), .name = "mode", BY_FILE, WORD(listen_mode_words), .required = true,
      DOC
      "Sets how clients use the listener. forward: clients know that they talk to a proxy, "
      "and they send whole URLs and CONNECT. reverse: clients take the proxy for the server, "
@@ -221,7 +222,7 @@ const struct option options[] = {
      DOC "Names the listener for the condition listener of url_class. Several listeners may have "
          "the same name.",
      .example = "guests"},
-    {LISTEN(allow), .name = "allow", .type = OPTION_NETWORKS,
+    {LISTEN(allow), .name = "allow", BY_FILE, .type = OPTION_NETWORKS,
      .count_at = offsetof(struct listen_settings, allow_count),
      .fallback_note = "forward mode: this machine and private networks (127.0.0.0/8, 10.0.0.0/8, "
                       "172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, ::1, fc00::/7, fe80::/10); "
@@ -240,8 +241,8 @@ const struct option options[] = {
          "longer one is answered with 414 and counted in retort_client_bad_requests_total. The "
          "value 0 means that only max_head limits it.",
      .example = "\"8KB\""},
-    {LISTEN(local_destinations), .name = "local_destinations", WORD(local_destination_words),
-     DEFAULT("deny"),
+    {LISTEN(local_destinations), .name = "local_destinations", BY_FILE,
+     WORD(local_destination_words), DEFAULT("deny"),
      DOC "Sets whether clients of a forward or transparent listener may reach services on the "
          "proxy's own "
          "machine and on its links. deny: Retort answers with 403 when the destination is a "
@@ -404,9 +405,15 @@ enum option_change option_change_of(const struct option *option) {
     bool text = option->type == OPTION_STRING || option->type == OPTION_STRINGS;
     if (strcmp(option->section, "admin") == 0) /* who changes them could lock others out */
         return OPTION_BY_FILE;
+    if (option->change == OPTION_BY_FILE_AT_START)
+        return OPTION_BY_FILE;
     if (option->change != OPTION_BY_TYPE)
         return option->change;
     return text ? OPTION_BY_FILE : OPTION_AT_RUN_TIME;
+}
+
+bool option_waits_for_start(const struct option *option) {
+    return option->change == OPTION_AT_START || option->change == OPTION_BY_FILE_AT_START;
 }
 
 const char *option_change_name(const struct option *option) {

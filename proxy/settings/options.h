@@ -41,20 +41,23 @@ enum option_type {
 
 /* When a change of an option can be in use. */
 enum option_change {
-    OPTION_BY_TYPE,     /* of a row: texts by the file, others at run time */
-    OPTION_AT_RUN_TIME, /* "retortctl set" may change it */
-    OPTION_AT_START,    /* likewise, but the change waits for a restart */
-    OPTION_BY_FILE,     /* only the configuration may */
+    OPTION_BY_TYPE,          /* of a row: texts by the file, others at run time */
+    OPTION_AT_RUN_TIME,      /* "retortctl set" may change it */
+    OPTION_AT_START,         /* likewise, but the change waits for a restart */
+    OPTION_BY_FILE,          /* only the configuration may */
+    OPTION_BY_FILE_AT_START, /* of a row: likewise, and a change of it waits for a restart */
 };
+
+enum option_secret { OPTION_SHOWN, OPTION_SECRET, OPTION_SECRET_FIELD, OPTION_SECRET_NAMED };
 
 struct option {
     const char *section; /* "": top level */
     const char *name;
     enum option_type type;
     bool required;
-    bool nobody; /* an empty OPTION_NETWORKS is nobody, not everybody */
-    bool secret; /* an OPTION_STRING that is shown to nobody */
-    bool keyed;  /* a list whose elements are known by their first word */
+    bool nobody;               /* an empty OPTION_NETWORKS is nobody, not everybody */
+    enum option_secret secret; /* a text that is shown to nobody, or not as a whole */
+    bool keyed;                /* a list whose elements are known by their first word */
     enum option_change change;
     const char *fallback;      /* the default, as it would be written */
     const char *fallback_note; /* shown instead when the default is not a fixed value */
@@ -99,8 +102,10 @@ bool option_section_is_in(const struct option_section *kind, const char *section
 /* Returns the option or section allowed in `section` that looks most like `name`, or NULL when
  * none is similar. */
 const char *options_suggest(const char *section, const char *name);
-/* Never OPTION_BY_TYPE. */
+/* At run time, at the start, or by the file. */
 enum option_change option_change_of(const struct option *option);
+/* Does a change wait for a restart, also one in the file? */
+bool option_waits_for_start(const struct option *option);
 /* "now", "restart" or "file". */
 const char *option_change_name(const struct option *option);
 /* Whether an option takes several values. */

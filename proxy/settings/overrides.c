@@ -78,6 +78,23 @@ void overrides_join(struct overrides *overrides, const struct overrides *more) {
                       more->list[i].line);
 }
 
+static bool values_equal(char **a, char **b) {
+    size_t i = 0;
+    if (a == NULL || b == NULL)
+        return a == b;
+    while (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0)
+        i++;
+    return a[i] == NULL && b[i] == NULL;
+}
+
+bool overrides_equal(const struct overrides *a, const struct overrides *b) {
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = strcmp(a->list[i].name, b->list[i].name) == 0 &&
+               values_equal(a->list[i].values, b->list[i].values);
+    return same;
+}
+
 struct overrides *overrides_copy(const struct overrides *overrides) {
     struct overrides *copy = overrides_new();
     overrides_join(copy, overrides);
@@ -238,6 +255,26 @@ bool overrides_put(struct overrides *overrides, const char *name, const json_t *
                 put_checked(overrides, &path, value, line, error, error_size);
     option_path_release(&path);
     return good;
+}
+
+json_t *override_value_to_json(const struct override *override) {
+    if (override->values == NULL)
+        return json_null();
+    if (override->values[0] != NULL && override->values[1] == NULL)
+        return json_string(override->values[0]);
+    json_t *list = json_array();
+    for (char **value = override->values; *value != NULL; value++)
+        json_array_append_new(list, json_string(*value));
+    return list;
+}
+
+json_t *overrides_to_json(const struct overrides *overrides) {
+    json_t *values = json_object();
+    CHECK_OBJ(overrides, OVERRIDES_MAGIC);
+    for (size_t i = 0; i < overrides->count; i++)
+        json_object_set_new(values, overrides->list[i].name,
+                            override_value_to_json(&overrides->list[i]));
+    return values;
 }
 
 const char *overrides_at_start(const struct overrides *overrides) {

@@ -71,8 +71,14 @@ bool overrides_remove(struct overrides *overrides, const char *name);
 bool overrides_rename(struct overrides *overrides, const char *name, const char *new_name);
 /* Forgets those that are lost. */
 void overrides_remove_lost(struct overrides *overrides);
+/* Have both the same names and values, in the same order? */
+bool overrides_equal(const struct overrides *a, const struct overrides *b);
 /* Puts all of `more` over these. */
 void overrides_join(struct overrides *overrides, const struct overrides *more);
+
+/* {name: value, or a list of values, or null}. None of them is a secret. */
+json_t *overrides_to_json(const struct overrides *overrides);
+json_t *override_value_to_json(const struct override *override);
 
 /* The name of an option that only a start applies; NULL: there is none. */
 const char *overrides_at_start(const struct overrides *overrides);
@@ -87,8 +93,11 @@ void overrides_apply(struct overrides *overrides, bool elements, struct document
                      int place, struct findings *dropped);
 
 /* Reads the file. A file that is not there has no overrides. NULL: after a fault. */
-struct overrides *overrides_read(const char *path, struct faults *faults);
-/* Writes the file and waits until it is on the disk. False with a sentence: it is as it was. */
+struct overrides *overrides_read(const char *path, enum settings_purpose purpose,
+                                 struct faults *faults);
+/* Does the file have these? Somebody may have edited it. */
+bool overrides_are_in(const struct overrides *overrides, const char *path);
+/* Writes the file and waits until it is on the disk. With a sentence, unless it is written. */
 enum overrides_written overrides_write(const struct overrides *overrides, const char *path,
                                        char *error, size_t error_size);
 

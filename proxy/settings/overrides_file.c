@@ -89,13 +89,15 @@ static bool read_overrides(struct overrides_reading *reading, const char *text, 
     return good;
 }
 
-/* Whoever can write to the file can change the settings. */
-static bool overrides_file_is_ours(const char *path, struct faults *faults) {
+/* Whoever can write to the file can change the settings. Who checks a configuration may be somebody
+ * else than who will use it, and its owner is judged by the latter. */
+static bool overrides_file_is_ours(const char *path, enum settings_purpose purpose,
+                                   struct faults *faults) {
     struct stat status;
     if (lstat(path, &status) != 0)
         return true;
-    if (S_ISREG(status.st_mode) && (status.st_uid == geteuid() || status.st_uid == 0) &&
-        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+    bool ours = purpose != SETTINGS_TO_USE || status.st_uid == geteuid() || status.st_uid == 0;
+    if (S_ISREG(status.st_mode) && ours && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return true;
     faults_add(faults, 0, path, 0,
                "the file of saved_settings must be a regular file that belongs to retort's user or "
@@ -103,24 +105,40 @@ static bool overrides_file_is_ours(const char *path, struct faults *faults) {
     return false;
 }
 
-struct overrides *overrides_read(const char *path, struct faults *faults) {
+/* The file of another machine may be missing here, or belong to somebody. */
+static bool overrides_file_is_there(const char *path, enum settings_purpose purpose) {
+    return access(path, purpose == SETTINGS_FOR_ELSEWHERE ? R_OK : F_OK) == 0;
+}
+
+struct overrides *overrides_read(const char *path, enum settings_purpose purpose,
+                                 struct faults *faults) {
     char reason[CONFIG_FILE_ERROR];
     struct config_file_id id;
     struct overrides_reading reading = {
         .path = path, .faults = faults, .overrides = overrides_new()};
     size_t length;
-    bool good = overrides_file_is_ours(path, faults);
-    if (good && access(path, F_OK) == 0) {
+    bool elsewhere = purpose == SETTINGS_FOR_ELSEWHERE;
+    bool good = elsewhere || overrides_file_is_ours(path, purpose, faults);
+    if (good && overrides_file_is_there(path, purpose)) {
         char *text = config_file_read(path, OVERRIDES_BYTES, &length, &id, reason);
         good = text != NULL ? read_overrides(&reading, text, length)
                             : overrides_reading_fail(&reading, reason);
         free(text);
-    } else if (good && errno != ENOENT) {
+    } else if (good && errno != ENOENT && !elsewhere) {
         good = overrides_reading_fail(&reading, strerror(errno));
     }
     if (!good)
         overrides_free(&reading.overrides);
     return reading.overrides;
+}
+
+bool overrides_are_in(const struct overrides *overrides, const char *path) {
+    struct faults faults = {0};
+    struct overrides *now = overrides_read(path, SETTINGS_TO_USE, &faults);
+    bool same = now != NULL && overrides_equal(now, overrides);
+    overrides_free(&now);
+    faults_release(&faults);
+    return same;
 }
 
 /* Writing. */
@@ -164,26 +182,24 @@ static bool write_text(int fd, const struct overrides *overrides) {
     return good;
 }
 
-/* The rename is on the disk when its directory is. */
-static bool sync_directory_of(const char *path) {
+/* The rename is on the disk when its directory is. What can't be opened can't be synchronised, so
+ * that is opened before anything is written. -1 with errno. */
+static int open_directory_of(const char *path) {
     char *copy = xstrdup(path);
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool good = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
     free(copy);
-    return good;
+    return fd;
 }
 
 /* With errno, unless it is OVERRIDES_WRITTEN. */
 static enum overrides_written write_and_rename(const struct overrides *overrides, const char *path,
-                                               const char *temporary) {
+                                               const char *temporary, int directory) {
     unlink(temporary); /* of a process that was killed */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return OVERRIDES_FAILED;
     if (write_text(fd, overrides) && rename(temporary, path) == 0)
-        return sync_directory_of(path) ? OVERRIDES_WRITTEN : OVERRIDES_UNSURE;
+        return fsync(directory) == 0 ? OVERRIDES_WRITTEN : OVERRIDES_UNSURE;
     int reason = errno;
     unlink(temporary);
     errno = reason;
@@ -194,7 +210,9 @@ enum overrides_written overrides_write(const struct overrides *overrides, const 
                                        char *error, size_t error_size) {
     char *temporary;
     ASSERT(asprintf(&temporary, "%s.new", path) >= 0);
-    enum overrides_written written = write_and_rename(overrides, path, temporary);
+    int directory = open_directory_of(path);
+    enum overrides_written written =
+        directory < 0 ? OVERRIDES_FAILED : write_and_rename(overrides, path, temporary, directory);
     if (written == OVERRIDES_UNSURE)
         snprintf(error, error_size,
                  "the change is in use, and saved_settings %s has it, but the disk did not confirm "
@@ -203,9 +221,11 @@ enum overrides_written overrides_write(const struct overrides *overrides, const 
                  path, strerror(errno));
     else if (written == OVERRIDES_FAILED)
         snprintf(error, error_size,
-                 "saved_settings %s can not be written: %s: let retort's user write to its "
-                 "directory",
+                 "saved_settings %s can not be written: %s: let retort's user read its directory "
+                 "and write to it",
                  path, strerror(errno));
+    if (directory >= 0)
+        close(directory);
     free(temporary);
     return written;
 }

@@ -29,6 +29,7 @@ static bool apply_top(struct load *load) {
         return false;
     if (settings->workers == 0)
         settings->workers = count_cores();
+    settings->configured_workers = settings->workers;
     settings->watches_transactions = settings->log_level == LOG_LEVEL_DEBUG;
     return true;
 }
@@ -197,8 +198,9 @@ struct document *settings_document(const struct settings *settings) {
 
 static struct settings *make_by_plan(struct settings_plan *plan, struct faults *faults) {
     struct findings dropped = {0};
-    struct load load = {
-        .faults = faults, .without_files = plan->without_files, .quiet = plan->quiet};
+    struct load load = {.faults = faults,
+                        .without_files = plan->purpose == SETTINGS_FOR_ELSEWHERE,
+                        .quiet = plan->quiet};
     if (!settings_plan_read(plan, faults))
         return NULL;
     load.document = settings_plan_document(plan, &dropped);
@@ -222,16 +224,15 @@ static struct settings *settings_make(struct settings_plan *plan, struct faults 
     return settings;
 }
 
-struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
+struct settings *settings_load_for(enum settings_purpose purpose, const char *path,
+                                   char error[SETTINGS_ERROR]) {
     struct faults faults = {0};
-    struct settings_plan plan = {.document = document_parse(path, &faults)};
+    struct settings_plan plan = {.document = document_parse(path, &faults), .purpose = purpose};
     return settings_make(&plan, &faults, error);
 }
 
-struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR]) {
-    struct faults faults = {0};
-    struct settings_plan plan = {.document = document_parse(path, &faults), .without_files = true};
-    return settings_make(&plan, &faults, error);
+struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
+    return settings_load_for(SETTINGS_TO_USE, path, error);
 }
 
 /* Would a start be possible with what stays of the snapshot, and with the one change `also` that
@@ -354,6 +355,7 @@ void settings_release(struct settings **settingsp) {
         "tracing"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         load_release_values(sections[i], settings);
+    settings_release(&settings->start);
     document_free(&settings->document);
     overrides_free(&settings->saved);
     overrides_free(&settings->changes);

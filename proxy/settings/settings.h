@@ -214,9 +214,12 @@ struct settings {
     char *saved_settings, *saved_settings_path; /* as configured, and from the directory of the file
                                                    that says so; NULL: nothing can be saved */
 
-    unsigned workers; /* at least 1: a 0 in the file is already resolved */
-    char *name;       /* the name in Via and on error pages */
-    char *error_log;  /* NULL: stderr */
+    unsigned workers;            /* at least 1: a 0 in the file is already resolved */
+    unsigned configured_workers; /* those of the next start */
+    /* Whose options that only a start applies are in use; referenced. NULL: those of this one. */
+    struct settings *start;
+    char *name;      /* the name in Via and on error pages */
+    char *error_log; /* NULL: stderr */
     enum log_level log_level;
     char *temporary_directory; /* for files without a name */
     uint64_t drain_timeout;
@@ -426,9 +429,12 @@ struct settings {
 /* Returns NULL on an error, with a message that names the file, the line, and what to do. Several
  * errors are lines of the message. */
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]);
-/* As settings_load, for a configuration that another machine will use: reads no certificates and no
- * keys. The snapshot can't be served. */
-struct settings *settings_load_alone(const char *path, char error[SETTINGS_ERROR]);
+/* What a configuration is loaded for. A check may be made by another user than the one that retort
+ * runs as. Elsewhere is another machine: no certificates and keys are read, and the snapshot can't
+ * be served. */
+enum settings_purpose { SETTINGS_TO_USE, SETTINGS_TO_CHECK, SETTINGS_FOR_ELSEWHERE };
+struct settings *settings_load_for(enum settings_purpose purpose, const char *path,
+                                   char error[SETTINGS_ERROR]);
 /* Reads the configuration again. What was changed at run time stays changed. */
 struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]);
 /* The snapshot with the changes over what was changed before. Reads no configuration again, but the

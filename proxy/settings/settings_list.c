@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "settings/option_path.h"
 #include "settings/overrides.h"
+#include "settings/shown.h"
 #include "settings/value.h"
 
 #include <stdio.h>
@@ -13,14 +14,16 @@
 struct listing {
     const struct settings *settings;
     struct document *document;
-    const char *wanted; /* NULL: all */
+    struct document *start; /* of settings->start; NULL: there is none */
+    const char *wanted;     /* NULL: all */
     json_t *list;
+    json_t *secrets; /* {name: texts} of what is not shown, to compare them; NULL: not asked for */
 };
 
 static bool list_wants(const struct listing *listing, const char *name) {
     size_t length = listing->wanted == NULL ? 0 : strlen(listing->wanted);
-    return listing->wanted == NULL || (strncmp(name, listing->wanted, length) == 0 &&
-                                       (name[length] == '\0' || name[length] == '.'));
+    return listing->wanted == NULL ||
+           (strncmp(name, listing->wanted, length) == 0 && strchr(".#", name[length]) != NULL);
 }
 
 static json_t *place_to_json(const struct listing *listing, const struct document_value *value) {
@@ -42,33 +45,127 @@ static char **texts_of(const struct document_section *section, const struct opti
     return texts;
 }
 
-/* A section without a title is in the snapshot itself, where defaults are resolved. What waits for
- * a restart is not there yet. */
-static json_t *list_value(const struct listing *listing, const struct document_section *section,
-                          const struct option *option) {
+/* `settings` and `document`: of one snapshot. A section without a title is in the snapshot itself,
+ * where defaults are resolved. */
+static json_t *value_in(const struct settings *settings, const struct document_section *section,
+                        const struct option *option) {
+    if (section == NULL || section->kind->title == NULL)
+        return value_to_json(option, settings);
     bool set = document_value(section, option->name) != NULL;
-    bool waits = set && option_change_of(option) == OPTION_AT_START;
-    if (section == NULL || (section->kind->title == NULL && !waits))
-        return value_to_json(option, listing->settings);
     char **texts = set ? texts_of(section, option) : NULL;
     json_t *value = value_text_to_json(option, texts);
     free(texts);
     return value;
 }
 
+/* What a restart would make of an option that only a start applies. */
+static json_t *value_at_restart(const struct listing *listing,
+                                const struct document_section *section,
+                                const struct option *option) {
+    bool workers = option->section[0] == '\0' && strcmp(option->name, "workers") == 0;
+    return workers ? json_integer(listing->settings->configured_workers)
+                   : value_in(listing->settings, section, option);
+}
+
+static const struct document_section *same_section(const struct document *document,
+                                                   const struct document_section *section) {
+    DOCUMENT_FOR_EACH_SECTION (other, document, section->kind->name)
+        if (strcmp(other->title, section->title) == 0)
+            return other;
+    return NULL;
+}
+
+/* The value of the start. Null: it had no such section. */
+static json_t *value_at_start(const struct listing *listing, const struct document_section *section,
+                              const struct option *option) {
+    if (section == NULL || section->kind->title == NULL)
+        return value_to_json(option, listing->settings->start);
+    section = same_section(listing->start, section);
+    return section == NULL ? json_null() : value_in(listing->settings->start, section, option);
+}
+
+/* Adds the value in use, and the one of the next start where that is another. */
+static void list_value(const struct listing *listing, json_t *json,
+                       const struct document_section *section, const struct option *option) {
+    if (listing->start == NULL || !option_waits_for_start(option)) {
+        json_object_set_new(json, "value", value_in(listing->settings, section, option));
+        return;
+    }
+    json_t *now = value_at_start(listing, section, option);
+    json_t *next = value_at_restart(listing, section, option);
+    json_object_set_new(json, "value", now);
+    if (!json_equal(now, next))
+        json_object_set(json, "waits", next);
+    json_decref(next);
+}
+
+/* Never part of an answer. */
+static void note_secret(const struct listing *listing, const char *name,
+                        const struct document_section *section, const struct option *option) {
+    bool hidden = false;
+    if (listing->secrets == NULL || section == NULL)
+        return;
+    json_t *texts = json_array();
+    for (size_t i = 0; i < section->value_count; i++) {
+        const struct document_value *value = &section->values[i];
+        if (value->option == option) {
+            hidden = hidden || shown_hides(option, value->text);
+            json_array_append_new(texts, json_string(value->text));
+        }
+    }
+    if (hidden)
+        json_object_set(listing->secrets, name, texts);
+    json_decref(texts);
+}
+
+/* The element that the key of the path names; NULL: there is none. */
+static const struct document_value *named_element(const struct document_section *section,
+                                                  const struct option_path *path) {
+    size_t length = strlen(path->key);
+    for (size_t i = 0; section != NULL && i < section->value_count; i++) {
+        const char *text = section->values[i].text;
+        if (section->values[i].option == path->option && strncmp(text, path->key, length) == 0 &&
+            (text[length] == ' ' || text[length] == '\0'))
+            return &section->values[i];
+    }
+    return NULL;
+}
+
+/* What stands behind the key. */
+static json_t *element_to_json(const struct document_value *element,
+                               const struct option_path *path) {
+    if (element == NULL)
+        return json_null();
+    const char *rest = element->text + strlen(path->key);
+    return json_string(rest + (*rest == ' '));
+}
+
 static void list_option(struct listing *listing, const struct document_section *section,
                         const struct option_path *path) {
+    const struct document_value *value = path->key != NULL
+                                             ? named_element(section, path)
+                                             : document_value(section, path->option->name);
     char *name = option_path_name(path);
-    if (list_wants(listing, name)) {
-        const struct document_value *value = document_value(section, path->option->name);
-        json_t *shown = json_string(name);
-        json_t *json = json_object();
-        json_object_set_new(json, "name", shown != NULL ? shown : json_string("?"));
-        json_object_set_new(json, "value", list_value(listing, section, path->option));
-        json_object_set_new(json, "from", place_to_json(listing, value));
-        json_object_set_new(json, "change", json_string(option_change_name(path->option)));
-        json_array_append_new(listing->list, json);
-    }
+    json_t *shown = json_string(name), *json = json_object();
+    json_object_set_new(json, "name", shown != NULL ? shown : json_string("?"));
+    if (path->key != NULL)
+        json_object_set_new(json, "value", element_to_json(value, path));
+    else
+        list_value(listing, json, section, path->option);
+    json_object_set_new(json, "from", place_to_json(listing, value));
+    json_object_set_new(json, "change", json_string(option_change_name(path->option)));
+    if (option_waits_for_start(path->option))
+        json_object_set_new(json, "at_start", json_true());
+    json_array_append_new(listing->list, json);
+    note_secret(listing, name, section, path->option);
+    free(name);
+}
+
+static void list_wanted(struct listing *listing, const struct document_section *section,
+                        const struct option_path *path) {
+    char *name = option_path_name(path);
+    if (list_wants(listing, name))
+        list_option(listing, section, path);
     free(name);
 }
 
@@ -80,7 +177,7 @@ static void list_section(struct listing *listing, const struct option_section *k
     OPTIONS_FOR_EACH (option, kind->name) {
         path.option = option;
         if (strcmp(option->name, "include") != 0 || kind->name[0] != '\0')
-            list_option(listing, section, &path);
+            list_wanted(listing, section, &path);
     }
 }
 
@@ -104,69 +201,115 @@ static void list_kind(struct listing *listing, const struct option_section *kind
         list_section(listing, kind, section, number_of(listing->document, section));
 }
 
-json_t *settings_list(const struct settings *settings, const char *name) {
+/* One option, by any of the names that set and unset take. */
+static void list_path(struct listing *listing, struct option_path *path) {
+    const struct document_section *section =
+        document_section(listing->document, path->kind->name, NULL);
+    if (path->title != NULL) {
+        size_t index = option_path_find(path, listing->document);
+        if (index == SIZE_MAX)
+            return;
+        section = &listing->document->sections[index];
+        path->number = number_of(listing->document, section);
+    }
+    if (path->key == NULL || named_element(section, path) != NULL)
+        list_option(listing, section, path);
+}
+
+static json_t *settings_list_all(const struct settings *settings, const char *name,
+                                 json_t *secrets) {
+    char reason[400];
     struct listing listing = {
         .settings = settings,
         .document = settings_document(settings),
+        .start = settings->start == NULL ? NULL : settings_document(settings->start),
         .wanted = name,
         .list = json_array(),
+        .secrets = secrets,
     };
-    for (const struct option_section *kind = option_sections; kind->name != NULL; kind++)
+    struct option_path path;
+    bool one = name != NULL && option_path_parse(&path, name, reason, sizeof reason);
+    if (one)
+        list_path(&listing, &path);
+    for (const struct option_section *kind = option_sections; !one && kind->name != NULL; kind++)
         list_kind(&listing, kind);
+    if (name != NULL)
+        option_path_release(&path);
     document_free(&listing.document);
+    document_free(&listing.start);
     return listing.list;
+}
+
+json_t *settings_list(const struct settings *settings, const char *name) {
+    return settings_list_all(settings, name, NULL);
 }
 
 /* Comparing. */
 
-/* {name: value} */
-static json_t *values_by_name(const struct settings *settings) {
+/* {name: its entry in the list} */
+static json_t *options_by_name(const struct settings *settings, json_t *secrets) {
     size_t i;
-    json_t *option, *list = settings_list(settings, NULL), *values = json_object();
+    json_t *option, *list = settings_list_all(settings, NULL, secrets), *named = json_object();
     json_array_foreach(list, i, option)
-        json_object_set(values, json_string_value(json_object_get(option, "name")),
-                        json_object_get(option, "value"));
+        json_object_set(named, json_string_value(json_object_get(option, "name")), option);
     json_decref(list);
-    return values;
+    return named;
 }
 
-static void add_difference(json_t *list, const char *name, json_t *old, json_t *new) {
+/* What the settings say, even if a restart has to apply it. */
+static json_t *stated_value(const json_t *option) {
+    json_t *waits = json_object_get(option, "waits");
+    return waits != NULL ? waits : json_object_get(option, "value");
+}
+
+/* Either option may be NULL. */
+static bool options_differ(const json_t *old, const json_t *new) {
+    json_t *before = stated_value(old), *after = stated_value(new);
+    if (before == NULL || after == NULL)
+        return !json_is_null(before == NULL ? after : before);
+    return !json_equal(before, after);
+}
+
+/* What waits for a restart has not changed: `old` is what stays in use until then. */
+static void add_difference(json_t *list, const char *name, const json_t *old, const json_t *new) {
     json_t *difference = json_pack("{s:s}", "name", name);
-    json_object_set_new(difference, "old", old == NULL ? json_null() : json_incref(old));
-    json_object_set_new(difference, "new", new == NULL ? json_null() : json_incref(new));
+    json_t *now = json_object_get(old != NULL ? old : new, "value"), *waits = NULL;
+    bool at_start = json_is_true(json_object_get(old != NULL ? old : new, "at_start"));
+    if (!at_start)
+        now = json_object_get(old, "value");
+    else
+        waits =
+            json_boolean(new == NULL ? !json_is_null(now) : json_object_get(new, "waits") != NULL);
+    json_t *next = stated_value(new);
+    json_object_set_new(difference, "old", now == NULL ? json_null() : json_incref(now));
+    json_object_set_new(difference, "new", next == NULL ? json_null() : json_incref(next));
+    if (waits != NULL)
+        json_object_set_new(difference, "waits", waits);
     json_array_append_new(list, difference);
 }
 
 json_t *settings_differences(const struct settings *before, const struct settings *after) {
-    json_t *olds = values_by_name(before), *news = values_by_name(after), *list = json_array();
+    json_t *old_secrets = json_object(), *new_secrets = json_object(), *list = json_array();
+    json_t *olds = options_by_name(before, old_secrets);
+    json_t *news = options_by_name(after, new_secrets);
     const char *name;
-    json_t *value;
-    json_object_foreach(news, name, value) {
-        json_t *old = json_object_get(olds, name);
-        if (!json_equal(old, value) && !(old == NULL && json_is_null(value)))
-            add_difference(list, name, old, value);
+    json_t *option;
+    json_object_foreach(news, name, option) {
+        const json_t *old = json_object_get(olds, name);
+        const json_t *secret = json_object_get(new_secrets, name);
+        if (options_differ(old, option) ||
+            (secret != NULL && !json_equal(json_object_get(old_secrets, name), secret)))
+            add_difference(list, name, old, option);
     }
-    json_object_foreach(olds, name, value) {
-        if (json_object_get(news, name) == NULL && !json_is_null(value))
-            add_difference(list, name, value, NULL);
+    json_object_foreach(olds, name, option) {
+        if (json_object_get(news, name) == NULL && options_differ(option, NULL))
+            add_difference(list, name, option, NULL);
     }
+    json_decref(old_secrets);
+    json_decref(new_secrets);
     json_decref(olds);
     json_decref(news);
     return list;
-}
-
-/* What stands behind the key in its element of the list. */
-static json_t *configured_element(const struct document_section *section,
-                                  const struct option_path *path) {
-    size_t length = strlen(path->key);
-    for (size_t i = 0; section != NULL && i < section->value_count; i++) {
-        const char *text = section->values[i].text;
-        if (section->values[i].option != path->option || strncmp(text, path->key, length) != 0 ||
-            (text[length] != ' ' && text[length] != '\0'))
-            continue;
-        return json_string(text + length + (text[length] == ' '));
-    }
-    return json_null();
 }
 
 /* What the files say of an option, without what was changed at run time. */
@@ -180,7 +323,7 @@ static json_t *configured_value(const struct settings *settings, const struct ov
             index == SIZE_MAX ? NULL : &settings->document->sections[index];
         bool stated = document_value(section, path.option->name) != NULL;
         char **texts = stated ? texts_of(section, path.option) : NULL;
-        value = path.key != NULL ? configured_element(section, &path)
+        value = path.key != NULL ? element_to_json(named_element(section, &path), &path)
                                  : value_text_to_json(path.option, texts);
         free(texts);
     }
@@ -190,15 +333,8 @@ static json_t *configured_value(const struct settings *settings, const struct ov
 
 static json_t *change_to_json(const struct settings *settings, const struct override *override,
                               bool saved) {
-    json_t *values = json_null();
-    if (override->values != NULL && override->values[0] != NULL && override->values[1] == NULL) {
-        values = json_string(override->values[0]);
-    } else if (override->values != NULL) {
-        values = json_array();
-        for (char **value = override->values; *value != NULL; value++)
-            json_array_append_new(values, json_string(*value));
-    }
-    return json_pack("{s:s, s:o, s:o, s:b}", "name", override->name, "value", values, "configured",
+    return json_pack("{s:s, s:o, s:o, s:b}", "name", override->name, "value",
+                     override_value_to_json(override), "configured",
                      configured_value(settings, override), "saved", (int)saved);
 }
 

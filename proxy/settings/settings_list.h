@@ -6,6 +6,9 @@
  *     [{"name": "cache.memory", "value": "1GB", "from": "/etc/retort/retort.conf:12",
  *       "change": "now"}, ...]
  *
+ * An option that only a start applies has "at_start": true, and "waits" with the value of the next
+ * start where that is another one than the value in use.
+ *
  * `from` is FILE:LINE, the file of saved_settings, "retortctl set" or "default". `change` says when
  * "retortctl set" has an effect: now, restart, or never ("file"). Secrets are not shown. A value is
  * null where none is set and the default is not a fixed value.
@@ -19,10 +22,12 @@
 
 #include <jansson.h>
 
-/* The option of that name, or all whose names begin with it and a dot; NULL: all. */
+/* The option of that name, or the element of a list; or all whose names begin with it and a dot;
+ * NULL: all. */
 json_t *settings_list(const struct settings *settings, const char *name);
-/* [{"name", "old", "new"}] for each option whose value differs; an option of a section that is not
- * there is null. */
+/* [{"name", "old", "new", "waits"}] for each option whose value differs; an option of a section that is not
+ * there is null. "waits" is there for options that only a start applies: `old` is what is in use,
+ * and `new`, if it is true, what a restart will make of it. Both are "(not shown)" where a secret differs. */
 json_t *settings_differences(const struct settings *before, const struct settings *after);
 /* What was changed at run time: [{"name", "value", "configured", "saved"}] */
 json_t *settings_changes(const struct settings *settings);

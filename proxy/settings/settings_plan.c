@@ -20,7 +20,7 @@ char *settings_plan_saved_path(const struct settings_plan *plan) {
 bool settings_plan_read(struct settings_plan *plan, struct faults *faults) {
     char *path = plan->saved == NULL ? settings_plan_saved_path(plan) : NULL;
     if (path != NULL)
-        plan->saved = overrides_read(path, faults);
+        plan->saved = overrides_read(path, plan->purpose, faults);
     else if (plan->saved == NULL)
         plan->saved = overrides_new();
     free(path);

@@ -23,8 +23,8 @@
 #include "settings/overrides.h"
 
 struct settings_plan {
-    bool without_files; /* see settings_load_alone */
-    bool quiet;         /* nothing is logged */
+    enum settings_purpose purpose;
+    bool quiet; /* nothing is logged */
     struct document *document;
     struct overrides *saved, *changes; /* NULL: those of the file, and none */
 };

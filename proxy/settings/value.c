@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "net/address.h"
+#include "settings/shown.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -305,12 +306,19 @@ void value_release(const struct option *option, void *destination) {
 }
 
 /* A list that is not stated is null: an empty one can't be written in a file. */
-static json_t *strings_to_json(char **strings) {
+static json_t *text_to_json(const struct option *option, const char *text) {
+    char *shown = shown_value(option, text);
+    json_t *json = json_string(shown);
+    free(shown);
+    return json;
+}
+
+static json_t *strings_to_json(const struct option *option, char **strings) {
     if (strings == NULL)
         return json_null();
     json_t *array = json_array();
     for (size_t i = 0; strings[i] != NULL; i++)
-        json_array_append_new(array, json_string(strings[i]));
+        json_array_append_new(array, text_to_json(option, strings[i]));
     return array;
 }
 
@@ -348,11 +356,9 @@ json_t *value_to_json(const struct option *option, const void *source) {
     case OPTION_FLOAT: return json_real(*(const double *)at);
     case OPTION_STRING:
         string = *(char *const *)at;
-        if (string == NULL)
-            return json_null();
-        return json_string(option->secret ? "(not shown)" : string);
+        return string == NULL ? json_null() : text_to_json(option, string);
     case OPTION_WORD: return json_string(option->words[*(const int *)at]);
-    case OPTION_STRINGS: return strings_to_json(*(char **const *)at);
+    case OPTION_STRINGS: return strings_to_json(option, *(char **const *)at);
     case OPTION_NETWORKS: return networks_to_json(option, *(struct network *const *)at, *count);
     case OPTION_PORTS: return ports_to_json(*(uint16_t *const *)at, *count);
     }

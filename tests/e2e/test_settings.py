@@ -87,6 +87,7 @@ def test_saved_file_of_others(lab):
                                  ('"cache.memory" = "48MB"\n"admin.token_file" = "/etc/passwd"', 0o600, "saved.conf:2: admin.token_file can not"),
                                  ('"error_log" = "/tmp/x"', 0o600, "saved.conf:1: error_log can not"),
                                  ('include = "/etc/passwd"', 0o600, "saved.conf:1: include can not"),
+                                 ('"connect_ports" = "25"', 0o600, "saved.conf:1: connect_ports can not"),
                                  ('listen "127.0.0.1:1" { mode = forward }', 0o600, "saved.conf:1: write"),
                                  ('"cache.memory" = "48', 0o600, "saved.conf:"), ("\0", 0o600, "saved.conf:"),
                                  ('"nothing" = 1', 0o600, 'there is no option "nothing"')):
@@ -101,10 +102,12 @@ def test_saved_file_of_others(lab):
     contains(json.loads(proxy.reload().body)["error"], "must be a regular file", "a link")
     with open("/etc/passwd", "rb") as file:
         passwd = file.read()
-    post(proxy, {"cache.memory": "40MB"}, save=True)
+    contains(post(proxy, {"cache.memory": "40MB"}, save=True, expect=409)["error"], "was changed since retort has read it", "a link")
     with open("/etc/passwd", "rb") as file:
         equal(file.read(), passwd, "where the link led to")
-    equal(os.path.islink(path), False, "the link is replaced")
+    os.unlink(path)
+    post(proxy, {"cache.memory": "40MB"}, save=True)
+    proxy.ctl("unset", "--all", "--save")
     lab.write("saved.conf", '"icap_service.gone.timeout" = "3s"\n')
     os.chmod(path, 0o600)
     equal(proxy.reload().status, 200, "a section that is not there any more")
@@ -253,6 +256,19 @@ TEXTS = {"cache.accept_encoding", "cache.negative_ttl", "policy.negative_ttl", "
          "limit.requests", "adapt.services", "adapt.disabled"}
 
 
+# Others that only the configuration may change: who may use the proxy and reach what, whose word about clients is taken,
+# what is checked of the other end of TLS, what is decrypted, and what one client gets that was meant for another.
+GUARDED = {"share_listeners", "connect_ports", "listen.mode", "listen.allow", "listen.local_destinations", "listen.trusted_proxies",
+           "listen.client_from", "listen.min_version", "listen.client_certificate", "listen.client_certificate_fields",
+           "listen.redirect_to_https", "transparent.tproxy", "transparent.spoof_client", "transparent.mark", "origins.verify",
+           "origins.min_version", "origins.check_staple", "origin.dns_search_clients", "origin.verify", "origin.min_version",
+           "origin.check_staple", "icap_service.routing", "icap_service.verify", "icap_service.proxy_credentials", "access.action",
+           "access.log_only", "policy.override", "policy.set_cookie", "forwarding.x_forwarded_for", "forwarding.forwarded",
+           "forwarding.untrusted", "forwarding.x_forwarded_proto", "forwarding.x_forwarded_host", "forwarding.via", "tracing.trust",
+           "tracing.queries", "intercept.action", "authenticator.type", "authenticator.leeway", "authenticator.user",
+           "authenticator.forward_credentials", "authenticator.lower_case", "authenticator.strip_realm"}
+
+
 def options_of(schema, inside=""):
     for name, option in schema["properties"].items():
         below = option.get("items", option)
@@ -271,6 +287,11 @@ def test_texts_that_can_be_changed(lab):
     texts = {name for name, option in found.items() if option["x-type"] in ("text", "texts")}
     equal(may & texts, TEXTS, "texts that can be changed at run time")
     equal({name for name in may if name.startswith("admin.")}, set(), "options of the admin plane")
+    equal({name for name in set(found) - may - texts - {"include"} if found[name]["x-type"] not in ("text", "texts")} -
+          {name for name in found if name.startswith("admin.")}, GUARDED, "what is no text and can not be changed at run time")
+    for name, changed in (("listen.%s.allow", "all"), ("listen.%s.local_destinations", "allow"), ("listen.%s.trusted_proxies", "all")):
+        name %= ":".join(map(str, proxy.forward))
+        contains(post(proxy, {name: changed}, expect=400)["error"], "can not be changed at run time", name)
     for name in ("admin.token_file", "admin.listen", "error_log", "include", "saved_settings", "temporary_directory",
                  "admin.audit_log", "name"):
         error = post(proxy, {name: "/etc/passwd"}, expect=400)

@@ -1,9 +1,12 @@
 """Changes at run time that belong together: in whichever order they are made, and whichever of them are saved."""
 
 import json
+import os
+import subprocess
+import sys
 
-from harness.checks import contains, equal, lacks
-from harness.retort import Retort
+from harness.checks import Skip, contains, equal, lacks
+from harness.retort import Retort, run_check
 from test_settings import FILES, changes, post, value
 
 A, B, C = "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"
@@ -93,3 +96,57 @@ def test_a_reload_can_start(lab):
     contains(error, "retort could not start again", "reload")
     proxy.write_config(text)
     lacks(proxy.ctl("reload"), "refused", "reload")
+
+
+def test_an_edited_file_is_not_overwritten(lab):
+    proxy = Retort(lab, extra=FILES)
+    proxy.ctl("set", "--save", "cache.memory=40MB")
+    with open(lab.path("saved.conf"), "a", encoding="utf-8") as file:
+        file.write('"drain_timeout" = "7s"\n')
+    contains(refusal(proxy, "set", "--save", "cache.memory=41MB"), "saved.conf was changed since retort has read it: reload first", "set --save")
+    proxy.ctl("set", "cache.memory=42MB")  # saves nothing
+    proxy.ctl("reload")
+    proxy.ctl("set", "--save", "cache.memory=41MB")
+    proxy.restart()
+    equal((value(proxy, "drain_timeout")[0], value(proxy, "cache.memory")[0]), ("7s", "41MB"), "both changes")
+
+
+def test_a_directory_that_can_not_be_read(lab):
+    """What can't be synchronised is not written."""
+    if os.geteuid() != 0:
+        raise Skip("only root can become another user")
+    directory = lab.path("state")
+    os.mkdir(directory)
+    os.chmod(os.path.dirname(lab.path("x")), 0o755)
+    os.chown(directory, 65534, 65534)
+    os.chmod(directory, 0o300)
+    code = ("import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); os.execv(sys.argv[1], sys.argv[1:])")
+    proxy = Retort(lab, extra='saved_settings = "state/saved.conf"\n', memcheck=False)
+    proxy.stop()
+    for path in (proxy.config_path, proxy.log_path):
+        os.chmod(path, 0o666)
+    proxy.admin_path = os.path.join(directory, "s.sock")
+    proxy.write_config(proxy.text())
+    proxy.under = [sys.executable, "-c", code]
+    proxy.start()
+    contains(post(proxy, {"cache.memory": "40MB"}, save=True, expect=500)["error"], "can not be written", "set --save")
+    equal(([name for name in os.listdir(directory) if "saved" in name], value(proxy, "cache.memory")[0]), ([], "32MB"), "files, and the value in use")
+
+
+def test_checks_by_another_user(lab):
+    """Root may check a configuration whose saved file belongs to the service; a check of the file alone judges no owners."""
+    if os.geteuid() != 0:
+        raise Skip("only root has files of others")
+    path = lab.write("saved.conf", '"cache.memory" = "40MB"\n')
+    config = lab.write("checked.conf", FILES + 'listen "127.0.0.1:1" { mode = forward }\n')
+    os.chown(path, 65534, 65534)
+    for mode, flag, status in ((0o600, "-t", 0), (0o600, "-T", 0), (0o620, "-t", 1), (0o620, "-T", 0)):
+        os.chmod(path, mode)
+        done = run_check(lab, config, flag)
+        equal(done[0], status, f"{flag} with mode {mode:o}: {done[1]}\nstatus")
+    os.chmod(path, 0o600)
+    done = subprocess.run([lab.built("proxy/retort"), "-f", config], capture_output=True, text=True, timeout=20 * lab.patience, check=False)
+    equal(done.returncode, 1, "a start as root, with a file that somebody else can write to")
+    contains(done.stderr, "belongs to retort's user or root", "a start")
+    lab.write("saved.conf", '"nothing" = "1"\n')
+    equal(run_check(lab, config, "-T")[0], 1, "what stands in the file is checked")

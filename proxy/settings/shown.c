@@ -1,0 +1,98 @@
+#include "settings/shown.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define NOT_SHOWN "(not shown)"
+
+/* Fields are named by whoever runs the servers: X-Api-Key, Session-Token, X-Origin-Secret. */
+static bool names_credentials(const char *text) {
+    static const char *const parts[] = {"auth",     "cookie",     "token",   "key",      "secret",
+                                        "password", "credential", "session", "signature"};
+    size_t length = strcspn(text, ":");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (size_t at = 0; at + strlen(parts[i]) <= length; at++)
+            if (strncasecmp(text + at, parts[i], strlen(parts[i])) == 0)
+                return true;
+    return false;
+}
+
+/* Between variables there may be signs, but no letters and digits. */
+static bool has_only_variables(const char *value) {
+    for (; *value != '\0'; value++) {
+        const char *end = value[0] == '%' && value[1] == '{' ? strchr(value, '}') : NULL;
+        bool sign = strchr(" \t;,=:/\"'()[]-", *value) != NULL;
+        if (end == NULL && !sign)
+            return false;
+        value = end == NULL ? value : end;
+    }
+    return true;
+}
+
+/* "Name:", or the whole text where it has no name. */
+static size_t shown_name_length(const char *text) {
+    const char *colon = strchr(text, ':');
+    return colon == NULL ? 0 : (size_t)(colon + 1 - text);
+}
+
+static bool hides_field(const struct option *option, const char *text) {
+    if (option->secret == OPTION_SECRET_NAMED)
+        return names_credentials(text) && text[shown_name_length(text)] != '\0';
+    return option->secret == OPTION_SECRET_FIELD &&
+           !has_only_variables(text + shown_name_length(text));
+}
+
+bool shown_is_credential(const struct option *option, const char *text) {
+    return option->secret == OPTION_SECRET ||
+           (hides_field(option, text) && names_credentials(text));
+}
+
+/* The user and the password of "://USER:PASSWORD@" in a text; NULL: it has none. */
+static const char *find_userinfo(const char *text, size_t *length) {
+    for (const char *at = strstr(text, "://"); at != NULL; at = strstr(at, "://")) {
+        at += strlen("://");
+        size_t authority = strcspn(at, "/?# ");
+        const char *end = memrchr(at, '@', authority);
+        *length = end == NULL ? 0 : (size_t)(end - at);
+        if (end != NULL && memchr(at, ':', *length) != NULL)
+            return at;
+    }
+    return NULL;
+}
+
+bool shown_hides(const struct option *option, const char *text) {
+    size_t length;
+    return option->secret == OPTION_SECRET || hides_field(option, text) ||
+           find_userinfo(text, &length) != NULL;
+}
+
+char *shown_text(const char *text) {
+    char *shown;
+    size_t length, size;
+    FILE *out = open_memstream(&shown, &size);
+    ASSERT(out != NULL);
+    for (const char *secret = find_userinfo(text, &length); secret != NULL;
+         secret = find_userinfo(text, &length)) {
+        fprintf(out, "%.*s" NOT_SHOWN, (int)(secret - text), text);
+        text = secret + length;
+    }
+    fputs(text, out);
+    ASSERT(fclose(out) == 0);
+    return shown;
+}
+
+char *shown_value(const struct option *option, const char *text) {
+    char *shown;
+    if (option->secret == OPTION_SECRET)
+        return xstrdup(NOT_SHOWN);
+    if (hides_field(option, text)) {
+        int name = (int)shown_name_length(text);
+        ASSERT(asprintf(&shown, "%.*s%s" NOT_SHOWN, name, text, name > 0 ? " " : "") >= 0);
+        return shown;
+    }
+    return shown_text(text);
+}
