@@ -266,7 +266,7 @@ packing=
 
 # Deployments: each --check mostly waits, so three run at a time.
 deployments="quickstart.sh intercept/run.sh two-hosts/run.sh virus-scanner/run.sh filter/run.sh accelerator/run.sh mobile/run.sh
-    browser/run.sh behind-squid/run.sh"
+    browser/run.sh behind-squid/run.sh guard/run.sh"
 
 # The log of an example.
 log_of() {
