@@ -151,8 +151,13 @@ check_images() {
 
 # ---- the containers ---------------------------------------------------------------------------
 
-# make NAME IMAGE: the names that compose.yaml gives; they are all on this machine.
-make() { builder from --add-host services:127.0.0.1 --name "$1" "retort-$2" >/dev/null; }
+# make NAME IMAGE: the names that compose.yaml gives; they are all on this machine. The volumes of the image are taken away
+# as run gives them: buildah may mount an empty one of the image instead.
+make() {
+    local volume without=()
+    for volume in $(of "$2" "*config['Volumes']"); do without+=(--volume "$volume-"); done
+    builder from --add-host services:127.0.0.1 --name "$1" "retort-$2" >/dev/null && builder config "${without[@]}" "$1"
+}
 
 # run NAME USER COMMAND...: with the volumes of compose.yaml.
 run() {

@@ -37,13 +37,20 @@ mirror() {
         awk '$1 == "bookworm" && $2 == "main" { print $3; exit }' | grep . || echo http://deb.debian.org/debian
 }
 
+# A mirror may fail for a moment: twice.
+bootstrap() {
+    debootstrap --variant=minbase bookworm "$root" "$(mirror)" && return
+    rm -rf --one-file-system "$root"
+    debootstrap --variant=minbase bookworm "$root" "$(mirror)"
+}
+
 # The base system is kept for the next run, for a day.
 make_chroot() {
     rm -rf --one-file-system "$root"
     if [ -n "$(find "$out/base.tar" -mtime -1 2>/dev/null)" ]; then
         mkdir "$root" && tar -C "$root" -xpf "$out/base.tar" || return
     else
-        debootstrap --variant=minbase bookworm "$root" "$(mirror)" || return
+        bootstrap || return
         tar -C "$root" --one-file-system -cf "$out/base.tar" . || return
     fi
     cp /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null
