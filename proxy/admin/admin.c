@@ -324,10 +324,28 @@ static void make_page(struct admin *admin, const struct admin_request *request,
         pthread_mutex_unlock(&admin->lock);
 }
 
-static enum MHD_Result admin_answer(struct admin *admin, const struct admin_request *request,
+/* A body may take its time. Who sends it may have lost the right to since the head came. */
+static bool admits_still(struct admin *admin, struct admin_request *request,
+                         struct MHD_Connection *connection, struct admin_denial *denial) {
+    if (request->length == 0)
+        return true;
+    const struct page_request asked = page_request_of(request, connection);
+    struct settings *settings = admin->calls.settings(admin->calls.context);
+    bool still =
+        admin_guard_admits(&admin->guard, connection, settings, &request->caller, denial) &&
+        admin_guard_allows(&admin->guard, &request->caller, api_role(request->route, &asked),
+                           denial);
+    settings_release(&settings);
+    return still;
+}
+
+static enum MHD_Result admin_answer(struct admin *admin, struct admin_request *request,
                                     struct MHD_Connection *connection) {
     struct page page = {0};
     struct audit audit;
+    struct admin_denial denial;
+    if (!admits_still(admin, request, connection, &denial))
+        return admin_refuse(connection, denial.status, denial.reason);
     const struct page_request asked = page_request_of(request, connection);
     if (!request->route->changes) {
         make_page(admin, request, &asked, &page);

@@ -16,7 +16,10 @@ static const struct helper_option {
     const char *name, *call;
 } helper_options[] = {{"nice", "renice"}, {"processes", "resize"}};
 
-enum { HELPER_OPTIONS = sizeof helper_options / sizeof *helper_options };
+enum {
+    HELPER_OPTIONS = sizeof helper_options / sizeof *helper_options,
+    HELPER_OPTIONS_LOOK = 1000, /* milliseconds; other pages of the admin plane wait meanwhile */
+};
 
 bool helper_options_include(const char *name) {
     return strcmp(name, "helper") == 0 || strncmp(name, prefix, sizeof prefix - 1) == 0;
@@ -26,7 +29,8 @@ bool helper_options_include(const char *name) {
 
 static json_t *helper_options_ask_pools(const char *path, char error[HELPERD_CALL_ERROR]) {
     json_t *command = json_pack("{s:s}", "call", "helpers");
-    json_t *answer = helperd_call(path, command, error);
+    json_t *answer =
+        helperd_call_within(path, command, HELPER_OPTIONS_LOOK, HELPERD_CALL_MOST, error);
     json_decref(command);
     return answer;
 }

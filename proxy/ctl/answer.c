@@ -23,12 +23,31 @@ static char *put_character(char *at, struct slice *text) {
            sprintf(at, "\\u%04x\\u%04x", 0xd7c0 + (character >> 10), 0xdc00 + (character & 0x3ff));
 }
 
-static void show_text(json_t *json) {
-    struct slice rest = slice_make(json_string_value(json), json_string_length(json));
+/* The caller frees it. */
+static char *answer_shown(struct slice rest, size_t *length) {
     char *shown = xcalloc(rest.length + 1, SHOWN_MAX), *at = shown;
     while (rest.length > 0)
         at = put_character(at, &rest);
-    json_string_setn(json, shown, (size_t)(at - shown));
+    *length = (size_t)(at - shown);
+    return shown;
+}
+
+static void show_string(json_t *json) {
+    size_t length;
+    char *shown =
+        answer_shown(slice_make(json_string_value(json), json_string_length(json)), &length);
+    json_string_setn(json, shown, length);
+    free(shown);
+}
+
+/* The names of members come from the other side as well. */
+static void show_name(json_t *json, const char *name, json_t *value) {
+    size_t length;
+    char *shown = answer_shown(slice_from(name), &length);
+    if (strcmp(shown, name) != 0) {
+        json_object_set(json, shown, value);
+        json_object_del(json, name);
+    }
     free(shown);
 }
 
@@ -36,10 +55,12 @@ void answer_show(json_t *json) {
     const char *name;
     size_t i;
     json_t *value;
+    void *next;
     if (json_is_string(json))
-        show_text(json);
+        show_string(json);
     json_array_foreach(json, i, value) answer_show(value);
     json_object_foreach(json, name, value) answer_show(value);
+    json_object_foreach_safe(json, next, name, value) show_name(json, name, value);
 }
 
 json_t *answer_load(const char *body, size_t length) {

@@ -335,3 +335,11 @@ void call_wire_close(struct call_wire *wire) {
         close(wire->fd);
     *wire = (struct call_wire){.fd = -1};
 }
+
+bool call_wire_is_private(const struct call_wire *wire) {
+    struct address peer = {.length = sizeof peer - offsetof(struct address, any)};
+    if (wire->ssl != NULL)
+        return true;
+    return getpeername(wire->fd, &peer.any, &peer.length) == 0 &&
+           (peer.any.sa_family == AF_UNIX || address_is_loopback(&peer));
+}

@@ -40,6 +40,8 @@ bool call_wire_send(struct call_wire *wire, const char *bytes, size_t length, ch
 /* 0: the other side has ended. Less than 0 with a message: the connection has failed. */
 ssize_t call_wire_receive(struct call_wire *wire, char *to, size_t room, char *error);
 void call_wire_close(struct call_wire *wire);
+/* Does what is sent stay on this machine, or go through TLS? */
+bool call_wire_is_private(const struct call_wire *wire);
 
 /* Is it a path, relative or not? It has a slash before any colon. */
 bool call_wire_is_path(const char *where);

@@ -113,7 +113,12 @@ bool http_call_begin(struct call_wire *wire, const char *where, const struct htt
         with_token.token = token;
     if (!is_sendable(&with_token, error) || !call_wire_open(wire, where, error))
         return false;
-    if (send_request(wire, &with_token, error))
+    if (with_token.token != NULL && !call_wire_is_private(wire))
+        call_fail(error,
+                  "%s: the token would cross the network in clear text: write https://HOST:PORT, "
+                  "or go through ssh -L",
+                  where);
+    else if (send_request(wire, &with_token, error))
         return true;
     call_wire_close(wire);
     return false;

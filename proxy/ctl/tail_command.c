@@ -40,7 +40,9 @@ static void tail_show_time(const json_t *json) {
     struct tm parts;
     char text[16] = "-";
     double time = json_number_value(json_object_get(json, "time"));
-    time_t seconds = time > 0 && time < 1e12 ? (time_t)time : 0;
+    if (!(time > 0 && time < 1e12))
+        time = 0;
+    time_t seconds = (time_t)time;
     if (localtime_r(&seconds, &parts) != NULL)
         strftime(text, sizeof text, "%H:%M:%S", &parts);
     printf("%s.%03d ", text, (int)((time - (double)seconds) * 1000) % 1000);

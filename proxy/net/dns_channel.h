@@ -12,7 +12,7 @@
  * on_answer runs exactly once for each question, maybe before dns_channel_ask returns, and at the
  * latest when the channel is freed (error DNS_CHANNEL_CLOSED).
  *
- * Threads: one channel per worker.
+ * Threads: a channel belongs to one worker.
  */
 #ifndef RETORT_NET_DNS_CHANNEL_H
 #define RETORT_NET_DNS_CHANNEL_H

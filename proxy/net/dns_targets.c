@@ -57,7 +57,8 @@ void dns_targets_parse(struct dns_targets *targets, const unsigned char *bytes, 
     const struct dns_message message = {bytes, length};
     targets->count = targets->unusable = 0;
     targets->kind = dns_message_read(&message, DNS_TYPE_SRV, keep_target, targets, &targets->ttl);
-    if (targets->kind == DNS_ANSWER_NO_RECORD && targets->unusable > 0)
+    bool none = targets->kind == DNS_ANSWER_NO_RECORD || targets->kind == DNS_ANSWER_FOUND;
+    if (none && targets->count == 0 && targets->unusable > 0)
         targets->kind = DNS_ANSWER_BAD;
     if (targets->kind == DNS_ANSWER_BAD)
         targets->count = 0;

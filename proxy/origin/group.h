@@ -8,8 +8,8 @@
  *     struct origin_groups *next = origin_groups_new(new_settings, groups);       a reload
  *     origin_groups_release(&groups);
  *
- * A group is kept over reloads if its name stays, and a member if its URL stays. So the health of a
- * member and the requests under way at it still count. Requests that began under the old settings
+ * A group is kept over reloads if its name stays, and a member if its URL stays (one that DNS names
+ * also needs the same name= and local_destinations). So the health of a member and the requests under way at it still count. Requests that began under the old settings
  * see the group as the new settings define it.
  *
  * The settings name the members, or a name whose SRV records do (origin/source.h, origin/lookup.h).

@@ -122,14 +122,14 @@ static enum origin_slot_state after_waiting(struct origin_slot *slot) {
     return ORIGIN_SLOT_EXPIRED;
 }
 
-/* Nobody was there to be full. */
+/* Without members nobody was there to be full. Backups alone wait for the first answer of name
+ * servers. */
 static enum origin_slot_state when_empty(const struct origin_slot *slot,
                                          enum origin_slot_state state) {
     if (state == ORIGIN_SLOT_WAITING || state == ORIGIN_SLOT_TAKEN)
         return state;
-    return slot->group->member_count == 0 || origin_group_is_awaited(slot->group)
-               ? ORIGIN_SLOT_EMPTY
-               : state;
+    bool awaited = state == ORIGIN_SLOT_NONE && origin_group_is_awaited(slot->group);
+    return slot->group->member_count == 0 || awaited ? ORIGIN_SLOT_EMPTY : state;
 }
 
 static bool has_waited(const struct origin_slot *slot) {

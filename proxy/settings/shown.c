@@ -1,6 +1,7 @@
 #include "settings/shown.h"
 
 #include "base/assert.h"
+#include "base/slice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,17 +72,19 @@ bool shown_hides(const struct option *option, const char *text) {
 }
 
 char *shown_text(const char *text) {
-    char *shown;
-    size_t length, size;
-    FILE *out = open_memstream(&shown, &size);
-    ASSERT(out != NULL);
-    for (const char *secret = find_userinfo(text, &length); secret != NULL;
+    const char *secret;
+    size_t length, secrets = 0;
+    for (secret = find_userinfo(text, &length); secret != NULL;
+         secret = find_userinfo(secret + length, &length))
+        secrets++;
+    char *shown = xcalloc(strlen(text) + secrets * strlen(NOT_SHOWN) + 1, 1), *at = shown;
+    for (secret = find_userinfo(text, &length); secret != NULL;
          secret = find_userinfo(text, &length)) {
-        fprintf(out, "%.*s" NOT_SHOWN, (int)(secret - text), text);
+        at = slice_put(at, slice_make(text, (size_t)(secret - text)));
+        at = slice_put(at, SLICE(NOT_SHOWN));
         text = secret + length;
     }
-    fputs(text, out);
-    ASSERT(fclose(out) == 0);
+    slice_put(at, slice_from(text));
     return shown;
 }
 

@@ -66,14 +66,22 @@ static bool import_one(gnutls_pcert_st *to, X509 *certificate) {
     return good;
 }
 
-/* The leaf, and those of its issuers that the file has. */
+static void drop_chain(gnutls_pcert_st *chain, int count) {
+    for (int i = 0; i < count; i++)
+        gnutls_pcert_deinit(&chain[i]);
+}
+
+/* The leaf, and those of its issuers that the file has; 0: not all can be taken. */
 static int import_chain(gnutls_pcert_st chain[CHAIN_MOST], const struct certificate *certificate) {
+    const int issuers = sk_X509_num(certificate->chain);
     int count = 0;
-    if (!import_one(&chain[count++], certificate->leaf))
+    if (issuers >= CHAIN_MOST || !import_one(&chain[count], certificate->leaf))
         return 0;
-    for (int i = 0; i < sk_X509_num(certificate->chain) && count < CHAIN_MOST; i++)
-        if (!import_one(&chain[count++], sk_X509_value(certificate->chain, i)))
-            return count - 1;
+    for (count = 1; count <= issuers; count++)
+        if (!import_one(&chain[count], sk_X509_value(certificate->chain, count - 1))) {
+            drop_chain(chain, count);
+            return 0;
+        }
     return count;
 }
 
@@ -106,8 +114,7 @@ static bool add_certificate(struct mhd_tls *tls, const struct certificate *certi
         gnutls_free(chain);
         return true;
     }
-    for (int i = 0; i < count; i++)
-        gnutls_pcert_deinit(&chain[i]);
+    drop_chain(chain, count);
     gnutls_free(chain);
     if (key != NULL)
         gnutls_privkey_deinit(key);
@@ -121,7 +128,7 @@ static bool add_certificates(struct mhd_tls *tls, char *error) {
             continue;
         snprintf(error, PEM_FILE_ERROR,
                  "%s: GnuTLS can't use it for the admin plane: take a certificate with a key of "
-                 "ECDSA P-256 or RSA 2048",
+                 "ECDSA P-256 or RSA 2048, and leave issuers out that clients know",
                  certificate->file);
         return false;
     }

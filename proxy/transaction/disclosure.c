@@ -60,14 +60,38 @@ static bool is_of_message(struct slice name) {
     return false;
 }
 
+/* The next field of that name, from `at` on; NULL: none. */
+static const struct http_field *next_of_name(const struct http_head *head, unsigned *at,
+                                             struct slice name) {
+    while (*at < head->field_count) {
+        const struct http_field *field = &head->fields[(*at)++];
+        if (slice_equal_nocase(field->name, name))
+            return field;
+    }
+    return NULL;
+}
+
+/* Compared field by field, since a joined copy for each field of a name that is there a hundred
+ * times would take megabytes. */
+static bool has_equal_fields(const struct http_head *one, const struct http_head *other,
+                             struct slice name) {
+    unsigned here = 0, there = 0;
+    const struct http_field *mine, *theirs;
+    do {
+        mine = next_of_name(one, &here, name);
+        theirs = next_of_name(other, &there, name);
+    } while (mine != NULL && theirs != NULL && slice_equal(mine->value, theirs->value));
+    return mine == NULL && theirs == NULL;
+}
+
 /* Adds the names of the fields of `one` that `other` has with another value, or does not have. */
 static struct slice add_changed(struct transaction *transaction, struct slice names,
                                 const struct http_head *one, const struct http_head *other) {
     struct arena *arena = &transaction->arena;
     for (unsigned i = 0; i < one->field_count; i++) {
         struct slice name = one->fields[i].name;
-        if (!is_of_message(name) && !slice_equal(http_head_joined_text(one, name, arena),
-                                                 http_head_joined_text(other, name, arena)))
+        if (http_head_find_text(one, name) == &one->fields[i] && !is_of_message(name) &&
+            !has_equal_fields(one, other, name))
             names = arena_concat(arena, names, SLICE(","), name);
     }
     return names;
@@ -126,6 +150,14 @@ bool disclosure_is_personal(const struct transaction *transaction,
            !are_listed(disclosure_at_client(transaction), response);
 }
 
+/* False: no response could be of a class that asks who, so that nobody has to read the stored head. */
+static bool may_be_told_of_class(struct transaction *transaction) {
+    const struct adapt_set *set = transaction->adapt;
+    return transaction->disclosure.by_class.length > 0 ||
+           transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
+           set->any[ADAPT_REQMOD_POSTCACHE] || set->any[ADAPT_RESPMOD_PRECACHE];
+}
+
 /* What the services and sections behind the cache will do is not known yet. */
 static bool is_told_of_class(struct transaction *transaction, const struct http_head *response) {
     const struct adapt_set *set = transaction->adapt;
@@ -141,6 +173,8 @@ static bool is_told_of_class(struct transaction *transaction, const struct http_
 }
 
 bool disclosure_excludes(struct transaction *transaction, const struct object *object) {
+    if (!may_be_told_of_class(transaction))
+        return false;
     struct http_head *response = arena_alloc(&transaction->arena, sizeof *response);
     object_parse_head(object, response);
     if (!is_told_of_class(transaction, response))
@@ -189,9 +223,7 @@ static bool is_changed_by_services(struct transaction *transaction, struct slice
     if (outgoing == NULL || !outgoing->reqmod.chain.modified ||
         !(somebody_is_known(transaction) || outgoing->reqmod.by_who))
         return false;
-    return !slice_equal(
-        http_head_joined_text(&outgoing->head, name, &transaction->arena),
-        http_head_joined_text(transaction->request.head, name, &transaction->arena));
+    return !has_equal_fields(&outgoing->head, transaction->request.head, name);
 }
 
 bool disclosure_hides_selector(struct transaction *transaction, const struct http_head *response) {

@@ -317,6 +317,8 @@ class File:
 
 
 def main():
+    # A shell without job control starts what it leaves behind with SIGINT ignored, and programs inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = parse_arguments()
     if options.file:
         return run_file(options)

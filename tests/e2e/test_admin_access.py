@@ -279,6 +279,43 @@ def test_tokens_are_read_again(lab):
     equal(proxy.admin("GET", "/v1/status", token="n" * 32).status, 200, "the old tokens stay")
 
 
+def test_a_body_that_comes_after_the_token_was_removed(lab):
+    """Who may call is decided again when a body has taken its time."""
+    proxy = guarded(lab)
+    body = json.dumps({"drain_timeout": "7s"}).encode()
+    head = (f"POST /v1/settings HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n").encode()
+    removed, kept = (wire_module.Wire(proxy.admin_path) for _ in range(2))
+    kept.send(head.replace(ADMIN.encode(), proxy.token.encode()) + body[:3])
+    removed.send(head + body[:3])
+    proxy.write_tokens("lab admin " + proxy.token)
+    equal(proxy.reload().status, 200, "reload")
+    removed.send(body[3:])
+    equal(removed.response().status, 401, "whose token is gone")
+    equal(json.loads(proxy.admin("GET", "/v1/settings/changes").body)["changes"], [], "what was changed")
+    kept.send(body[3:])
+    equal(kept.response().status, 200, "whose token stays")
+    for wire in (removed, kept):
+        wire.close()
+
+
+def test_no_token_in_clear_text(lab):
+    """retortctl sends a token through TLS, or not over a network at all."""
+    addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    own = next((address for address in addresses if "." in address and not address.startswith("127.")), None)
+    if own is None:
+        raise Skip("this machine has no address but loopback ones")
+    with socket.create_server((own, 0)) as listener:
+        port = listener.getsockname()[1]
+        done = subprocess.run([lab.built("proxy/retortctl"), "-s", f"{own}:{port}", "status"], capture_output=True, text=True, check=False,
+                              timeout=20 * lab.patience, env={**os.environ, **lab.environment(), "RETORT_TOKEN": ADMIN})
+        equal(done.returncode, 1, "exit status")
+        contains(done.stderr, "the token would cross the network in clear text: write https://", "message")
+        connection, _ = listener.accept()
+        with connection:
+            equal(connection.recv(65536), b"", "what was sent")
+
+
 def test_token_files(lab):
     proxy = Retort(lab, admin=("127.0.0.1", ports.take()))
     for text, expected in (("", "has no token"), ("# only a remark", "has no token"), ("anna admin", ":1: a token has 32"),

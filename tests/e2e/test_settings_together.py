@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -120,7 +121,9 @@ def test_a_directory_that_can_not_be_read(lab):
     os.chmod(os.path.dirname(lab.path("x")), 0o755)
     os.chown(directory, 65534, 65534)
     os.chmod(directory, 0o300)
-    code = ("import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); os.execv(sys.argv[1], sys.argv[1:])")
+    # Others may not reach the build tree.
+    program = shutil.copy(lab.built("proxy/retort"), lab.path("retort-of-nobody"))
+    code = f"import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); os.execv({program!r}, sys.argv[1:])"
     proxy = Retort(lab, extra='saved_settings = "state/saved.conf"\n', memcheck=False)
     proxy.stop()
     for path in (proxy.config_path, proxy.log_path):

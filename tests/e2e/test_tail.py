@@ -159,6 +159,16 @@ def test_controls_are_escaped(lab):
     contains(out, "\\u009b", "as an escape")
 
 
+def test_names_of_members_are_escaped(lab):
+    """A server that is not retort chooses these as well."""
+    answer = b'{"state":"running","counters":{"\\u001b]0;owned\\u0007":1}}'
+    server = Hostile(lab, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+    done = subprocess.run([lab.built("proxy/retortctl"), "-s", server.path, "status"], capture_output=True, text=True, check=False,
+                          timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+    lacks(done.stdout + done.stderr, "\x1b", "what a terminal gets")
+    contains(done.stdout, "\\u001b]0;owned", "as an escape")
+
+
 def test_bad_streams(lab):
     """What is no event is left out or ends the connection, never the command; a refusal later ends it."""
     gone = b'HTTP/1.1 404 Not Found\r\nContent-Length: 26\r\n\r\n{"error": "no such class"}'
