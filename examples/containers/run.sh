@@ -178,7 +178,7 @@ program_of() {
         pid=${waiting[0]}
         waiting=("${waiting[@]:1}")
         case $(cat "/proc/$pid/comm" 2>/dev/null) in
-        run.sh | buildah* | exe) mapfile -t -O ${#waiting[@]} waiting < <(pgrep -P "$pid") ;;
+        run.sh | *buildah* | exe) mapfile -t -O ${#waiting[@]} waiting < <(pgrep -P "$pid") ;;
         ?*) echo "$pid"; return ;;
         esac
     done

@@ -32,7 +32,7 @@ static char *answer_shown(struct slice rest, size_t *length) {
     return shown;
 }
 
-static void show_string(json_t *json) {
+static void answer_show_string(json_t *json) {
     size_t length;
     char *shown =
         answer_shown(slice_make(json_string_value(json), json_string_length(json)), &length);
@@ -57,7 +57,7 @@ void answer_show(json_t *json) {
     json_t *value;
     void *next;
     if (json_is_string(json))
-        show_string(json);
+        answer_show_string(json);
     json_array_foreach(json, i, value) answer_show(value);
     json_object_foreach(json, name, value) answer_show(value);
     json_object_foreach_safe(json, next, name, value) show_name(json, name, value);
