@@ -121,7 +121,6 @@ def test_ctl_mistakes_are_told_in_a_line(lab):
         true(done.stderr.count("\n") <= 2, f"{words}: {done.stderr}")
 
 
-@memcheck
 def test_ctl_drain(lab):
     origin, proxy = Origin(lab), Retort(lab)
     with proxy.wire() as wire:
@@ -171,7 +170,6 @@ def test_admin_on_a_loopback_port(lab):
     equal(second.findings(), [], "findings")
 
 
-@memcheck
 def test_helpers_listed_and_reniced(lab):
     services = Services(lab)
     proxy = Retort(lab)

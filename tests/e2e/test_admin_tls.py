@@ -106,7 +106,6 @@ class Plane:
                               timeout=30 * self.lab.patience, env={**os.environ, **self.lab.environment(), **environment})
 
 
-@memcheck
 def test_roles(lab):
     """A certificate gives the role of its line, a token goes before it, and both are in the audit log."""
     plane = Plane(lab)
@@ -131,7 +130,6 @@ def test_roles(lab):
     contains(noted[1]["from"], "127.0.0.1:", "address in the audit log")
 
 
-@memcheck
 def test_required(lab):
     """Without a good certificate the handshake fails, whatever token would follow."""
     plane = Plane(lab, client="required")
@@ -320,7 +318,6 @@ def test_every_address(lab):
         equal(tunnel.response("CONNECT").status, 403, "through the proxy")
 
 
-@memcheck
 def test_events_and_bodies(lab):
     """Long answers, long bodies and the event stream over TLS."""
     plane = Plane(lab)

@@ -223,7 +223,6 @@ def test_vary(lab):
     equal(origin.count("/v"), 3, "requests at the origin")
 
 
-@memcheck
 def test_conditional_requests_are_answered(lab):
     origin, proxy = start(lab)
     url = origin.url("/c", etag='"v1"', lm=OLD, cc="max-age=60")

@@ -162,7 +162,6 @@ def test_expire(lab):
     proxy.ctl("cache", "expire", url, "soon", expect=1)
 
 
-@memcheck
 def test_inject_and_get(lab):
     _, proxy = start(lab)
     url = "http://nowhere.invalid/made?a=1&b=%20"

@@ -365,7 +365,6 @@ def test_a_first_service_that_dies_when_another_was_passed_over(lab):
     equal([v for v, _ in verdicts(proxy, "/page")], ["BYPASSED", "BYPASSED", "MODIFIED"], "verdicts")
 
 
-@memcheck
 def test_more_comes_when_the_decoder_has_given_up(lab):
     """Of the original, which the client is slow to take: nobody who read it before is told."""
     whole = encode("gzip", random.Random(1).randbytes(9000000))

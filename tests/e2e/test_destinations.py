@@ -117,7 +117,6 @@ def test_admin_refuses_what_proxies_pass_on(lab):
         equal(admin.admin("GET", "/status").status, 200, "status without")
 
 
-@memcheck
 def test_what_services_rewrite_is_looked_at(lab):
     """Before the cache and behind it."""
     origin = RawOrigin(lab)

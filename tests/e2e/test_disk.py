@@ -51,7 +51,6 @@ def test_many_restarts(lab):
         equal(bench.get(path, n), (True, version), f"{path}: hit, version")
 
 
-@memcheck
 def test_heads_and_ages_outlive_a_restart(lab):
     bench = Bench(lab)
     url = bench.own.url("/own/head", 100, cc="max-age=600", type="text/x-odd", h=["X-One: 1", "X-Two: a, b", "Age: 100"])
@@ -147,7 +146,6 @@ def test_bodies_of_every_length(lab):
         equal(bench.get(path, n, **({"chunked": "1"} if chunked else {})), (True, version), f"{path}: hit, version")
 
 
-@memcheck
 def test_variants(lab):
     bench = Bench(lab)
     kinds = ("red", "green", "blue")

@@ -86,7 +86,6 @@ def test_purge_by_regex(lab):
     gone_for_good(bench, versions, "/own/o/4")
 
 
-@memcheck
 def test_purge_by_tag(lab):
     bench = Bench(lab)
     versions = bench.fill(names("o", 2), 2500)

@@ -66,7 +66,6 @@ def test_short_streams_share_segments(lab):
     bench.expect_hits(versions, 60_000)
 
 
-@memcheck
 def test_a_damaged_body_is_not_met_again(lab):
     bench = Bench(lab)
     bench.get("/own/d", LARGE)

@@ -50,7 +50,6 @@ def test_lines_of_the_access_log(lab):
     equal(metric(proxy, "retort_events_sent_total"), 5, "events without a consumer are not written")
 
 
-@memcheck
 def test_filters(lab):
     icap, origin = IcapServer(lab, unchanged), Origin(lab)
     proxy = Retort(lab, services=[Service("quiet", icap.uri("quiet"))], adapt={"adapted": ["quiet"]},
@@ -147,7 +146,6 @@ def test_a_thousand_times(lab):
     until(lambda: metric(proxy, "retort_event_consumers") == 0, 5 * lab.patience, "all are gone")
 
 
-@memcheck
 def test_a_consumer_that_does_not_read(lab):
     """It loses events and is told how many, where they are missing; another one and the clients notice nothing."""
     origin, proxy, count = Origin(lab), Retort(lab), 160

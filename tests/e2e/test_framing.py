@@ -186,7 +186,6 @@ def test_length_matrix(lab):
         check_one_request(origin, proxy, f"length: {what}", head, b"12345" + HIDDEN + b"\r\n\r\n")
 
 
-@memcheck
 def test_coding_matrix(lab):
     origin, proxy = start(lab)
     for what, fields in CODING:

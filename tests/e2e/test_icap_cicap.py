@@ -62,7 +62,6 @@ def test_a_wrong_setting_stops_its_service_only(lab):
     equal(cicap.options("gzip").status, 500, "OPTIONS of the service")
 
 
-@memcheck
 def test_chain_of_two_in_cicap(lab):
     origin = Origin(lab)
     cicap = Cicap(lab, [Module("echo", "srv_echo.so"), Module("ex206", "srv_ex206.so")])

@@ -41,7 +41,6 @@ def test_proxy_credentials_are_not_encapsulated(lab):
 CREDENTIALS = "Basic " + base64.b64encode(b"user:word").decode()
 
 
-@memcheck
 def test_proxy_credentials_as_icap_fields(lab):
     """Only a service that is configured to see them gets them, and not in the encapsulated head."""
     for options, expected in (({}, None), ({"proxy_credentials": True}, CREDENTIALS)):
@@ -159,7 +158,6 @@ def test_folded_fields_of_an_answer(lab):
     equal((answer.status, answer.body), (200, b"a page"), "answer")
 
 
-@memcheck
 def test_bad_folds_of_an_answer(lab):
     for number, bad in enumerate((b"ICAP/1.0 200 OK\r\n Encapsulated: null-body=0\r\n\r\n", b"ICAP/1.0 200 OK\r\nA: b\n c\r\n\r\n",
                                   b"ICAP/1.0 200 OK\r\nA: b\r\r\n c\r\n\r\n", b"ICAP/1.0 200 OK\r\nA: b\r\n\tc\0\r\n\r\n")):

@@ -124,7 +124,6 @@ def test_left_alone_after_one_that_failed(lab):
     equal((answer.header("ETag"), answer.header("Content-Length")), ('"v"', "3000"), "ETag, Content-Length")
 
 
-@memcheck
 def test_what_is_changed_has_no_validators_of_the_stored(lab):
     origin, _, proxy = start(lab, append(b"!"))
     url = origin.url("/bytes", n=3000, cc="max-age=60", etag='"v"', h=["Accept-Ranges: bytes", "Content-MD5: x"])

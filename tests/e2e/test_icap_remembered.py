@@ -68,7 +68,6 @@ def test_unchanged_for_one_client_alone(lab):
     equal((icap.count, origin.count("/bytes")), (3, 1), "ICAP transactions, origin requests")
 
 
-@memcheck
 def test_made_again_from_what_is_stored(lab):
     """When the ISTag changes, on any response, and when the operator says so: no request to the origin."""
     origin, icap, proxy = start(lab, append(b" one"))
@@ -163,7 +162,6 @@ def test_many_who_want_the_same_ask_once(lab):
     equal(origin.count("/chunked"), 1, "origin requests")
 
 
-@memcheck
 def test_what_goes_with_the_stored_response(lab):
     """Deleted, purged, or replaced at the origin: the variant goes too."""
     origin, icap, proxy = start(lab, append(b"!"))
@@ -535,7 +533,6 @@ def test_nothing_to_change_and_confirmed(lab):
 
 # Before the cache.
 
-@memcheck
 def test_stored_under_an_old_istag(lab):
     """What a service saw before it was stored is fetched again when the service is another."""
     origin, icap, proxy = start(lab, append(b" one"), point="respmod_precache")
@@ -556,7 +553,6 @@ def test_stored_under_an_old_istag(lab):
     equal(proxy.results("/text", 6), ["MISS", "HIT", "REFRESHED", "HIT", "REFRESHED", "HIT"], "results")
 
 
-@memcheck
 def test_a_late_answer_with_the_old_istag(lab):
     """RFC 3507 4.7: "a server's ISTag ... invalidates all entities ... previously cached": an answer to what was asked before the new one
     was first seen does not make the old one current again."""

@@ -12,7 +12,6 @@ from harness.suite import memcheck
 from harness.wire import chunked, request
 
 
-@memcheck
 def test_reqmod_changes_the_request(lab):
     def behave(_icap, transaction):
         body = transaction.finish_body() if transaction.has_body else b""

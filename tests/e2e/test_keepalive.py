@@ -11,7 +11,6 @@ from harness.suite import memcheck
 from harness.wire import chunked, request
 
 
-@memcheck
 def test_many_requests_on_one_connection(lab):
     origin = RawOrigin(lab)
     proxy = Retort(lab)

@@ -398,7 +398,6 @@ def trace_of(proxy, number):
             if not line.startswith("DELIVER waits")]
 
 
-@memcheck
 def test_debug_follows_a_request(lab):
     """log_level = debug: a line for each step that a request has been through, and for each that waits."""
     origin, icap = Origin(lab), IcapServer(lab, append(b"!"))

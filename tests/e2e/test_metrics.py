@@ -13,7 +13,7 @@ import time
 
 from harness import ports, wire
 from harness.certificates import Authority
-from harness.checks import between, Skip, contains, equal, lacks, true, until
+from harness.checks import Skip, between, contains, equal, lacks, true, until
 from harness.disk_bench import Bench, names
 from harness.icap import IcapServer
 from harness.lab import SOURCE

@@ -150,7 +150,6 @@ LIES = {
 }
 
 
-@memcheck
 def test_a_helperd_that_lies_costs_a_count(lab):
     """Whatever it sends, or does not: /metrics comes, says that it failed, and has no number of it."""
     good = FakeHelperd(lab, "good", lambda: [json.dumps(GOOD).encode()[:100], json.dumps(GOOD).encode()[100:] + b"\n"])
@@ -258,7 +257,6 @@ INFO_LIES = {
 }
 
 
-@memcheck
 def test_a_server_that_lies_about_itself_costs_a_count(lab):
     """Whatever its info service sends: the failure is counted, nothing is shown, and the service is used as before."""
     origin = Origin(lab)

@@ -199,7 +199,6 @@ def test_slow_start(lab):
     between(seen.get("s0", 0), 5, 20, "share of the one that came back: a sixteenth at first")
 
 
-@memcheck
 def test_health_checks(lab):
     well = {"s0": True}
 

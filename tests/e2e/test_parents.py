@@ -48,7 +48,6 @@ def test_what_the_parent_is_sent(lab):
           [("http://one.example/a?b", "one.example"), ("http://one.example:8080/", "one.example:8080")], "targets and hosts")
 
 
-@memcheck
 def test_connect_through_the_parent(lab):
     origin = Origin(lab)
     allow = f"connect_ports = {{ {origin.port} }}\n"
@@ -164,7 +163,6 @@ def test_a_parent_is_gone(lab):
     equal(origin.count("/text"), 0, "requests at the origin")
 
 
-@memcheck
 def test_fallback(lab):
     origin = Origin(lab)
     dead = ("127.0.0.1", ports.take())

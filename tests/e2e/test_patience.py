@@ -139,7 +139,6 @@ def test_who_decides_in_time_needs_none(lab):
     equal(download.proxy.counter("patience_pages"), 0, "pages")
 
 
-@memcheck
 def test_tokens(lab):
     """Of another client, made up, cut, by another method: there is nothing, and no origin is asked."""
     download = Download(lab)
@@ -157,7 +156,6 @@ def test_tokens(lab):
     equal(len(download.origin.requests), 1, "requests at the origin")
 
 
-@memcheck
 def test_nothing_is_kept_for_ever(lab):
     """Neither what nobody collects nor what nobody waits for."""
     download = Download(lab, extra='patience_keep = "300ms"')
@@ -169,7 +167,6 @@ def test_nothing_is_kept_for_ever(lab):
     until(lambda: download.proxy.get(download.origin.url(download.path), BROWSER).body == pattern(SIZE), 60, "it is asked for anew")
 
 
-@memcheck
 def test_there_is_room_for_so_much(lab):
     download = Download(lab, extra='patience_space = "150KB"')
     url = download.page()

@@ -25,7 +25,6 @@ def asked(origin, proxy, path, times=2, headers=None, **arguments):
     return origin.count(path)
 
 
-@memcheck
 def test_never_and_always(lab):
     origin, proxy = start(lab, "policy a { cache = never }", 'policy b { cache = always ttl = "1m" }',
                           'policy c { cache = always ttl = "1m" override = true }')
@@ -65,7 +64,6 @@ def test_errors_have_a_lifetime_of_their_own(lab):
     equal(asked(origin, proxy, "/azero", status=404, cc="max-age=0"), 2, "requests for 404 with max-age=0")
 
 
-@memcheck
 def test_errors_by_status(lab):
     """Rules of the cache section, and those of a policy in their place."""
     origin, proxy = start(lab, 'policy a { negative_ttl = "403 1m" }', "policy b { negative_ttl = none }",
@@ -136,7 +134,6 @@ def target(connection, request):
     connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"e\"\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
 
-@memcheck
 def test_the_origin_gets_what_is_stored(lab):
     """What is taken out of the key could else be one client's choice of what all others get."""
     origin = RawOrigin(lab, target)

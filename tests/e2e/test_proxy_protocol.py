@@ -148,7 +148,6 @@ def test_headers_in_pieces(lab):
     true(all(each.target == "/cut" for each in site.origin.requests), "what reached the origin")
 
 
-@memcheck
 def test_headers_in_front_of_tls(lab):
     authority = Authority(lab)
     certificate = authority.leaf("a.test")

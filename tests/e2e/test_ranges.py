@@ -65,7 +65,6 @@ SEVERAL = [
 ]
 
 
-@memcheck
 def test_several_ranges(lab):
     origin, proxy, url = start(lab)
     for wanted, expected in SEVERAL:
@@ -84,7 +83,6 @@ def test_several_ranges(lab):
     equal(proxy.counter("cache_multipart"), sum(len(parts) > 1 for _, parts in SEVERAL), "counted")
 
 
-@memcheck
 def test_ranges_that_do_not_count(lab):
     _, proxy, url = start(lab)
     for wanted in ("bytes=", "bytes=x", "bytes=0-9,x", "bytes=9-0", "bytes=--1", "lines=0-9", "bytes=0-9;1-2", "0-9",

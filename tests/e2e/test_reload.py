@@ -54,7 +54,6 @@ def start(lab):
     return gate, proxy
 
 
-@memcheck
 def test_a_refresh_outlives_reloads(lab):
     """A request that waits over a reload finds what is stored stale, and has it refreshed by a request of its own. That
     one goes on when the first is answered, and with it the last that held the old configuration."""
@@ -99,7 +98,6 @@ def only_from(proxy, network):
     equal(proxy.reload().status, 200, "the reload")
 
 
-@memcheck
 def test_a_request_outlives_reloads(lab):
     """What began under the old settings of the listener ends under them, its body included; the next request on the same connection
     goes by the new ones."""

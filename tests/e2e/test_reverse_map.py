@@ -46,7 +46,6 @@ def test_location(lab):
         equal(view(proxy, origin, sent), expected, f"Location: {sent}")
 
 
-@memcheck
 def test_other_headers(lab):
     origin = Redirects(lab)
     proxy = Retort(lab, reverse={"/app/": origin.url("/base/")})

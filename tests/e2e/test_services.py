@@ -71,7 +71,6 @@ def twice(shared, proxy, path, headers=None):
 JPEG_REENCODED = {"video-001.cmyk.jpeg", "video-001.rgb.jpeg"}  # no luminance to keep as it is
 
 
-@memcheck
 def test_photos_become_gray(lab, shared):
     proxy = shared.proxy(lab, "gray")
     for name in ("photos/china.jpg", "photos/flower.jpg"):
@@ -190,7 +189,6 @@ def test_gray_head_fits_the_new_body(lab, shared):
 
 # gzip
 
-@memcheck
 def test_pages_are_compressed(lab, shared):
     proxy = shared.proxy(lab, "gzip")
     for path in ("html/management.html", "html/configuration.html", "lists/easylist.txt"):
@@ -293,7 +291,6 @@ def unchunked(text, inflate):
 
 # inject
 
-@memcheck
 def test_text_is_in_place(lab, shared):
     proxy = shared.proxy(lab, "inject")
     for path in ("html/management.html", "html/configuration.html", "html/lua.html"):

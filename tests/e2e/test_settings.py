@@ -33,7 +33,6 @@ def changes(proxy):
             for change in json.loads(proxy.admin("GET", "/v1/settings/changes").body)["changes"]}
 
 
-@memcheck
 def test_set_and_unset(lab):
     """A change is in use at once, stays over a reload, and ends with the process."""
     proxy = Retort(lab)
@@ -53,7 +52,6 @@ def test_set_and_unset(lab):
     equal((proxy.status()["cache"]["limit"], changes(proxy)), (32 << 20, {}), "after a restart")
 
 
-@memcheck
 def test_saved_changes(lab):
     """They are in a file of their own, which a later start and reload read behind the configuration."""
     proxy = Retort(lab, extra=FILES + 'map "/a\\"b$c" { origin = "http://127.0.0.1:1/" }\n')

@@ -182,7 +182,6 @@ def resumes(site, name, context, session, listener=0):
         return connection.session_reused
 
 
-@memcheck
 def test_tickets(lab):
     root = Authority(lab)
     ca = Authority(lab, "clients")
@@ -220,7 +219,6 @@ def test_tickets(lab):
              "a session of a certificate that was revoked since")
 
 
-@memcheck
 def test_client_certificates(lab):
     root, ca, strangers = Authority(lab), Authority(lab, "clients"), Authority(lab, "strangers")
     leaf = root.leaf("a.test")

@@ -265,7 +265,6 @@ def test_parent_over_tls(lab, shared):
     equal(wire.read_to_end(), b"from the far end", "tunnel")
 
 
-@memcheck
 def test_https_by_a_parent(lab, shared):
     """The parent opens a tunnel: it sees host and port, never the request."""
     origin = TlsOrigin(lab, shared["leaf"])
