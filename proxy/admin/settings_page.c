@@ -270,6 +270,19 @@ static struct overrides *asked_changes(struct page *page, const json_t *asked) {
     return changes;
 }
 
+/* Makes what a JSON object asks for: of pools of helpers, or of the proxy. Releases `asked`; `whole`:
+ * these are all changes. */
+static void change_as_asked(struct page *page, const struct admin_calls *calls,
+                            const struct page_request *request, json_t *asked, bool whole) {
+    bool of_pools = answer_for_pools(page, calls, request, asked);
+    struct overrides *changes = of_pools ? NULL : asked_changes(page, asked);
+    json_decref(asked);
+    if (changes == NULL)
+        return;
+    change_settings(page, calls, request, changes, whole);
+    overrides_free(&changes);
+}
+
 void settings_page_set(struct page *page, const struct admin_calls *calls,
                        const struct page_request *request) {
     json_error_t where;
@@ -282,13 +295,7 @@ void settings_page_set(struct page *page, const struct admin_calls *calls,
                    "\"1GB\"}, and no name may be there twice");
         return;
     }
-    bool of_pools = answer_for_pools(page, calls, request, asked);
-    struct overrides *changes = of_pools ? NULL : asked_changes(page, asked);
-    json_decref(asked);
-    if (changes == NULL)
-        return;
-    change_settings(page, calls, request, changes, false);
-    overrides_free(&changes);
+    change_as_asked(page, calls, request, asked, false);
 }
 
 /* {"cache.memory": null} for one name, or for all that were changed. */
@@ -310,12 +317,5 @@ void settings_page_unset(struct page *page, const struct admin_calls *calls,
         page_error(page, 400, "write the name of the option, or all, and not both");
         return;
     }
-    json_t *names = names_to_unset(calls, name);
-    bool of_pools = answer_for_pools(page, calls, request, names);
-    struct overrides *changes = of_pools ? NULL : asked_changes(page, names);
-    json_decref(names);
-    if (changes == NULL)
-        return;
-    change_settings(page, calls, request, changes, whole);
-    overrides_free(&changes);
+    change_as_asked(page, calls, request, names_to_unset(calls, name), whole);
 }

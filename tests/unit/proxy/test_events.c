@@ -260,13 +260,14 @@ static void read_to_the_end(struct event_consumer *consumer, uint64_t *lost, uin
         ++*events;
 }
 
+static const struct event_demand one_of_each = {.workers = 1,
+                                                .consumers = 1,
+                                                .queue = EVENT_RING_LEAST,
+                                                .publish = publish,
+                                                .await = wait_for_nobody};
+
 START_TEST(each_event_comes_or_is_counted) {
-    const struct event_demand demand = {.workers = 1,
-                                        .consumers = 1,
-                                        .queue = EVENT_RING_LEAST,
-                                        .publish = publish,
-                                        .await = wait_for_nobody};
-    struct event_stream *stream = event_stream_new(&demand);
+    struct event_stream *stream = event_stream_new(&one_of_each);
     struct event_filter *filter = event_filter_new(), *second = event_filter_new();
     struct event_numbers numbers;
     uint64_t lost, events;
@@ -295,12 +296,7 @@ END_TEST
 
 /* What was meant for the consumer that had the bit before is not shown to the next one. */
 START_TEST(a_bit_belongs_to_one_after_the_other) {
-    const struct event_demand demand = {.workers = 1,
-                                        .consumers = 1,
-                                        .queue = EVENT_RING_LEAST,
-                                        .publish = publish,
-                                        .await = wait_for_nobody};
-    struct event_stream *stream = event_stream_new(&demand);
+    struct event_stream *stream = event_stream_new(&one_of_each);
     struct event_filter *filter = event_filter_new(), *second = event_filter_new();
     uint64_t lost, events;
     struct event_consumer *consumer = event_stream_join(stream, &filter);
