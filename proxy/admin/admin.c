@@ -51,6 +51,8 @@ struct admin {
 struct admin_request {
     unsigned magic;
 #define ADMIN_REQUEST_MAGIC 0x41525153u
+    struct admin *admin;
+    struct MHD_Connection *connection;
     bool begun;            /* the head has been checked */
     bool admitted;         /* and nothing was wrong with it */
     const char *complaint; /* why the request is refused; NULL: it is not */
@@ -68,7 +70,7 @@ struct admin_request {
 /* NULL: no memory. */
 static struct MHD_Response *response_of(struct MHD_Connection *connection, struct page *page) {
     if (page->consumer != NULL)
-        return event_reply_new(connection, &page->consumer);
+        return event_reply_new(connection, &page->consumer, page->may_still, page->may_still_arg);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(page->length, page->text, MHD_RESPMEM_MUST_FREE);
     if (response == NULL)
@@ -294,6 +296,8 @@ static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *re
                                    const char *path, const char *version) {
     struct page page = {0};
     request->begun = true;
+    request->admin = admin;
+    request->connection = connection;
     request->complaint = head_fault(request, connection, version);
     if (request->complaint != NULL)
         return admin_refuse(connection, MHD_HTTP_BAD_REQUEST, request->complaint);
@@ -324,19 +328,25 @@ static void make_page(struct admin *admin, const struct admin_request *request,
         pthread_mutex_unlock(&admin->lock);
 }
 
-/* A body may take its time. Who sends it may have lost the right to since the head came. */
-static bool admits_still(struct admin *admin, struct admin_request *request,
-                         struct MHD_Connection *connection, struct admin_denial *denial) {
-    if (request->length == 0)
-        return true;
-    const struct page_request asked = page_request_of(request, connection);
+/* The caller may have lost the right to it since the head came: a body takes its time, and so does a
+ * stream of events. */
+static bool admits_still(struct admin_request *request, struct admin_denial *denial) {
+    struct admin *admin = request->admin;
+    const struct page_request asked = page_request_of(request, request->connection);
     struct settings *settings = admin->calls.settings(admin->calls.context);
-    bool still =
-        admin_guard_admits(&admin->guard, connection, settings, &request->caller, denial) &&
-        admin_guard_allows(&admin->guard, &request->caller, api_role(request->route, &asked),
-                           denial);
+    bool still = admin_guard_admits(&admin->guard, request->connection, settings, &request->caller,
+                                    denial) &&
+                 admin_guard_allows(&admin->guard, &request->caller,
+                                    api_role(request->route, &asked), denial);
     settings_release(&settings);
     return still;
+}
+
+static bool may_still(void *arg) {
+    struct admin_request *request;
+    struct admin_denial denial;
+    CAST_OBJ(request, arg, ADMIN_REQUEST_MAGIC);
+    return admits_still(request, &denial);
 }
 
 static enum MHD_Result admin_answer(struct admin *admin, struct admin_request *request,
@@ -344,7 +354,7 @@ static enum MHD_Result admin_answer(struct admin *admin, struct admin_request *r
     struct page page = {0};
     struct audit audit;
     struct admin_denial denial;
-    if (!admits_still(admin, request, connection, &denial))
+    if (request->length > 0 && !admits_still(request, &denial))
         return admin_refuse(connection, denial.status, denial.reason);
     const struct page_request asked = page_request_of(request, connection);
     if (!request->route->changes) {
@@ -360,8 +370,11 @@ static enum MHD_Result admin_answer(struct admin *admin, struct admin_request *r
                    "nothing was changed or shown, because admin.audit_log can not be opened: see "
                    "the error log");
     }
-    if (page.consumer != NULL)
+    if (page.consumer != NULL) {
         admin_connection_keep(&admin->connections, admin_connection_of(connection));
+        page.may_still = may_still;
+        page.may_still_arg = request;
+    }
     return send_page(connection, &page);
 }
 

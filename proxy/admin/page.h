@@ -28,6 +28,8 @@ struct page {
     char *text;        /* the caller frees it */
     size_t length;
     struct event_consumer *consumer; /* whose events are the answer; NULL: the text is */
+    bool (*may_still)(void *arg);    /* with a consumer: may the caller have more events? */
+    void *may_still_arg;
     bool download;   /* a body of somebody else's: browsers save it, and show nothing of it */
     json_t *asked;   /* settings that were to be changed: {name: value}; for the audit log */
     json_t *changed; /* settings that have changed, likewise; NULL: none; admin.c releases both */

@@ -104,6 +104,21 @@ def test_roles_and_audit(lab):
     equal([line["status"] for line in audit(proxy)[-4:-1]], [403, 403, 200], "those before")
 
 
+def test_a_stream_ends_with_the_right_to_it(lab):
+    """Who loses the token, or the role, gets no event that comes after the reload. Others' streams go on."""
+    proxy = guarded(lab)
+    with Events(proxy, token=OPERATE) as removed, Events(proxy, token=ADMIN) as lowered, Events(proxy) as kept:
+        proxy.get("http://127.0.0.1:1/before")
+        for events in (removed, lowered, kept):
+            contains(events.next().data["url"], "/before", "the event before the reload")
+        proxy.write_tokens(f"lab admin {proxy.token}\nanna read {ADMIN}")
+        equal(proxy.reload().status, 200, "reload")
+        proxy.get("http://127.0.0.1:1/after")
+        contains(kept.next().data["url"], "/after", "the event after the reload")
+        for events in (removed, lowered):
+            equal((events.next(), events.ended), (None, True), "what a reader gets that may not have it any more")
+
+
 @memcheck
 def test_bound_of_consumers(lab):
     """One too many is refused and counted; whoever leaves makes room at once, also without a word and under a thousand others."""
