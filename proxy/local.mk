@@ -382,6 +382,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
 	proxy/settings/options_interception.def proxy/settings/options_origins.def \
 	proxy/settings/options_classes.def \
+	proxy/settings/options_http2.def proxy/settings/options_client_http2.def \
 	proxy/settings/options_pages.def \
 	proxy/settings/options_listen_tls.def proxy/settings/options_services.def proxy/settings/options_transparent.def \
 	proxy/settings/load_admin.c proxy/settings/options_admin.def \

@@ -273,6 +273,7 @@ const struct option options[] = {
      .example = "{ \"10.0.0.4\", \"10.0.0.5\" }"},
 
 #include "settings/options_cache.def"
+#include "settings/options_http2.def"
 #include "settings/options_listen_proxies.def"
 #include "settings/options_listen_tls.def"
 #include "settings/options_origins.def"
@@ -367,6 +368,7 @@ const struct option options[] = {
      DOC "Sets the number of requests after which a connection is closed, so that clients spread "
          "over several proxies again. The value 0 means no limit.",
      .example = "1000"},
+#include "settings/options_client_http2.def"
 
 #include "settings/options_access.def"
 #include "settings/options_admin.def"
