@@ -306,7 +306,9 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->client_total = shared->clients;
     host->span_exporter = shared->span_exporter;
     trace_ids_init(&host->trace_ids);
-    host->inside = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
+    host->inside =
+        tls_server_new(&(struct tls_server_settings){.policy = "intercepted", .http2 = true});
+    host->inside_http1 = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     pool_set_limit(host->origins, worker->settings->origin.max_idle_total);
@@ -508,6 +510,7 @@ void worker_join(struct worker **workerp) {
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
     tls_server_release(&worker->host.inside);
+    tls_server_release(&worker->host.inside_http1);
     http1_host_release(&worker->http1);
     clients_release(&worker->clients);
     resolver_free(&worker->net.resolver);

@@ -70,6 +70,8 @@ struct client_arrival {
     const struct address *destination; /* that the client meant; NULL: the listener's address */
     struct redirection **redirection;  /* taken, with its destination; NULL: not redirected */
     struct intercepted *intercepted;   /* referenced by the connection; NULL: not intercepted */
+    bool http2; /* `ahead` begins with the preface of HTTP/2; with TLS the handshake says what is
+                   spoken (tls_facts.protocol) */
 };
 
 struct client_connection {

@@ -94,6 +94,12 @@ struct listen_settings {
     struct listen_tls_settings tls;
 };
 
+/* May clients of the listener speak HTTP/2? NULL: a reload has removed it. */
+enum { HTTP2_IS_SERVED = 0 };
+static inline bool listen_offers_http2(const struct listen_settings *listen) {
+    return HTTP2_IS_SERVED && listen != NULL && listen->http2;
+}
+
 /* transparent { silent, other }: connections without HTTP or TLS. */
 enum transparent_silent { TRANSPARENT_SILENT_CLOSE, TRANSPARENT_SILENT_TUNNEL };
 enum transparent_mismatch { TRANSPARENT_MISMATCH_PASS, TRANSPARENT_MISMATCH_REFUSE };

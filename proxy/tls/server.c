@@ -23,7 +23,8 @@ static const char default_ciphersuites[] =
 static const char default_groups[] = "X25519:P-256:P-384";
 
 /* The protocols of ALPN (RFC 7301), the best one first: each with its length before it. */
-static const unsigned char protocols[] = "\x08http/1.1\x08http/1.0";
+static const unsigned char protocols[] = "\x02h2\x08http/1.1\x08http/1.0";
+enum { HTTP2_PROTOCOL = 3 /* bytes of the first one */ };
 
 struct tls_server {
     unsigned magic;
@@ -32,7 +33,7 @@ struct tls_server {
     SSL_CTX *context; /* NULL: it could not be made; error says why */
     struct certificate_set *certificates;
     struct ticket_keys *tickets;
-    bool refuse_unknown_names;
+    bool refuse_unknown_names, http2;
     unsigned char policy[DIGEST];
     char error[SERVER_ERROR_MAX];
 };
@@ -125,12 +126,26 @@ static int server_on_name(SSL *ssl, int *alert, void *arg) {
     return SSL_TLSEXT_ERR_OK;
 }
 
+/* RFC 9113 §9.2.2: HTTP/2 needs an ephemeral key exchange and a cipher with AEAD, which all ciphers
+ * of TLS 1.3 are. Appendix A lists the others. */
+static bool cipher_allows_http2(SSL *ssl) {
+    const SSL_CIPHER *cipher = SSL_get_pending_cipher(ssl);
+    if (SSL_version(ssl) >= TLS1_3_VERSION)
+        return true;
+    if (cipher == NULL || !SSL_CIPHER_is_aead(cipher))
+        return false;
+    int exchange = SSL_CIPHER_get_kx_nid(cipher);
+    return exchange == NID_kx_ecdhe || exchange == NID_kx_dhe;
+}
+
+/* OpenSSL calls this when it has chosen the version and the cipher. */
 static int server_on_protocols(SSL *ssl, const unsigned char **chosen, unsigned char *length,
                                const unsigned char *offered, unsigned offered_length, void *arg) {
     unsigned char *protocol;
-    (void)ssl;
+    size_t skipped = server_of(ssl)->http2 && cipher_allows_http2(ssl) ? 0 : HTTP2_PROTOCOL;
     (void)arg;
-    if (SSL_select_next_proto(&protocol, length, protocols, sizeof protocols - 1, offered,
+    if (SSL_select_next_proto(&protocol, length, protocols + skipped,
+                              (unsigned)(sizeof protocols - 1 - skipped), offered,
                               offered_length) != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *chosen = protocol;
@@ -252,6 +267,7 @@ struct tls_server *tls_server_new(const struct tls_server_settings *settings) {
     ALLOC_OBJ(server, TLS_SERVER_MAGIC);
     server->references = 1;
     server->refuse_unknown_names = settings->refuse_unknown_names;
+    server->http2 = settings->http2;
     if (settings->certificates != NULL)
         server->certificates = certificate_set_reference(settings->certificates);
     if (settings->tickets != NULL)

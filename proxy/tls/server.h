@@ -12,7 +12,7 @@
  *
  * What a client gets, unless the settings say something else: TLS 1.2 or 1.3; for 1.2 only key
  * exchange with ECDHE and ciphers with AEAD; the server's order of ciphers; the certificate for the
- * name that it asks for (SNI), or the default one; HTTP/1.1 by ALPN, and an alert
+ * name that it asks for (SNI), or the default one; HTTP/2 or HTTP/1.1 by ALPN, and an alert
  * (no_application_protocol) if it knows nothing that we speak; one ticket. No renegotiation, no
  * compression, no early data.
  *
@@ -47,6 +47,7 @@ struct tls_server_settings {
     struct certificate_set *certificates; /* NULL: each stream is shown its own */
     struct ticket_keys *tickets;          /* NULL: no tickets */
     bool ktls;                            /* the kernel encrypts, where it can */
+    bool http2;                           /* HTTP/2 is offered, before HTTP/1.1 */
     enum tls_version min_version;
     const char *ciphers, *ciphersuites, *groups; /* as OpenSSL writes them; NULL: see above */
     enum client_certificate client_certificate;

@@ -18,9 +18,11 @@ const char *counted_status_name(unsigned status) {
 }
 
 static unsigned protocol_of(struct slice version) {
-    if (version.length == 3)
-        return version.base[2] == '1' ? 2 : 1;
-    return version.length == 1 ? 3 : 0;
+    if (version.length != 3)
+        return 0;
+    if (version.base[0] == '2')
+        return 3;
+    return version.base[2] == '1' ? 2 : 1;
 }
 
 static struct listener_counts *listener_named(struct request_counts *counts, const char *name) {

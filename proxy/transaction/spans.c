@@ -193,6 +193,11 @@ static struct slice shown_url(const struct transaction *transaction) {
     return url;
 }
 
+/* OpenTelemetry writes "2" where logs and Via write "2.0". */
+static struct slice version_name(struct slice version) {
+    return slice_equal(version, SLICE("2.0")) ? SLICE("2") : version;
+}
+
 static void add_root(struct spans_text *text) {
     struct transaction *transaction = text->transaction;
     const struct exchange *exchange = transaction->exchange;
@@ -206,7 +211,7 @@ static void add_root(struct spans_text *text) {
     span->id = text->set->context.span;
     span_put_text(text->set, span, "http.request.method", method);
     span_put_text(text->set, span, "url.full", shown_url(transaction));
-    span_put_text(text->set, span, "network.protocol.version", exchange->version);
+    span_put_text(text->set, span, "network.protocol.version", version_name(exchange->version));
     span_put_text(text->set, span, "retort.transaction_id",
                   slice_from(transaction_id(transaction)));
     span_put_text(text->set, span, "retort.result", cache_result_name(outcome->result));

@@ -53,7 +53,8 @@ struct transaction_host {
     struct purge_orders *purge_orders;
     unsigned index; /* of the worker */
     struct client_total *client_total;
-    struct tls_server *inside;            /* toward clients of intercepted connections */
+    /* Toward clients of intercepted connections; without HTTP/2, where the listener says so. */
+    struct tls_server *inside, *inside_http1;
     struct timer waiting_downloads_timer; /* when the next one expires */
     struct adapt_set *adapt;              /* the current one */
     struct pool *origins;

@@ -88,6 +88,25 @@ void http1_connection_lost(struct http1_connection *connection) {
         loop_defer(connection->net->loop, exchange->waker);
 }
 
+void http1_connection_hand_over(struct http1_connection *connection) {
+    struct client_connection *client = &connection->client;
+    connection->finished = true;
+    if (!connection_watch(connection->socket)) {
+        log_error("cannot watch a client connection: %s", strerror(errno));
+        return;
+    }
+    clients_adopt(client->clients,
+                  &(struct client_arrival){
+                      .connection = &connection->socket,
+                      .ahead = &connection->buffer,
+                      .client = &client->ends.client,
+                      .listener = &client->listener,
+                      .destination = client->destination,
+                      .redirection = client->redirection != NULL ? &client->redirection : NULL,
+                      .http2 = true,
+                  });
+}
+
 static void busy_on_timeout(struct http1_connection *connection) {
     struct http1_exchange *exchange = connection->exchange;
     if (exchange->base.state != EXCHANGE_REQUEST) {

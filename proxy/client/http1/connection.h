@@ -65,6 +65,8 @@ static inline uint64_t http1_slowest_time(const struct settings *settings, uint6
 bool http1_connection_serve(struct http1_connection *connection);
 /* The socket is of no more use: tells the transaction, or goes. */
 void http1_connection_lost(struct http1_connection *connection);
+/* The client speaks HTTP/2 from its first byte: gives the socket and all that was read away. */
+void http1_connection_hand_over(struct http1_connection *connection);
 /* Bytes that nobody has read yet, or that may have come. */
 static inline bool http1_connection_has_input(const struct http1_connection *connection) {
     return connection->socket->readable ||

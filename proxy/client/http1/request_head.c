@@ -1,5 +1,6 @@
 #include "client/http1/request_head.h"
 
+#include "client/first_bytes.h"
 #include "client/http1/exchange.h"
 #include "client/http1/outbox.h"
 #include "http/head_parser.h"
@@ -109,7 +110,15 @@ static void begin_too_large(struct http1_connection *connection) {
     begin_unreadable(connection, 431, head_too_large);
 }
 
-/* True: the buffer held a whole head and an exchange has begun, or there is no memory for one. */
+/* RFC 9113 §3.3: with TLS, the handshake says whether HTTP/2 is spoken. */
+static bool may_become_http2(const struct http1_connection *connection) {
+    return connection->requests == 0 && connection->client.ends.tls == NULL &&
+           listen_offers_http2(connection->client.listen) &&
+           connection->client.listen->tls.set == NULL;
+}
+
+/* True: the buffer held a whole head and an exchange has begun, or there is no memory for one, or
+ * the connection goes on as one of HTTP/2. */
 static bool parse_head(struct http1_connection *connection) {
     struct slice bytes = net_buffer_bytes(connection->buffer);
     if (bytes.length == 0)
@@ -131,7 +140,13 @@ static bool parse_head(struct http1_connection *connection) {
     http1_exchange_drop(exchange);
     if (used == 0 && bytes.length < most)
         return false;
-    if (used < 0)
+    enum http2_preface preface =
+        used < 0 && may_become_http2(connection) ? first_bytes_preface(bytes) : HTTP2_PREFACE_NONE;
+    if (preface == HTTP2_PREFACE_PART)
+        return false;
+    if (preface == HTTP2_PREFACE_WHOLE)
+        http1_connection_hand_over(connection);
+    else if (used < 0)
         begin_unreadable(connection, http_error_status((enum http_error) - used),
                          http_error_text((enum http_error) - used));
     else

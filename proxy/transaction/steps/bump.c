@@ -68,6 +68,12 @@ static struct leaf *bump_take_leaf(struct transaction *transaction, char error[L
                            error);
 }
 
+/* What the client is offered inside follows its listener. */
+static struct tls_server *bump_server(const struct transaction *transaction) {
+    const struct transaction_host *host = transaction->host;
+    return listen_offers_http2(transaction->exchange->listen) ? host->inside : host->inside_http1;
+}
+
 /* Takes the connection out of the tunnel. Its TLS stream gets all that the client has sent. */
 static bool prepare_stream(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
@@ -79,7 +85,7 @@ static bool prepare_stream(struct transaction *transaction) {
     if (behind != NULL)
         replay = arena_concat(&transaction->arena, replay, net_buffer_bytes(behind));
     bool prepared = bump->client != NULL &&
-                    connection_prepare_secure(bump->client, transaction->host->inside, replay);
+                    connection_prepare_secure(bump->client, bump_server(transaction), replay);
     net_buffer_give(transaction->net, &bytes);
     net_buffer_give(transaction->net, &behind);
     if (bump->client != NULL)
@@ -207,7 +213,7 @@ static enum step client_failed(struct transaction *transaction) {
 
 static enum step bump_shake(struct transaction *transaction) {
     struct bump *bump = transaction->bump;
-    switch (connection_accept_secure(bump->client, transaction->host->inside, SLICE(""))) {
+    switch (connection_accept_secure(bump->client, bump_server(transaction), SLICE(""))) {
     case IO_DONE: return hand_over(transaction);
     case IO_WAIT: break;
     default: return client_failed(transaction);

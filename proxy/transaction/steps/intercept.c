@@ -179,13 +179,19 @@ static enum step intercept_unfinished(struct transaction *transaction) {
     return reqmod_or_lookup(transaction);
 }
 
-/* Inside the connection only HTTP/1.1 is served. TLS inside TLS is not, so the clients of an https
+/* Does the client offer a protocol that is served inside? */
+static bool offers_http(const struct exchange *exchange, const struct client_hello *hello) {
+    return hello->alpn_length == 0 || client_hello_offers_protocol(hello, SLICE("http/1.1")) ||
+           client_hello_offers_protocol(hello, SLICE("http/1.0")) ||
+           (listen_offers_http2(exchange->listen) &&
+            client_hello_offers_protocol(hello, SLICE("h2")));
+}
+
+/* Inside the connection only HTTP is served. TLS inside TLS is not, so the clients of an https
  * proxy keep their connections to themselves. */
 static bool can_be_opened(const struct transaction *transaction) {
-    const struct client_hello *hello = &transaction->intercept->hello;
-    return transaction->exchange->ends->tls == NULL &&
-           (hello->alpn_length == 0 || client_hello_offers_protocol(hello, SLICE("http/1.1")) ||
-            client_hello_offers_protocol(hello, SLICE("http/1.0")));
+    const struct exchange *exchange = transaction->exchange;
+    return exchange->ends->tls == NULL && offers_http(exchange, &transaction->intercept->hello);
 }
 
 static enum step intercept_tls(struct transaction *transaction) {

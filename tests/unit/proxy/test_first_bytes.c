@@ -36,10 +36,30 @@ START_TEST(the_first_bytes_tell_the_protocol) {
 }
 END_TEST
 
+static void check_preface(const char *text, size_t length, enum http2_preface expected) {
+    struct slice bytes = guard_put(slice_make(text, length));
+    ck_assert_msg(first_bytes_preface(bytes) == expected, "%zu bytes of \"%s\"", length, text);
+}
+
+/* RFC 9113 §3.4: the preface has 24 bytes. */
+START_TEST(the_preface_of_http2_comes_in_pieces) {
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4";
+    for (size_t i = 0; i < 24; i++)
+        check_preface(preface, i, HTTP2_PREFACE_PART);
+    for (size_t i = 24; i < sizeof preface; i++)
+        check_preface(preface, i, HTTP2_PREFACE_WHOLE);
+    check_preface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r", 24, HTTP2_PREFACE_NONE);
+    check_preface("PRI * HTTP/2.0\r\n\r\nGET / HTTP/1.1\r\n\r\n", 38, HTTP2_PREFACE_NONE);
+    check_preface("\r\nPRI", 5, HTTP2_PREFACE_NONE);
+    check_preface("pri", 3, HTTP2_PREFACE_NONE);
+}
+END_TEST
+
 Suite *first_bytes_suite(void) {
     Suite *suite = suite_create("first_bytes");
     TCase *group = tcase_create("first_bytes");
     tcase_add_test(group, the_first_bytes_tell_the_protocol);
+    tcase_add_test(group, the_preface_of_http2_comes_in_pieces);
     suite_add_tcase(suite, group);
     return suite;
 }
