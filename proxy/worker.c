@@ -17,6 +17,7 @@
 #include "net/resolver.h"
 #include "origin/certificate_fetch.h"
 #include "origin/check.h"
+#include "origin/http1/http1.h"
 #include "origin/lookup.h"
 #include "origin/security.h"
 #include "origin/staple_fetch.h"
@@ -310,8 +311,8 @@ static void start_transactions(struct worker *worker, const struct worker_shared
         tls_server_new(&(struct tls_server_settings){.policy = "intercepted", .http2 = true});
     host->inside_http1 = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
-    host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
-    pool_set_limit(host->origins, worker->settings->origin.max_idle_total);
+    host->origins = origin_connections_new(&worker->net, &origin_http1_class);
+    origin_connections_set_limit(host->origins, worker->settings->origin.max_idle_total);
     host->origin_securities = origin_securities_new(&worker->net);
     worker->fetches = certificate_fetches_new(&worker->net, host->origins);
     host->adapt =
@@ -505,7 +506,7 @@ void worker_join(struct worker **workerp) {
     origin_checks_free(&worker->checks);
     certificate_fetches_free(&worker->fetches);
     staple_fetches_free(&worker->staples);
-    pool_free(&worker->host.origins);
+    origin_connections_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
@@ -574,7 +575,7 @@ static void on_reload(struct message *message) {
     start_staples(worker);
     start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
-    pool_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
+    origin_connections_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
     origin_groups_release(&origins);
     shared_services_release(&services);
     open_logs_again(worker);
@@ -761,7 +762,7 @@ static void worker_begin_drain(struct worker *worker) {
     first_asking_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
     origin_checks_free(&worker->checks);
-    pool_close_idle(worker->host.origins);
+    origin_connections_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
 }
 

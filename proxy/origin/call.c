@@ -3,10 +3,9 @@
 #include "base/assert.h"
 #include "tls/client.h"
 
-/* Milliseconds between two checks of a host that may be lost. */
-enum { LOOK_AGAIN = 250 };
+/* LOOK_AGAIN: milliseconds between two checks of a host that may be lost. */
+enum { LOOK_AGAIN = 250, INTERIM_MAX = 100 };
 
-static void origin_call_on_ready(struct connection *connection);
 static void connect_fresh(struct origin_call *call);
 
 static void origin_call_finish(struct origin_call *call, enum origin_state state) {
@@ -27,20 +26,20 @@ void origin_call_let_go(struct origin_call *call) {
 /* An old connection was closed, and the request can be sent on a new one. */
 static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
     return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
-           call->request.repeatable && !call->sender.feed.started;
+           call->request.repeatable && !call->body_begun;
 }
 
-/* Keeps a copy of the error, because that of TLS lasts until the next failure only. */
-static const char *keep_error(struct origin_call *call, const char *error) {
+const char *origin_call_keep_error(struct origin_call *call, const char *error) {
+    char *kept = xstrdup(error);
     free(call->own_error);
-    call->own_error = xstrdup(error);
-    return call->own_error;
+    call->own_error = kept;
+    return kept;
 }
 
-const char *origin_call_error(struct origin_call *call) {
-    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
-    const char *error = connection_error(call->connection);
-    return call->request.security != NULL ? keep_error(call, error) : error;
+/* Nothing carries the request any more. */
+static void origin_call_drop(struct origin_call *call) {
+    if (call->class != NULL)
+        call->class->drop(call);
 }
 
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error) {
@@ -48,9 +47,7 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     task_cancel(&call->send_task);
     task_cancel(&call->dial_task);
     dial_cancel(&call->dial);
-    connection_close(&call->connection);
-    net_buffer_give(call->net, &call->in);
-    sender_stop(&call->sender);
+    origin_call_drop(call);
     if (call->state == ORIGIN_WAITING && origin_call_may_repeat(call, failure)) {
         call->net->counters.origin_retries++;
         connect_fresh(call);
@@ -84,7 +81,7 @@ static void look_again(struct origin_call *call, uint64_t after) {
 
 /* The other idle connections will fail as well. A group has other servers. */
 static void lose_host(struct origin_call *call) {
-    pool_close_key(call->pool, call->request.pool_key);
+    pool_close_key(call->connections->pool, call->request.pool_key);
     if (call->request.slot != NULL)
         call->request.repeatable = false;
     origin_call_fail(call, ORIGIN_BROKE_OFF, "its host does not answer any more");
@@ -93,10 +90,7 @@ static void lose_host(struct origin_call *call) {
 /* The origin has been silent for a while. Checks that its host still acknowledges packets, as a
  * slow one does. */
 static void look(struct origin_call *call) {
-    uint64_t unanswered = call->connection == NULL ? 0 : connection_unanswered(call->connection);
-    if (call->connection != NULL && !call->kept_alive)
-        connection_keep_alive(call->connection);
-    call->kept_alive = true;
+    uint64_t unanswered = call->class == NULL ? 0 : call->class->unanswered(call);
     call->doubts = unanswered >= call->request.connect_timeout ? call->doubts + 1 : 0;
     if (call->doubts > 1)
         lose_host(call);
@@ -108,7 +102,7 @@ static void origin_call_on_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     /* Received bytes wait until there is room for them; the next read sets the timer again. */
-    if (call->state == ORIGIN_ANSWERED && call->connection != NULL && call->connection->readable)
+    if (call->state == ORIGIN_ANSWERED && call->class->has_unread(call))
         return;
     if (call->net->loop->now < call->patience_ends) {
         look(call);
@@ -132,14 +126,10 @@ static void origin_call_on_total_timeout(struct timer *timer) {
 static void origin_call_begin(struct origin_call *call) {
     call->state = ORIGIN_WAITING;
     call->unsent = false;
-    call->head_checked = 0;
     call->interim = 0;
-    sender_init(&call->sender, call->net, call->request.body, call->request.chunked);
-    call->sender.head = call->request.head;
     call->net->counters.origin_requests++;
-    call->kept_alive = false;
     origin_call_await(call, call->request.first_byte_timeout);
-    origin_call_send(call);
+    call->class->begin(call);
 }
 
 /* An address that is not allowed is the fault of a server that DNS has named, not the client's. */
@@ -174,21 +164,22 @@ static void origin_call_on_dialled(struct task *task) {
         origin_slot_answered(call->request.slot,
                              200); /* what fails now is not the parent's fault */
     call->unsent = !call->dial.proxy_answered;
+    call->reached = call->dial.reached;
     if (call->dial.state == DIAL_FAILED) {
-        origin_call_fail(call, dial_failure(call), keep_error(call, call->dial.error));
+        origin_call_fail(call, dial_failure(call), origin_call_keep_error(call, call->dial.error));
         return;
     }
-    call->connection = dial_take(&call->dial, origin_call_on_ready, call);
+    struct connection *connection = dial_take(&call->dial, NULL, NULL);
+    call->class = call->connections->http1;
+    call->class->use(call, &connection);
     call->net->counters.origin_connections++;
     origin_call_begin(call);
-    /* The event for bytes that arrived earlier went to the dial. */
-    if (call->state == ORIGIN_WAITING && call->connection != NULL && call->connection->readable)
-        origin_call_receive(call);
 }
 
 static void connect_fresh(struct origin_call *call) {
     call->state = ORIGIN_CONNECTING;
-    call->reused = call->heard = call->deaf = false;
+    call->class = NULL;
+    call->reused = call->heard = false;
     call->unsent = true; /* earlier failures did no harm, otherwise this code would not run */
     const struct dial_target target = {
         .host = call->request.host,
@@ -210,41 +201,27 @@ static void connect_fresh(struct origin_call *call) {
 static void on_body_news(struct task *task) {
     struct origin_call *call = CONTAINER_OF(task, struct origin_call, send_task);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
-    if (call->connection != NULL)
-        origin_call_send(call);
+    if (call->class != NULL)
+        call->class->send(call);
 }
 
-/* A pooled connection may lead to an address that the name does not have any more, or that was
- * judged for another client. */
-static bool pooled_is_permitted(const struct origin_call *call,
-                                const struct connection *connection) {
-    return call->request.permit == NULL ||
-           call->request.permit(call->request.permit_arg, connection->remote);
+static bool origin_call_reuse(struct origin_call *call) {
+    call->class = call->connections->http1;
+    if (call->request.repeatable && call->class->reuse(call))
+        return true;
+    call->class = NULL;
+    return false;
 }
 
-static struct connection *take_pooled(struct origin_call *call) {
-    const struct origin_request *request = &call->request;
-    struct connection *connection =
-        pool_take(call->pool, request->pool_key, origin_call_on_ready, call);
-    if (connection == NULL)
-        return NULL;
-    if (pooled_is_permitted(call, connection))
-        call->address = *connection->remote;
-    else
-        pool_give(call->pool, request->pool_key, &connection, request->idle_timeout,
-                  request->max_idle);
-    return connection;
-}
-
-void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
-                       const struct origin_request *request, struct http_head *response,
-                       struct task *waker) {
-    memset(call, 0, offsetof(struct origin_call, dial));
+void origin_call_start(struct origin_call *call, struct net_context *net,
+                       struct origin_connections *connections, const struct origin_request *request,
+                       struct http_head *response, struct task *waker) {
+    memset(call, 0, offsetof(struct origin_call, room));
     call->magic = ORIGIN_CALL_MAGIC;
     call->dial.magic = 0;
     call->net = net;
     call->started = net->loop->now_nanoseconds;
-    call->pool = pool;
+    call->connections = connections;
     call->request = *request;
     if (request->security != NULL)
         tls_client_take(request->security);
@@ -252,7 +229,6 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
         tls_client_take(request->proxy.tls);
     call->response = response;
     call->waker = waker;
-    sender_init(&call->sender, net, request->body, request->chunked);
     timer_init(&call->timer, origin_call_on_timeout);
     timer_init(&call->total_timer, origin_call_on_total_timeout);
     if (request->deadline != TIMER_NEVER)
@@ -261,9 +237,7 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     task_init(&call->send_task, on_body_news);
     if (request->body != NULL)
         source_set_waker(request->body, &call->send_task);
-    if (request->repeatable)
-        call->connection = take_pooled(call);
-    if (call->connection == NULL) {
+    if (!origin_call_reuse(call)) {
         connect_fresh(call);
         return;
     }
@@ -272,31 +246,60 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     origin_call_begin(call);
 }
 
-static void origin_call_on_ready(struct connection *connection) {
-    struct origin_call *call;
-    CAST_OBJ(call, connection->event.owner, ORIGIN_CALL_MAGIC);
-    if (connection->writable && !sender_is_done(&call->sender))
-        origin_call_send(call);
-    if (call->connection != connection || !connection->readable)
-        return;
-    if (call->state == ORIGIN_WAITING)
-        origin_call_receive(call);
-    else if (call->state == ORIGIN_ANSWERED)
-        source_wake(&call->body);
+void origin_call_pause(struct origin_call *call) {
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
 }
 
-struct connection *origin_call_take_connection(struct origin_call *call,
-                                               struct net_buffer **leftover) {
+void origin_call_note_heard(struct origin_call *call) {
+    call->heard = true;
+    times_add(&call->net->durations.origin_first_byte_seconds,
+              (call->net->loop->now_nanoseconds - call->started) / 1000);
+}
+
+bool origin_call_take_interim(struct origin_call *call) {
+    const struct origin_request *request = &call->request;
+    if (++call->interim > INTERIM_MAX) {
+        origin_call_fail(call, ORIGIN_BAD, "it sent too many interim (1xx) responses");
+        return false;
+    }
+    if (call->response->status != 100 && request->on_interim != NULL)
+        request->on_interim(request->interim_arg, call->response);
+    return true;
+}
+
+void origin_call_answer(struct origin_call *call) {
+    call->state = ORIGIN_ANSWERED;
+    origin_call_pause(call);
+    if (call->request.slot != NULL)
+        origin_slot_answered(call->request.slot, call->response->status);
+    if (call->waker != NULL)
+        loop_defer(call->net->loop, call->waker);
+}
+
+void origin_call_refuse_head(struct origin_call *call) {
+    call->net->counters.origin_heads_too_large++;
+    origin_call_fail(call, ORIGIN_BAD, "its response head is larger than origin.max_head");
+}
+
+struct source *origin_call_body(struct origin_call *call) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    ASSERT(call->state == ORIGIN_ANSWERED && !call->body_open);
+    if (call->no_body) {
+        if (!call->body_ended && !call->body_failed)
+            call->class->finish(call);
+        return NULL;
+    }
+    call->body_open = true;
+    return &call->body;
+}
+
+struct duplex *origin_call_take_tunnel(struct origin_call *call) {
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     ASSERT(call->state == ORIGIN_ANSWERED &&
            (call->response->status == 101 || call->request.method == HTTP_METHOD_CONNECT));
-    struct connection *connection = call->connection;
-    call->connection = NULL;
-    *leftover = call->in;
-    call->in = NULL;
-    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    origin_call_pause(call);
     timer_set(&call->net->loop->timers, &call->total_timer, TIMER_NEVER);
-    return connection;
+    return call->class->take_tunnel(call);
 }
 
 void origin_call_forget_request(struct origin_call *call) {
@@ -306,9 +309,8 @@ void origin_call_forget_request(struct origin_call *call) {
         source_set_waker(call->request.body, NULL);
     task_cancel(&call->send_task);
     call->request.body = NULL;
-    if (!feed_is_done(&call->sender.feed))
-        call->deaf = true;
-    feed_release(&call->sender.feed);
+    if (call->class != NULL)
+        call->class->forget_request(call);
 }
 
 void origin_call_close(struct origin_call *call) {
@@ -323,9 +325,7 @@ void origin_call_close(struct origin_call *call) {
     origin_call_let_go(call);
     timer_cancel(&call->net->loop->timers, &call->timer);
     timer_cancel(&call->net->loop->timers, &call->total_timer);
-    connection_close(&call->connection);
-    net_buffer_give(call->net, &call->in);
-    sender_stop(&call->sender);
+    origin_call_drop(call);
     tls_client_release(&call->request.security);
     tls_client_release(&call->request.proxy.tls);
     free(call->own_error);

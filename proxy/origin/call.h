@@ -1,24 +1,29 @@
 /*
- * A call to an origin: one HTTP/1.1 request on a pooled or new connection, and its response.
+ * A call to an origin: one request and its response, as a transaction sees them, whatever protocol
+ * carries them. Nobody above origin/ includes a protocol's room. A protocol is a table of functions
+ * (struct origin_call_class), which the worker registers (origin/connections.h).
  *
  *     struct origin_request request = {.host = ..., .port = 80, .head = bytes, .body = source};
- *     origin_call_start(&call, net, pool, &request, &response_head, &transaction->task);
+ *     origin_call_start(&call, net, connections, &request, &response_head, &transaction->task);
  *     ... the task runs ...
  *     switch (call.state) {
- *     case ORIGIN_ANSWERED: response_head and call.framing are there;
+ *     case ORIGIN_ANSWERED: response_head is there;
  *                           struct source *body = origin_call_body(&call);   NULL: none
  *     case ORIGIN_FAILED:   call.failure and call.error say why
  *     }
  *     origin_call_close(&call);
  *
- * Interim responses (1xx) are passed to on_interim. A pooled connection may die before the first
- * byte of the response. The call then repeats the request once on a new connection, if the request
- * may be repeated and nothing of its body has been read (RFC 9112 §9.3.1). With `security` the
- * connection speaks TLS, or there is none: no failure leads to clear text. The body of the response
- * may begin while the body of the request is still being sent. After a complete response the
- * connection returns to the pool.
+ * Interim responses (1xx) are passed to on_interim. A connection that was used before may die
+ * before the first byte of the response. The call then repeats the request once on a new
+ * connection, if the request may be repeated and nothing of its body has been read (RFC 9112
+ * §9.3.1). With `security` the connection speaks TLS, or there is none: no failure leads to clear
+ * text. The body of the response may begin while the body of the request is still being sent.
  *
- * The response head's slices point into the call's buffer: copy it before reading the body.
+ * The call is split in two. What all protocols share stands in origin/call.c: making the
+ * connection, timeouts, repetition, the slot. What carries the request stands in the protocol's
+ * room, with its memory in `room`: it sends, receives, and owns the connection.
+ *
+ * The response head's slices point into the protocol's buffer: copy it before reading the body.
  * Threads: the worker's. The struct is the caller's; so is the request's body (it is only read).
  */
 #ifndef RETORT_ORIGIN_CALL_H
@@ -26,11 +31,13 @@
 
 #include "event/source.h"
 #include "http/chunked.h"
-#include "http/framing.h"
 #include "net/dial.h"
-#include "net/pool.h"
-#include "net/sender.h"
+#include "net/duplex.h"
+#include "origin/connections.h"
 #include "origin/slot.h"
+
+#include <stdalign.h>
+#include <stddef.h>
 
 enum origin_state { ORIGIN_CONNECTING, ORIGIN_WAITING, ORIGIN_ANSWERED, ORIGIN_FAILED };
 
@@ -57,7 +64,12 @@ struct origin_request {
     struct tls_client *security;  /* https (origin/security.h), counted by the call; NULL: http */
     struct dial_proxy proxy;      /* the parent that opens a tunnel to an https origin */
     struct slice preface;         /* sent first on a new connection, TLS included */
-    struct slice head;            /* complete, with the empty line */
+    /* The request as HTTP/1.1 writes it, complete, with the empty line. `fields` may stand in its
+     * place: the same request as a head, from which the protocol makes what it sends, with memory
+     * of `arena`. Both live as long as the call. */
+    struct slice head;
+    const struct http_head *fields;
+    struct arena *arena;
     enum http_method method;
     struct source *body;      /* NULL: none */
     bool chunked;             /* how to send the body; else as it is */
@@ -76,6 +88,9 @@ struct origin_request {
     unsigned max_idle;
 };
 
+/* The bytes of a protocol's own part of a call. */
+enum { ORIGIN_CALL_ROOM = 384 };
+
 struct origin_call {
     unsigned magic;
 #define ORIGIN_CALL_MAGIC 0x0419ca11u
@@ -84,72 +99,99 @@ struct origin_call {
     const char *error; /* lives as long as the call */
     char *own_error;   /* `error`, if it is not static text */
     struct net_context *net;
-    struct pool *pool;
+    struct origin_connections *connections;
+    const struct origin_call_class *class; /* NULL: nothing carries the request yet */
     struct origin_request request;
     struct task *waker;
     struct task dial_task;
-    struct connection *connection;
+    struct task send_task; /* the request's body may have more */
     struct timer timer, total_timer;
     uint64_t patience_ends; /* with the origin; `timer` may look at its host before */
     unsigned doubts;        /* looks in a row that found the host silent */
-    bool kept_alive;        /* connection_keep_alive */
+    unsigned interim;       /* 1xx responses so far */
     bool unsent;            /* no connection for the request has been there yet */
-    bool reused, heard;     /* the connection came from the pool; it has sent something */
-    bool deaf;              /* a write failed: it may still be read, not used again */
-    /* sending */
-    struct sender sender;
-    struct task send_task;
-    /* receiving */
-    struct net_buffer *in;
-    size_t head_checked;
-    unsigned interim; /* 1xx responses so far */
+    bool reached;           /* a dial has made a connection, whether TLS then failed or not */
+    bool reused, heard;     /* the connection was used before; it has sent something */
+    bool body_begun;        /* bytes of the request's body have been read */
     struct http_head *response;
-    struct framing framing;
-    bool keeps_alive; /* the origin does, by its head as it came */
     struct source body;
+    bool no_body;           /* the response has none */
+    bool may_have_trailers; /* fields may come behind its body (`trailers`) */
     bool body_open, body_ended, body_failed;
-    uint64_t body_left;
-    size_t body_at; /* where in `in` it began */
-    struct chunked_decoder chunked;
     struct slice trailers;  /* field lines behind the body, those that may pass; at its end */
     struct address address; /* of the origin, or of the parent that leads to it */
     uint64_t started;       /* nanoseconds of the loop's clock */
-    /* dial_start sets the rest: a call over a connection from the pool does not touch it. */
+    /* The protocol's own part; zero when a connection is taken. */
+    alignas(max_align_t) unsigned char room[ORIGIN_CALL_ROOM];
+    /* dial_start sets the rest: a call over a connection that is there already does not touch it. */
     struct dial dial;
 };
 
-void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
-                       const struct origin_request *request, struct http_head *response,
-                       struct task *waker);
-/* Fields may come behind the response's body (call->trailers). */
-static inline bool origin_call_may_have_trailers(const struct origin_call *call) {
-    return call->framing.kind == FRAMING_CHUNKED;
-}
+/* What differs between protocols. The functions end with the call in a consistent state: each may
+ * fail it (origin_call_fail), which calls `drop`. */
+struct origin_call_class {
+    const char *name; /* as logs and traces show it: "HTTP/1.1" */
+    /* Takes a connection that was used before. False: none is there. */
+    bool (*reuse)(struct origin_call *call);
+    /* Takes a new connection (*connectionp becomes NULL). */
+    void (*use)(struct origin_call *call, struct connection **connectionp);
+    /* Sends the request on the connection taken, and takes what has come already. */
+    void (*begin)(struct origin_call *call);
+    /* The request's body may have more. */
+    void (*send)(struct origin_call *call);
+    /* The request's body goes away (request.body is NULL by now). */
+    void (*forget_request)(struct origin_call *call);
+    /* Received bytes wait until the reader has room for them. */
+    bool (*has_unread)(const struct origin_call *call);
+    /* For how many milliseconds the origin's host has not acknowledged packets; 0: none is overdue
+     * (connection_unanswered). */
+    uint64_t (*unanswered)(struct origin_call *call);
+    /* The response has no body and was taken: the connection may serve others. */
+    void (*finish)(struct origin_call *call);
+    /* NULL where bytes of the body are never there before it is read. */
+    struct net_buffer *(*take_waiting)(struct origin_call *call);
+    struct duplex *(*take_tunnel)(struct origin_call *call);
+    /* The call holds no connection any more, nor anything of `room`. It may be called again. */
+    void (*drop)(struct origin_call *call);
+};
+
+void origin_call_start(struct origin_call *call, struct net_context *net,
+                       struct origin_connections *connections, const struct origin_request *request,
+                       struct http_head *response, struct task *waker);
 /* The response's body, once; NULL when there is none. */
 struct source *origin_call_body(struct origin_call *call);
 /* The bytes of the body that came with the head, in the buffer that they came in, where they are
  * the body as it is; NULL: there are none, or they must be read. Before anything is read. */
-struct net_buffer *origin_call_take_waiting(struct origin_call *call);
-/* After a 101, or a CONNECT that was answered with 2xx: the connection, and what came behind the
- * head. */
-struct connection *origin_call_take_connection(struct origin_call *call,
-                                               struct net_buffer **leftover);
+static inline struct net_buffer *origin_call_take_waiting(struct origin_call *call) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    return call->class->take_waiting == NULL ? NULL : call->class->take_waiting(call);
+}
+/* After a 101, or a CONNECT that was answered with 2xx: bytes both ways, beginning with what came
+ * behind the head. The caller owns it. */
+struct duplex *origin_call_take_tunnel(struct origin_call *call);
 /* The request's body is about to go away: whatever of it was not sent never will be. */
 void origin_call_forget_request(struct origin_call *call);
 void origin_call_close(struct origin_call *call);
 
-/* Inside origin/. */
+/* For protocols. */
 /* The connection is not the call's any more, or closed: nothing runs on its account. */
 void origin_call_let_go(struct origin_call *call);
-/* `error` is static text, or that of origin_call_error. */
+/* `error` is static text, or that of origin_call_keep_error. */
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error);
-/* Why the last read or write failed. */
-const char *origin_call_error(struct origin_call *call);
-void origin_call_send(struct origin_call *call);
+/* Keeps a copy of the text for as long as the call lives. */
+const char *origin_call_keep_error(struct origin_call *call, const char *error);
 /* Nothing is to be done before more comes from the origin, which has that many milliseconds. A host
  * that is lost meanwhile ends the call sooner. */
 void origin_call_await(struct origin_call *call, uint64_t patience);
-void origin_call_receive(struct origin_call *call);
-void origin_call_body_init(struct origin_call *call);
+/* The time of the origin does not run: it waits for us. */
+void origin_call_pause(struct origin_call *call);
+/* The first byte of an answer has come. */
+void origin_call_note_heard(struct origin_call *call);
+/* `response` is an interim one. False: the call has failed. */
+bool origin_call_take_interim(struct origin_call *call);
+/* `response` is the final head, no_body and may_have_trailers are set, and `body` is a source. */
+void origin_call_answer(struct origin_call *call);
+/* The head of the response is larger than request.max_head. */
+void origin_call_refuse_head(struct origin_call *call);
 
 #endif

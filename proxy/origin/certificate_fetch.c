@@ -10,7 +10,7 @@ struct certificate_fetches {
     unsigned magic;
 #define CERTIFICATE_FETCHES_MAGIC 0xce47fe7cu
     struct net_context *net;
-    struct pool *pool;
+    struct origin_connections *connections;
     struct list_link list;
     unsigned count;
 };
@@ -81,14 +81,15 @@ static void certificate_fetch_start(struct net_context *net, const char *url) {
         .hops = TLS_VERIFY_HOPS,
         .timeout = CERTIFICATE_FETCH_TIMEOUT,
     };
-    small_fetch_start(&fetch->fetch, net, fetches->pool, &request, &fetch->task);
+    small_fetch_start(&fetch->fetch, net, fetches->connections, &request, &fetch->task);
 }
 
-struct certificate_fetches *certificate_fetches_new(struct net_context *net, struct pool *pool) {
+struct certificate_fetches *certificate_fetches_new(struct net_context *net,
+                                                    struct origin_connections *connections) {
     struct certificate_fetches *fetches;
     ALLOC_OBJ(fetches, CERTIFICATE_FETCHES_MAGIC);
     fetches->net = net;
-    fetches->pool = pool;
+    fetches->connections = connections;
     list_init(&fetches->list);
     net->fetches = fetches;
     net->fetch_intermediate = certificate_fetch_start;

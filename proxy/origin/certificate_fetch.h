@@ -15,13 +15,14 @@
 #ifndef RETORT_ORIGIN_CERTIFICATE_FETCH_H
 #define RETORT_ORIGIN_CERTIFICATE_FETCH_H
 
-#include "net/pool.h"
+#include "origin/connections.h"
 
 enum { CERTIFICATE_FETCHES_MOST = 32, CERTIFICATE_FETCH_TIMEOUT = 5000 };
 
 struct certificate_fetches;
 
-struct certificate_fetches *certificate_fetches_new(struct net_context *net, struct pool *pool);
+struct certificate_fetches *certificate_fetches_new(struct net_context *net,
+                                                    struct origin_connections *connections);
 /* Fetches under way fail. */
 void certificate_fetches_free(struct certificate_fetches **fetchesp);
 

@@ -28,7 +28,7 @@ struct origin_checks {
     unsigned magic;
 #define ORIGIN_CHECKS_MAGIC 0x0419c4e5u
     struct net_context *net;
-    struct pool *pool;
+    struct origin_connections *connections;
     struct origin_securities *securities;
     struct origin_groups *groups; /* referenced */
     struct origin_check **list;
@@ -81,7 +81,7 @@ static void check_on_timer(struct timer *timer) {
         .max_head = settings->origin.max_head,
     };
     checks->net->counters.origin_checks++;
-    origin_call_start(&check->call, checks->net, checks->pool, &request, &check->response,
+    origin_call_start(&check->call, checks->net, checks->connections, &request, &check->response,
                       &check->task);
 }
 
@@ -191,13 +191,14 @@ void origin_checks_renew(struct origin_checks *checks, struct origin_group *grou
     }
 }
 
-struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
+struct origin_checks *origin_checks_new(struct net_context *net,
+                                        struct origin_connections *connections,
                                         struct origin_securities *securities,
                                         struct origin_groups *groups) {
     struct origin_checks *checks;
     ALLOC_OBJ(checks, ORIGIN_CHECKS_MAGIC);
     checks->net = net;
-    checks->pool = pool;
+    checks->connections = connections;
     checks->securities = securities;
     checks->groups = origin_groups_reference(groups);
     for (size_t i = 0; i < groups->count; i++)

@@ -2,7 +2,7 @@
  * Health checks. Each server of a group with a health_check is asked for that path every
  * check_interval, and the group is told the outcome.
  *
- *     struct origin_checks *checks = origin_checks_new(net, pool, securities, groups);
+ *     struct origin_checks *checks = origin_checks_new(net, connections, securities, groups);
  *     ...
  *     origin_checks_free(&checks);
  *
@@ -12,13 +12,14 @@
 #ifndef RETORT_ORIGIN_CHECK_H
 #define RETORT_ORIGIN_CHECK_H
 
-#include "net/pool.h"
+#include "origin/connections.h"
 #include "origin/group.h"
 #include "origin/security.h"
 
 struct origin_checks;
 
-struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
+struct origin_checks *origin_checks_new(struct net_context *net,
+                                        struct origin_connections *connections,
                                         struct origin_securities *securities,
                                         struct origin_groups *groups);
 /* The group has other members now. `checks` may be NULL. */

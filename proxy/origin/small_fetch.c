@@ -167,15 +167,16 @@ static void small_fetch_begin(struct small_fetch *fetch) {
         .max_head = HEAD_MOST,
     };
     fetch->calling = true;
-    origin_call_start(&fetch->call, fetch->net, fetch->pool, &request, &fetch->response,
+    origin_call_start(&fetch->call, fetch->net, fetch->connections, &request, &fetch->response,
                       &fetch->task);
 }
 
-void small_fetch_start(struct small_fetch *fetch, struct net_context *net, struct pool *pool,
+void small_fetch_start(struct small_fetch *fetch, struct net_context *net,
+                       struct origin_connections *connections,
                        const struct small_fetch_request *request, struct task *waker) {
     INIT_OBJ(fetch, SMALL_FETCH_MAGIC);
     fetch->net = net;
-    fetch->pool = pool;
+    fetch->connections = connections;
     fetch->request = *request;
     fetch->deadline = net->loop->now + request->timeout;
     fetch->waker = waker;

@@ -5,7 +5,7 @@
  *     const struct small_fetch_request request = {
  *         .url = SLICE("http://ca.example/issuer.der"), .reach = REACH_PUBLIC,
  *         .hops = 4, .timeout = 5000};
- *     small_fetch_start(&fetch, net, pool, &request, &owner->task);
+ *     small_fetch_start(&fetch, net, connections, &request, &owner->task);
  *     ... the task runs ...
  *     if (fetch.state == SMALL_FETCH_DONE)     fetch.body, fetch.length, fetch.hops
  *     if (fetch.state == SMALL_FETCH_FAILED)   fetch.error says why
@@ -41,7 +41,7 @@ struct small_fetch {
 #define SMALL_FETCH_MAGIC 0x54a11fe7u
     enum small_fetch_state state;
     struct net_context *net;
-    struct pool *pool;
+    struct origin_connections *connections;
     struct small_fetch_request request;
     uint64_t deadline;
     unsigned hops; /* requests so far */
@@ -60,7 +60,8 @@ struct small_fetch {
     struct task *waker;
 };
 
-void small_fetch_start(struct small_fetch *fetch, struct net_context *net, struct pool *pool,
+void small_fetch_start(struct small_fetch *fetch, struct net_context *net,
+                       struct origin_connections *connections,
                        const struct small_fetch_request *request, struct task *waker);
 void small_fetch_close(struct small_fetch *fetch);
 /* Writes the URL that `location` leads to, seen from `base`: an absolute http URL, or an absolute

@@ -15,7 +15,7 @@ struct staple_fetches {
     unsigned magic;
 #define STAPLE_FETCHES_MAGIC 0x57a9fe70u
     struct net_context *net;
-    struct pool *pool;
+    struct origin_connections *connections;
     struct list_link list;
 };
 
@@ -108,7 +108,7 @@ static void staple_fetch_start(struct staple_fetch *fetch) {
         .post = slice_make((char *)fetch->request, fetch->request_length),
         .type = SLICE("application/ocsp-request"),
     };
-    small_fetch_start(&fetch->fetch, fetches->net, fetches->pool, &request, &fetch->task);
+    small_fetch_start(&fetch->fetch, fetches->net, fetches->connections, &request, &fetch->task);
 }
 
 static void staple_fetch_on_timer(struct timer *timer) {
@@ -121,11 +121,12 @@ static void staple_fetch_on_timer(struct timer *timer) {
         staple_fetch_wait(fetch);
 }
 
-struct staple_fetches *staple_fetches_new(struct net_context *net, struct pool *pool) {
+struct staple_fetches *staple_fetches_new(struct net_context *net,
+                                          struct origin_connections *connections) {
     struct staple_fetches *fetches;
     ALLOC_OBJ(fetches, STAPLE_FETCHES_MAGIC);
     fetches->net = net;
-    fetches->pool = pool;
+    fetches->connections = connections;
     list_init(&fetches->list);
     return fetches;
 }

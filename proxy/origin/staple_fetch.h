@@ -15,13 +15,14 @@
 #ifndef RETORT_ORIGIN_STAPLE_FETCH_H
 #define RETORT_ORIGIN_STAPLE_FETCH_H
 
-#include "net/pool.h"
+#include "origin/connections.h"
 
 #include <openssl/types.h>
 
 struct staple_fetches;
 
-struct staple_fetches *staple_fetches_new(struct net_context *net, struct pool *pool);
+struct staple_fetches *staple_fetches_new(struct net_context *net,
+                                          struct origin_connections *connections);
 /* `certificate` is counted; `name` is copied. A certificate that is there already is left out. */
 void staple_fetches_add(struct staple_fetches *fetches, X509 *certificate, const char *name);
 void staple_fetches_free(struct staple_fetches **fetchesp);

@@ -149,8 +149,9 @@ static enum origin_proof_state origin_verified(struct origin_proof *proof) {
     proof->issuer = origin_proof_keep(proof, facts->issuer);
     proof->verification = origin_proof_keep(proof, facts->verified);
     note_identity(proof, SERVER_IDENTITY_GOOD, facts->issuer, "");
-    pool_give(transaction->host->origins, proof->key, &origin,
-              transaction->settings->origin.idle_timeout, transaction->settings->origin.max_idle);
+    const struct settings *settings = transaction->settings;
+    origin_connections_give(transaction->host->origins, proof->key, &origin,
+                            settings->origin.idle_timeout, settings->origin.max_idle);
     return ORIGIN_PROOF_GOOD;
 }
 

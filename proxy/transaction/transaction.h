@@ -57,7 +57,7 @@ struct transaction_host {
     struct tls_server *inside, *inside_http1;
     struct timer waiting_downloads_timer; /* when the next one expires */
     struct adapt_set *adapt;              /* the current one */
-    struct pool *origins;
+    struct origin_connections *origins;
     struct origin_securities *origin_securities;
     struct access_logs *logs;
     struct entry_watcher *watcher;   /* NULL: nobody watches (transaction/watcher.h) */

@@ -150,7 +150,7 @@ static void reply_adapted(struct transaction *transaction) {
 static void add_trailers(struct transaction *transaction) {
     struct reply *reply = &transaction->delivery.reply;
     const struct origin_call *call = transaction->fetch.call;
-    if (!transaction->fetch.trailers || call == NULL || !origin_call_may_have_trailers(call) ||
+    if (!transaction->fetch.trailers || call == NULL || !call->may_have_trailers ||
         reply->body == NULL || reply->body != transaction->storing.body ||
         reply_has_no_content(reply) || reply->part || reply->part_count > 0)
         return;

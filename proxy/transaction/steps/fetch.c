@@ -444,7 +444,7 @@ static enum step fetch_failed(struct transaction *transaction) {
     if (call->failure == ORIGIN_NO_REQUEST)
         return no_request(transaction);
     transaction->net->counters.origin_failures++;
-    if (call->dial.reached)
+    if (call->reached)
         inside_forget_identity(transaction);
     unsigned status = call->failure == ORIGIN_TIMED_OUT ? 504 : 502;
     return fail_with(transaction, status, arena_copy(&transaction->arena, slice_from(call->error)));

@@ -13,8 +13,7 @@
 
 /* `protocol` is the protocol of an upgrade; empty: the answer to a CONNECT. */
 static enum step open_tunnel(struct transaction *transaction, struct http_head *head,
-                             struct slice protocol, struct connection *origin,
-                             struct net_buffer *ahead) {
+                             struct slice protocol, struct duplex *origin) {
     outcome_set_result(&transaction->outcome, RESULT_TUNNEL);
     outcome_set_status(&transaction->outcome, head->status);
     struct net_buffer *read_before = NULL;
@@ -23,11 +22,10 @@ static enum step open_tunnel(struct transaction *transaction, struct http_head *
                                 ? intercept_take_client(transaction, &read_before)
                                 : exchange_open_tunnel(transaction->exchange, head, protocol);
     if (client == NULL) {
-        connection_close(&origin);
-        net_buffer_give(transaction->net, &ahead);
+        duplex_close(&origin);
         return STEP_LOG;
     }
-    struct duplex *sides[2] = {client, connection_duplex_new(&origin, &ahead)};
+    struct duplex *sides[2] = {client, origin};
     struct pace *const *limits = transaction->exchange->paces;
     struct pace *const paces[2] = {limits[LIMIT_UP], limits[LIMIT_DOWN]};
     transaction->tunnel.relay =
@@ -36,32 +34,28 @@ static enum step open_tunnel(struct transaction *transaction, struct http_head *
     return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
 }
 
-static enum step answer_connect(struct transaction *transaction, struct connection *origin,
-                                struct net_buffer *ahead) {
+static enum step answer_connect(struct transaction *transaction, struct duplex *origin) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     http_head_init(head);
     head->status = 200;
     head->reason = SLICE("Connection established");
-    return open_tunnel(transaction, head, slice_make("", 0), origin, ahead);
+    return open_tunnel(transaction, head, slice_make("", 0), origin);
 }
 
 /* The origin's answer to the upgrade goes to the client, because both now use that protocol. */
 static enum step switch_protocols(struct transaction *transaction) {
-    struct net_buffer *ahead;
     struct http_head *response = transaction->response.head;
     struct slice upgrade = http_head_value(response, HTTP_UPGRADE);
     http_head_remove_hop_by_hop(response);
     http_head_remove_framing(response);
-    struct connection *origin = origin_call_take_connection(transaction->fetch.call, &ahead);
+    struct duplex *origin = origin_call_take_tunnel(transaction->fetch.call);
     return open_tunnel(transaction, response,
-                       upgrade.length > 0 ? upgrade : transaction->request.upgrade, origin, ahead);
+                       upgrade.length > 0 ? upgrade : transaction->request.upgrade, origin);
 }
 
 /* A parent proxy has opened the tunnel for us. */
 static enum step open_by_parent(struct transaction *transaction) {
-    struct net_buffer *ahead;
-    struct connection *parent = origin_call_take_connection(transaction->fetch.call, &ahead);
-    return answer_connect(transaction, parent, ahead);
+    return answer_connect(transaction, origin_call_take_tunnel(transaction->fetch.call));
 }
 
 static void connect_start(struct transaction *transaction) {
@@ -84,7 +78,9 @@ static void connect_start(struct transaction *transaction) {
 static enum step reached(struct transaction *transaction) {
     if (transaction->fetch.slot != NULL)
         origin_slot_answered(transaction->fetch.slot, 200);
-    return answer_connect(transaction, dial_take(transaction->tunnel.dial, NULL, NULL), NULL);
+    struct connection *origin = dial_take(transaction->tunnel.dial, NULL, NULL);
+    struct net_buffer *ahead = NULL;
+    return answer_connect(transaction, connection_duplex_new(&origin, &ahead));
 }
 
 static enum step not_reached(struct transaction *transaction) {

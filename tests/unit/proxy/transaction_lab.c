@@ -4,11 +4,11 @@
 #include "adapters.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
-#include "net/pool.h"
 #include "net/reach.h"
 #include "net/resolver.h"
 #include "origin/group.h"
 #include "origin/host.h"
+#include "origin/http1/http1.h"
 #include "origin/security.h"
 #include "transaction/waiting_download.h"
 
@@ -105,7 +105,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->origin_hosts = origin_hosts_new();
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
-    host->origins = pool_new(net, &net->counters.origin_connections_idle);
+    host->origins = origin_connections_new(net, &origin_http1_class);
     host->origin_securities = origin_securities_new(net);
     host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
     host->logs = access_logs_open(net, client->settings);
@@ -149,7 +149,7 @@ void transaction_lab_close(struct transaction_lab *lab) {
     ck_assert_msg(list_empty(&host->active), "a transaction is left over");
     access_logs_close(&host->logs);
     origin_securities_free(&host->origin_securities);
-    pool_free(&host->origins);
+    origin_connections_free(&host->origins);
     adapt_set_release(&host->adapt);
     transaction_host_release(host);
     waiting_downloads_free(&host->waiting_downloads);
