@@ -27,6 +27,11 @@ for guide in "$top"/*.md "$top"/docs/*.md "$top"/examples/README.md "$top"/examp
 done
 cp -r "$top/docs/plots" "$directory/pages/docs/"
 cp "$top/docs/site/mkdocs.yml" "$directory/"
+# The test of the page leaves newer pictures beside DIRECTORY than the tree has.
+for picture in "$directory"/pages/docs/pictures/*.png; do
+    newest=$directory/../page/$(basename "$picture")
+    [ ! -f "$newest" ] || cp "$newest" "$picture"
+done
 
 # Debian's mkdocs belongs to Debian's Python, whatever stands in front of it in PATH.
 /usr/bin/python3 /usr/bin/mkdocs build --strict --config-file "$directory/mkdocs.yml" --site-dir "$directory/html" \

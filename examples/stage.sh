@@ -4,6 +4,7 @@
 #
 #     source "$(dirname "$0")/stage.sh"
 #     packages=GROUP                of tests/install.sh; try, if it is not said
+#     more_data=SOURCE              of tests/data/fetch.sh, beside what make_site needs
 #     stage_begin NAME "$@"         reads the options; sets check, build, data, and dir: DIR/NAME, which is emptied
 #     choose_ports NAME:PORT...     sets NAME_port: PORT where it is free; a check takes any
 #     fill FILE NAME=VALUE...       prints a template of the example's folder, $here, with @NAME@ and @DIR@ replaced
@@ -49,7 +50,8 @@ stage_begin() {
 
 prepare() {
     if [ $install = yes ]; then "$source_dir/tests/install.sh" "${packages:-try}" >&2; fi
-    "$source_dir/tests/data/fetch.sh"
+    # shellcheck disable=SC2086
+    "$source_dir/tests/data/fetch.sh" scikit-learn golang-1.19-src animated-gif-detector haproxy-doc ad-block ${more_data:-}
     if [ ! -x "$build/proxy/retort" ] || [ ! -x "$build/icap-services/retort-helperd" ]; then build_all; fi
 }
 

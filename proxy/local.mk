@@ -469,7 +469,7 @@ proxy_libproxy_a_SOURCES = \
 web_names = index.html icon.svg page.css page.js api.js chart.js element.js format.js \
 	view_overview.js view_services.js view_helpers.js view_origins.js \
 	view_inspect.js view_transaction.js view_certificates.js view_clients.js view_cache.js view_live.js \
-	body.js difference.js
+	body.js difference.js server_change.js
 web_paths = $(web_names:%=$(srcdir)/proxy/admin/web/%)
 nodist_proxy_libproxy_a_SOURCES = proxy/admin/web_table.c
 EXTRA_DIST += proxy/admin/web

@@ -13,6 +13,7 @@
 # What it writes is under DIR/mobile.
 source "$(dirname "$0")/../stage.sh"
 pages=50
+more_data=debian-handbook
 
 configure_all() {
     choose_ports origin:9000 icap:1344 proxy:3128

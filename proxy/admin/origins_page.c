@@ -27,11 +27,11 @@ static json_t *member_to_json(const struct origin_member_report *member) {
 
 /* A name whose SRV records name servers. */
 static json_t *source_to_json(const struct origin_source_report *source) {
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:f, s:f}", "url", source->url, "named",
-                  source->named, "state", source->state, "failing", (int)source->failing, "servers",
-                  (int)source->servers, "left_out", (int)source->left_out, "ttl",
-                  (double)source->ttl / 1000, "asked_in", (double)source->ask_in / 1000);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:b, s:b, s:i, s:i, s:f, s:f}", "url", source->url,
+                             "named", source->named, "state", source->state, "drain",
+                             (int)source->drain, "failing", (int)source->failing, "servers",
+                             (int)source->servers, "left_out", (int)source->left_out, "ttl",
+                             (double)source->ttl / 1000, "asked_in", (double)source->ask_in / 1000);
     json_object_set_new(json, "last_error",
                         source->error == NULL ? json_null() : json_string(source->error));
     return json;

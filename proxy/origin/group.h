@@ -84,6 +84,7 @@ struct origin_member_report {
 struct origin_source_report {
     char *url, *named;
     const char *state; /* "asking", "found", "none", "unknown" */
+    bool drain;        /* its servers get no new requests */
     bool failing;      /* the name servers do not answer, and the servers are those from before */
     const char *error; /* static text: why there are no servers, or why it is failing; NULL: none */
     unsigned servers, left_out;

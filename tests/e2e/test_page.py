@@ -1,6 +1,8 @@
 """The web page of the admin plane, in Chromium: what it shows of real traffic, who may change what, and that nothing of what
 comes from the network does anything in it."""
 
+import json
+import math
 import os
 import subprocess
 
@@ -59,6 +61,22 @@ def picture(lab, page, name):
     page.screenshot(os.path.join(lab.builddir, "page", name + ".png"))
 
 
+def guide_picture(lab, page, name, *headings):
+    """A picture for the guides (docs/pictures): of the sections under these headings alone, or of all. With 200 colours it is small
+    enough for the tree; docs/build-site.sh takes the newest one."""
+    if headings:
+        page.run(f"""document.getElementById('notice').hidden = true;
+            for (const section of document.querySelectorAll('main section'))
+                section.hidden = !{list(headings)}.some(text => section.querySelector('h2')?.innerText.startsWith(text))""")
+    page.size(1000, 300)
+    picture(lab, page, name)
+    path = os.path.join(lab.builddir, "page", name + ".png")
+    few = subprocess.run(f"pngtopnm {path} | pnmquant -quiet 200 | pnmtopng -quiet -compression 9", shell=True, capture_output=True, check=True)
+    with open(path, "wb") as out:
+        out.write(few.stdout)
+    true(len(few.stdout) < 150000, "bytes of a picture for the guides")
+
+
 @heavy("a browser's own time limits")
 @seconds(120)
 def test_overview(lab, stage):
@@ -70,6 +88,71 @@ def test_overview(lab, stage):
     page.run("document.querySelector('details').open = true")
     page.wait("document.querySelectorAll('details[open] tbody tr').length > 1")
     equal(complaints(page), [], "what the browser complains about")
+
+
+def notice(page, text):
+    page.wait(f"document.getElementById('notice').innerText === {text!r}")
+
+
+def server(stage, number):
+    return json.loads(stage.proxy.admin("GET", "/v1/origins").body)["origins"][0]["servers"][number]
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_origins_drain_and_weight(lab, stage):
+    """An administrator drains a server, gives it another weight, and undoes both, by keys alone. The words that the configuration
+    has behind a server stay. Who may not change settings finds nothing to press."""
+    first, second = server(stage, 0)["url"], server(stage, 1)["url"]
+    buttons = "document.querySelector(`button[aria-label=%r]`)"
+    page = stage.page("origins")
+    row(page, first)
+
+    def press(label):
+        page.wait(buttons % label)
+        page.run((buttons % label) + ".focus()")
+        page.key("Enter")
+
+    def weigh(text):
+        page.run(f"document.querySelector('input[type=number][aria-label*=\\'{first}\\']').select()")
+        page.type(text)
+    press(f"Drain {first} of pair")
+    notice(page, f"{first} gets no new requests; those under way go on.")
+    equal(server(stage, 0)["state"], "drain", "state")
+    # Of two servers the second is a backup, and now the last one.
+    press(f"Drain {second} of pair")
+    page.wait("document.getElementById('notice').innerText.includes('no other server that is up')")
+    equal(server(stage, 1)["state"], "up", "the last server after one press")
+    guide_picture(lab, page, "origins")
+    weigh("7")
+    notice(page, f"{first} has the weight 7.")
+    equal([server(stage, 0)[name] for name in ("state", "weight")], ["drain", 7], "both changes")
+    press(f"Give requests to {first} of pair")
+    notice(page, f"{first} gets new requests.")
+    equal([server(stage, 0)[name] for name in ("state", "weight")], ["up", 7], "the weight stays")
+    weigh("257")
+    notice(page, "A weight is a number from 1 to 256.")
+    equal(server(stage, 0)["weight"], 7, "after a weight that is too large")
+    press(f"{first} of pair as configured")
+    notice(page, f"{first} is again as configured.")
+    equal(server(stage, 0)["weight"], 1, "as configured")
+    press(f"Drain {second} of pair")
+    notice(page, f"{second} gets no new requests; those under way go on.")
+    equal([server(stage, 1)[name] for name in ("state", "backup")], ["drain", True], "a backup that drains")
+    press(f"Give requests to {second} of pair")
+    notice(page, f"{second} gets new requests.")
+    equal(json.loads(stage.proxy.admin("GET", "/v1/settings/changes").body)["changes"], [], "changes that are left")
+    page.run("document.getElementById('origins-keep').click()")
+    press(f"Drain {first} of pair")
+    page.wait("document.getElementById('notice').className === 'bad'")
+    contains(page.run("document.getElementById('notice').innerText"), "saved_settings", "to be kept, without a file to keep it in")
+    equal(server(stage, 0)["state"], "up", "what was refused")
+    page.run("location.hash = 'overview'")  # its browser has told of the refusal
+    for role in ("read", "operate"):
+        page = stage.page("origins", token=TOKENS[role])
+        row(page, first)
+        equal(page.run("document.querySelectorAll('main button, main input').length"), 0, f"controls for the role {role}")
+        equal(complaints(page), [], "what the browser complains about")
 
 
 def row(page, text):
@@ -167,6 +250,15 @@ def test_files_of_the_page(lab, stage):
     contains(out, "ssh -N -L", "what retortctl page says")
 
 
+def evening(x, y):
+    """A pixel of a picture: the sun above hills."""
+    if (x - 230) ** 2 + (y - 70) ** 2 < 30 ** 2:
+        return bytes((255, 236, 150))
+    if y > 130 + 20 * math.sin(x / 40):
+        return bytes((40, 90 + y // 4, 50))
+    return bytes((80 + y, 110 + y // 3, 210 - y // 2))
+
+
 EVIL = '"><img src=x onerror=document.title=1><script>document.title=2</script>'
 EVIL_TARGET = "/%22%3E%3Cscript%3Edocument.title=3%3C/script%3E'><script>document.title=4</script>"
 
@@ -186,7 +278,7 @@ def inspected(page, part):
 def test_inspected_transactions(lab, stage):
     """A page and an image go through services: steps, heads, exchanges, the difference of lines, and both images. What the client
     and the origin say is text, and secrets are masked."""
-    pixels = b"P6 64 48 255 " + bytes(value for y in range(48) for x in range(64) for value in (255 - 4 * x, 4 * x, 5 * y))
+    pixels = b"P6 320 200 255 " + b"".join(evening(x, y) for y in range(200) for x in range(320))
     lab.write("site/photo.jpg", subprocess.run(["cjpeg"], input=pixels, capture_output=True, check=True).stdout)
     nginx = Nginx(lab, lab.path("site"))
     page = stage.page("inspect")
@@ -202,12 +294,13 @@ def test_inspected_transactions(lab, stage):
     for part in ("RECEIVE", "RESPMOD", "waited", "inject", "MODIFIED", "respmod_precache", "+ ", 'name="retort-test"', EVIL, "Cookie: masked"):
         contains(text, part, "an inspected page")
     lacks(text, "secret=1", "an inspected page")
+    equal(page.barriers(), [], "barriers in an inspected page")
     picture(lab, page, "transaction-page")
     inspected(page, "photo.jpg")
     sizes = page.wait("(images => images.length > 1 && images.every(image => image.naturalWidth > 0) && images.map(image => image.naturalWidth))"
                       "([...document.querySelectorAll('.side img')])")
     equal(sizes[0], sizes[1], "widths before and after")
-    picture(lab, page, "transaction-image")
+    guide_picture(lab, page, "transaction", "Steps", "gray")
     inspected(page, "document.title=4")
     true(page.run("document.title").startswith("Transaction"), "nothing of it has run")
     equal(page.run("document.querySelectorAll('main script, main iframe, main [onerror]').length"), 0, "elements that it made")
@@ -239,6 +332,16 @@ def test_cache_clients_certificates_and_live(lab, stage):
     equal(complaints(page), [], "what the browser complains about")
 
 
+VIEWS = ("overview", "live", "inspect", "services", "helpers", "origins", "clients", "cache", "certificates")
+
+
+def stand(page, view):
+    """The view with its first answer."""
+    page.run(f"location.hash = '{view}'")
+    page.wait(f"document.querySelector('nav a[aria-current]').hash === '#{view}' && !!document.querySelector('h1')")
+    page.run("new Promise(resolve => setTimeout(resolve, 200))")
+
+
 NAMELESS = """[...document.querySelectorAll('a, button, input, select, img, svg[role=img], [role=region]')].filter(node =>
     !(node.innerText || node.alt || node.getAttribute('aria-label') || (node.labels && node.labels.length) ||
       node.getAttribute('title'))).map(node => node.outerHTML)"""
@@ -265,9 +368,8 @@ def test_reading_and_keyboard(lab, stage):
     for scheme in ("light", "dark"):
         page = stage.page("overview", prefers_color_scheme=scheme)
         page.size(360, 800)
-        for view in ("overview", "live", "inspect", "services", "helpers", "origins", "clients", "cache", "certificates"):
-            page.run(f"location.hash = '{view}'")
-            page.wait(f"document.querySelector('nav a[aria-current]').hash === '#{view}' && !!document.querySelector('h1')")
+        for view in VIEWS:
+            stand(page, view)
             equal(page.run(NAMELESS), [], f"elements of {view} without a name")
             equal(page.run(FAINT), [], f"texts of {view} ({scheme}) with little contrast")
             true(page.run("document.documentElement.scrollWidth") <= 360, f"{view} scrolls sideways at 360 pixels")
@@ -280,6 +382,65 @@ def test_reading_and_keyboard(lab, stage):
             break
     page.key("Enter")
     page.wait("document.querySelector('h1').innerText === 'Services'")
+
+
+@heavy("a browser's own time limits")
+@seconds(180)
+def test_barriers(lab, stage):
+    """axe-core finds nothing in any view, dark and light, wide and narrow, nor in the question for a token."""
+    page = stage.browser.page(stage.url)
+    page.wait("document.activeElement.id === 'token'")
+    equal(page.barriers(), [], "barriers in the question for a token")
+    page.run("document.getElementById('main').append(Object.assign(document.createElement('input'), {type: 'text'}))")
+    true(page.barriers(), "a field without a label is found")
+    for scheme, width in (("light", 1200), ("dark", 360)):
+        page = stage.page("overview", prefers_color_scheme=scheme)
+        page.size(width, 800)
+        for view in VIEWS:
+            stand(page, view)
+            equal(page.barriers(), [], f"barriers in {view}, {scheme}, {width} pixels wide")
+
+
+# What a person can do something with, or has to scroll, as it follows one another.
+REACHABLE = """[...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')].filter(node =>
+    !node.disabled && node.checkVisibility({visibilityProperty: true}))"""
+FOCUS = """(() => {
+    const node = document.activeElement;
+    if (node === document.body) return null;
+    const style = getComputedStyle(node), box = node.getBoundingClientRect();
+    return {index: %s.indexOf(node), html: node.outerHTML.slice(0, 100),
+        ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+        seen: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth};
+})()""" % REACHABLE
+
+
+def walk(page, back):
+    """Where the Tab key leads from one end of the page, through it, and out or to where it began: what FOCUS says of each place."""
+    page.run(REACHABLE + f".at({0 if back else -1}).focus()")
+    places = []
+    for _ in range(page.run(REACHABLE + ".length") + 5):
+        page.key("Tab", shift=back)
+        place = page.run(FOCUS)
+        if places and (place is None or place["index"] == places[0]["index"]):
+            return places
+        if place is not None:
+            places.append(place)
+    raise AssertionError(f"the Tab key does not leave the page; the last places: {places[-3:]}")
+
+
+@heavy("a browser's own time limits")
+@seconds(180)
+def test_keyboard_walk(lab, stage):
+    """In each view the Tab key leads through everything that can be used, in its order, with a ring that is seen, and out again;
+    with Shift the other way."""
+    page = stage.page("overview")
+    for view in VIEWS:
+        stand(page, view)
+        for back in (False, True):
+            places, count = walk(page, back), page.run(REACHABLE + ".length")
+            order = [place["index"] for place in places]
+            equal(order, list(range(count))[::-1 if back else 1], f"order of {view}{' backwards' if back else ''}")
+            equal([place["html"] for place in places if not (place["ring"] and place["seen"])], [], f"places of {view} that are not seen")
 
 
 @heavy("a browser's own time limits")

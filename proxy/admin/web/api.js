@@ -23,11 +23,12 @@ export function address(path, values) {
     return `/v1${path}${text ? "?" + text : ""}`;
 }
 
-// Returns the Response; throws Refused, or what fetch throws when nobody answers.
-export async function call(method, path, values, signal) {
+// Returns the Response; throws Refused, or what fetch throws when nobody answers. `body` is sent as JSON.
+export async function call(method, path, values, signal, body) {
     const headers = token.get() ? {Authorization: `Bearer ${token.get()}`} : {};
+    if (body !== undefined) headers["Content-Type"] = "application/json";
     const response = await fetch(address(path, values), {method, headers, cache: "no-store", credentials: "omit", redirect: "error",
-        referrerPolicy: "no-referrer", signal});
+        referrerPolicy: "no-referrer", signal, body: body === undefined ? undefined : JSON.stringify(body)});
     if (response.ok) return response;
     let reason = `status ${response.status}`;
     try {
@@ -40,6 +41,6 @@ export async function get(path, values, signal) {
     return (await call("GET", path, values, signal)).json();
 }
 
-export async function change(path, values, method = "POST") {
-    return (await call(method, path, values)).json();
+export async function change(path, values, method = "POST", body = undefined) {
+    return (await call(method, path, values, undefined, body)).json();
 }

@@ -39,14 +39,16 @@ const session = {
         return el("button", {type: "button", disabled: !able, "aria-label": label, title: able ? undefined : `This needs the role ${role}.`, onclick: press}, text);
     },
     // Asks for a change, says what became of it, and looks again. Returns the answer, or null.
-    async change(done, path, values, method) {
+    change: (done, path, values, method) => session.make(done, () => api.change(path, values, method)),
+    // The same with a function that asks.
+    async make(done, ask) {
         try {
-            const answer = await api.change(path, values, method);
+            const answer = await ask();
             tell(typeof done === "function" ? done(answer) : done);
             refresh();
             return answer;
         } catch (reason) {
-            if (!needsToken(reason)) tell(reason.message, true);
+            if (!needsToken(reason)) tell(reason instanceof api.Refused ? reason.message : "The proxy does not answer; nothing was changed.", true);
             return null;
         }
     },

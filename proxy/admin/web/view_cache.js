@@ -19,7 +19,7 @@ export default {
             el("div", null, el("label", {for: "cache-kind"}, el("span", null, "Search by")), kind),
             el("div", null, el("label", {for: "cache-text"}, el("span", null, "for")), text),
             el("button", {type: "submit", class: "main"}, "Search"),
-            session.button("operate", "Purge what is found", "Purge all objects that the search finds", () => this.purge())));
+            session.button("operate", "Purge what is found", "Purge what is found: all objects of the search", () => this.purge())));
         const objects = new Table("Stored objects", (one) => `${one.url} ${one.vary}`, [
             {head: "URL", header: true, class: "mono", cell: (one) => one.url},
             {head: "State", cell: (one) => one.state + (one.pinned ? ", pinned" : "") + (one.on_disk ? ", on disk" : "")},

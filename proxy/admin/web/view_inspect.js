@@ -39,7 +39,7 @@ export default {
         this.parts = {state, list};
         return [el("h1", null, "Inspect"), form, el("section", null, state, list.node,
             session.button("operate", "Stop", "Stop the inspection", () => session.change("The inspection has ended.", "/inspect/stop")), " ",
-            session.button("operate", "Clear", "Forget the inspected transactions",
+            session.button("operate", "Clear", "Clear the list of inspected transactions",
                 () => session.change((answer) => `${answer.cleared} transactions are forgotten.`, "/inspect/clear")))];
     },
     load: (api, signal) => api.get("/inspect", null, signal),

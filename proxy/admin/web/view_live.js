@@ -21,7 +21,7 @@ export default {
         const form = el("form", {class: "card"}, el("div", {class: "row"}, field("host", "Host"), field("client", "Client"),
             field("status", "Status, such as 5xx"), field("result", "Result, such as HIT"),
             el("button", {type: "submit", class: "main", disabled: !able}, "Filter"),
-            session.button("operate", "Pause", "Stop the list", () => this.pause())));
+            session.button("operate", "Pause", "Pause the list", () => this.pause())));
         form.addEventListener("submit", (event) => {
             event.preventDefault();
             this.listen(Object.fromEntries(new FormData(form)));

@@ -39,7 +39,7 @@ export default {
             {head: "Endpoints", class: "mono", cell: endpoints},
             {head: "Failures", cell: (service) => failures(service).map(([name, n]) => `${name.slice(6)} ${n}`).join(", ") || "none"},
             {head: "Bytes out, in", number: true, cell: (service) => `${format.bytes(service.account.bytes_out)}, ${format.bytes(service.account.bytes_in)}`},
-            {head: "Earlier results", make: (service) => session.button("operate", "Make old", `Make all earlier results of ${service.name} old`,
+            {head: "Earlier results", make: (service) => session.button("operate", "Make old", `Make old all earlier results of ${service.name}`,
                 () => session.change(`The results of ${service.name} are old now.`, "/services/bump", {name: service.name}))},
         ], "There are no services.");
         this.parts = {verdicts, more};

@@ -45,12 +45,12 @@ function narrow(parts) {
 }
 
 function heads(before, after) {
-    if (!after || before === after) return [el("h4", null, "Head, not changed"), el("pre", {tabindex: "0"}, before || "none")];
-    return [el("h4", null, "Head: what the service changed"), lines(difference(before || "", after))];
+    if (!after || before === after) return [el("h3", null, "Head, not changed"), el("pre", {tabindex: "0"}, before || "none")];
+    return [el("h3", null, "Head: what the service changed"), lines(difference(before || "", after))];
 }
 
 function shownBody(name, body, type) {
-    const node = el("div", null, el("h4", null, name), el("p", {class: "faint"}, body.note));
+    const node = el("div", null, el("h3", null, name), el("p", {class: "faint"}, body.note));
     if (type) {
         const image = el("img", {alt: `${name} of the service`});
         image.src = URL.createObjectURL(new Blob([body.bytes], {type}));
@@ -110,8 +110,8 @@ export default {
         const bodies = el("div", null, el("p", {class: "faint"}, exchange.virgin_given || exchange.result_given ? "Loading the bodies…" : "There was no body."));
         const node = el("section", {class: "exchange"}, el("h2", null, `${exchange.service} (${exchange.point})`), verdict(exchange),
             exchange.error ? el("p", {class: "bad"}, exchange.error) : null, ...heads(before, exchange.result_head), bodies,
-            el("details", null, el("summary", null, "The ICAP heads"), el("h4", null, "Asked"), el("pre", {tabindex: "0"}, exchange.asked || "none"),
-                el("h4", null, "Answered"), el("pre", {tabindex: "0"}, exchange.answered || "none")));
+            el("details", null, el("summary", null, "The ICAP heads"), el("h3", null, "Asked"), el("pre", {tabindex: "0"}, exchange.asked || "none"),
+                el("h3", null, "Answered"), el("pre", {tabindex: "0"}, exchange.answered || "none")));
         if (exchange.virgin_given || exchange.result_given)
             this.bodies(exchange, index, before).then((shown) => bodies.replaceChildren(...shown),
                 (reason) => bodies.replaceChildren(el("p", {class: "bad"}, reason.message)));
@@ -133,6 +133,6 @@ export default {
         if (!isText(old.bytes) || (now && !isText(now.bytes))) return [side, el("p", {class: "faint"}, "The body is no text.")];
         const text = asText(old.bytes, before);
         if (!now) return [side, el("details", null, el("summary", null, "The body"), lines(text.split("\n").map((line) => ["same", line])))];
-        return [side, el("h4", null, "Body: what the service changed"), lines(narrow(difference(text, asText(now.bytes, now.head))))];
+        return [side, el("h3", null, "Body: what the service changed"), lines(narrow(difference(text, asText(now.bytes, now.head))))];
     },
 };

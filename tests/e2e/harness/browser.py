@@ -17,6 +17,7 @@ import time
 from .checks import Skip
 
 NAMES = ("chromium", "chromium-browser")
+AXE = os.path.join(os.path.dirname(__file__), "..", "..", "data", "cache", "axe", "axe.min.js")
 KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "ArrowRight": (39, ""), "ArrowLeft": (37, ""), "Escape": (27, ""), " ": (32, " ")}
 
 
@@ -103,6 +104,7 @@ class Page:
         self.browser, self.session = browser, session
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.do(f"{domain}.enable")
+        self.do("Emulation.setScrollbarsHidden", hidden=True)
         self.size(1200, 900)
         self.media(**media)
         self.open(url)
@@ -149,6 +151,16 @@ class Page:
     def type(self, text):
         self.do("Input.insertText", text=text)
 
+    def barriers(self):
+        """What axe-core finds in the page: ["rule: element", ...]."""
+        if not os.path.exists(AXE):
+            raise Skip("tests/data/fetch.sh axe-core")
+        if not self.run("'axe' in window"):
+            with open(AXE, encoding="utf-8") as file:
+                self.run(file.read() + "; 0")
+        return self.run("""axe.run(document, {resultTypes: ['violations']}).then(result => result.violations.flatMap(
+            found => found.nodes.map(node => `${found.id}: ${node.html.slice(0, 150)} ${node.failureSummary}`)))""")
+
     def complaints(self):
         """What the page wrote to the console and what the browser refused, violations of the policy included."""
         found = []
@@ -165,6 +177,7 @@ class Page:
         return found
 
     def screenshot(self, path):
+        """All of the page, also what is below the window."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as out:
             out.write(base64.b64decode(self.do("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]))
