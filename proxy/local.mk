@@ -84,6 +84,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
+	proxy/http2/error.c proxy/http2/error.h \
+	proxy/http2/fields.c proxy/http2/fields.h \
+	proxy/http2/frame.c proxy/http2/frame.h \
+	proxy/http2/hpack.c proxy/http2/hpack.h \
+	proxy/http2/hpack_encode.c proxy/http2/hpack_encode.h \
+	proxy/http2/hpack_static.c proxy/http2/hpack_static.def proxy/http2/hpack_static.h \
+	proxy/http2/huffman.c proxy/http2/huffman.def proxy/http2/huffman.h \
+	proxy/http2/priority.c proxy/http2/priority.h \
 	proxy/identity/attempts.c proxy/identity/attempts.h \
 	proxy/identity/check_threads.c proxy/identity/check_threads.h \
 	proxy/identity/digest_rows.c proxy/identity/digest_rows.h \

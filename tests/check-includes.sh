@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: tls <- net <- limits <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
+#     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
 #        <- adapt, client/http1
 #     <- icap <- transaction <- events <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
@@ -29,6 +29,7 @@ BEGIN {
     rooms(2.5, "proxy/tls")
     rooms(3, "proxy/net")
     rooms(3.5, "proxy/limits")
+    rooms(3.7, "proxy/http2")
     rooms(4, "proxy/match")
     rooms(4.5, "proxy/identity proxy/log proxy/rewrite")
     rooms(5, "proxy/record proxy/settings")

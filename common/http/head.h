@@ -30,7 +30,7 @@ struct http_field {
 struct http_head {
     struct slice method, target; /* requests */
     enum http_method method_id;
-    unsigned version; /* 10 or 11; "HTTP/1.7" becomes 11 */
+    unsigned version; /* 10 or 11; "HTTP/1.7" becomes 11; 20: it came by HTTP/2 */
     unsigned status;  /* responses: 100..999 */
     struct slice reason;
     unsigned field_count;
