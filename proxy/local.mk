@@ -523,6 +523,7 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/call_stream.c proxy/ctl/call_stream.h \
 	proxy/ctl/call_wire.c proxy/ctl/call_wire.h \
+	proxy/ctl/event_lines.c proxy/ctl/event_lines.h \
 	proxy/ctl/event_reader.c proxy/ctl/event_reader.h \
 	proxy/ctl/log_file.c proxy/ctl/log_file.h \
 	proxy/ctl/log_record.c proxy/ctl/log_record.h \

@@ -425,6 +425,7 @@ static void make_events(struct server *server) {
         .workers = server->settings->workers,
         .consumers = server->settings->admin.event_consumers,
         .queue = server->settings->admin.event_queue,
+        .heartbeat = server->settings->admin.event_heartbeat,
         .context = server,
         .publish = publish_watch,
         .await = await_watch,

@@ -6,7 +6,9 @@
 #include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/call_stream.h"
+#include "ctl/event_lines.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,8 +27,7 @@ struct event_reader {
     uint64_t next_try;
     unsigned pause;
     uint64_t lost;
-    bool losses; /* the event under way is one about losses */
-    json_t *json;
+    struct event_lines lines;
 };
 
 static uint64_t reader_now(void) {
@@ -56,7 +57,7 @@ static bool reader_connect(struct event_reader *reader, struct http_answer *answ
         .method = "GET", .target = reader->path, .headers = "Accept: text/event-stream\r\n"};
     reader->stream = call_stream_open(reader->where, &request, answer, error);
     reader->heard = reader_now();
-    reader->losses = false;
+    event_lines_release(&reader->lines);
     return reader->stream != NULL;
 }
 
@@ -83,7 +84,7 @@ void event_reader_close(struct event_reader **readerp) {
     *readerp = NULL;
     CHECK_OBJ(reader, EVENT_READER_MAGIC);
     call_stream_close(&reader->stream);
-    json_decref(reader->json);
+    event_lines_release(&reader->lines);
     free(reader->path);
     FREE_OBJ(reader);
 }
@@ -130,47 +131,25 @@ static bool reader_try_again(struct event_reader *reader, uint64_t until) {
 
 /* Reading. */
 
-static void tell_loss(struct event_reader *reader) {
-    long long lost = admin_page_number(reader->json, "lost");
-    reader->lost += lost > 0 ? (uint64_t)lost : 0;
-    fprintf(stderr, "retortctl: %lld transaction%s lost because this terminal read too slowly\n",
+static void tell_loss(struct event_reader *reader, uint64_t lost) {
+    reader->lost += lost;
+    fprintf(stderr,
+            "retortctl: %" PRIu64 " transaction%s lost because this terminal read too slowly\n",
             lost, lost == 1 ? " was" : "s were");
 }
 
-static bool event_reader_take_data(struct event_reader *reader, struct slice data,
-                                   struct event_read *event) {
-    json_decref(reader->json);
-    reader->json = json_loadb(data.base, data.length, JSON_ALLOW_NUL, NULL);
-    if (!json_is_object(reader->json)) {
-        fputs("retortctl: an event was left out: it is not JSON\n", stderr);
-        return false;
-    }
-    answer_show(reader->json);
-    if (reader->losses) {
-        tell_loss(reader);
-        return false;
-    }
-    *event = (struct event_read){.line = data, .json = reader->json};
-    return true;
-}
-
-/* Takes the words "event: " off the front. */
-static bool event_reader_is_field(struct slice *line, struct slice name) {
-    if (line->length < name.length || memcmp(line->base, name.base, name.length) != 0)
-        return false;
-    *line = slice_make(line->base + name.length, line->length - name.length);
-    return true;
-}
-
-/* Is it the line with the data of a transaction? Retort writes all data of an event in a line. */
+/* Is it the line with the data of a transaction? */
 static bool reader_take(struct event_reader *reader, struct slice line, struct event_read *event) {
     reader->heard = reader_now();
-    if (line.length == 0)
-        reader->losses = false;
-    else if (event_reader_is_field(&line, SLICE("event: ")))
-        reader->losses = slice_equal(line, SLICE("lost"));
-    else if (event_reader_is_field(&line, SLICE("data: ")))
-        return event_reader_take_data(reader, line, event);
+    switch (event_lines_take(&reader->lines, line)) {
+    case EVENT_LINE_TRANSACTION:
+        answer_show(reader->lines.json);
+        *event = (struct event_read){.line = reader->lines.data, .json = reader->lines.json};
+        return true;
+    case EVENT_LINE_LOSS: tell_loss(reader, event_lines_lost(&reader->lines)); break;
+    case EVENT_LINE_BAD: fputs("retortctl: an event was left out: it is not JSON\n", stderr); break;
+    case EVENT_LINE_OTHER: break;
+    }
     return false;
 }
 

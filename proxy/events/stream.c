@@ -176,7 +176,7 @@ static void stream_beat(struct event_stream *stream, uint64_t now) {
             continue;
         if (consumer->untold > 0)
             consumer_tell(consumer, 0, now);
-        if (now - consumer->fed >= EVENT_HEARTBEAT &&
+        if (now - consumer->fed >= stream->demand.heartbeat &&
             event_queue_has_room(&consumer->queue, SLICE(":\n\n").length))
             consumer_put(consumer, SLICE(":\n\n"), now);
     }

@@ -12,7 +12,8 @@
  *
  * The workers' taps write into rings, one for each (events/tap.h). A thread takes the events from
  * there every EVENT_TICK and puts them into the queue of each consumer that they are for. What finds
- * no room is lost; the consumer is told how many, where they would have stood:
+ * no room is lost; the consumer is told how many, where they would have stood, as soon as there is
+ * room to tell it:
  *
  *     id: 6d1fc58e0000002a                 the transaction's id
  *     data: {"time":1764012345.678,...}    a line of the JSON access log
@@ -33,8 +34,7 @@
 
 #include <sys/types.h>
 
-/* Milliseconds. EVENT_HEARTBEAT: a consumer that had no event for so long gets a comment. */
-enum { EVENT_TICK = 20, EVENT_HEARTBEAT = 10000 };
+enum { EVENT_TICK = 20 /* milliseconds */ };
 
 struct event_stream;
 struct event_consumer;
@@ -43,6 +43,7 @@ struct event_demand {
     unsigned workers;
     unsigned consumers; /* at most; 0: there is no stream */
     size_t queue;       /* bytes that may wait for each consumer, and in each worker's ring */
+    uint64_t heartbeat; /* milliseconds without an event, after which a consumer gets a comment */
     void *context;
     /* Hands a watch to all workers, without waiting; each takes a reference. */
     void (*publish)(void *context, struct event_watch *watch);

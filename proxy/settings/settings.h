@@ -428,7 +428,8 @@ struct settings {
         char *helpers;                /* the socket of retort-helperd */
         uint64_t history_step;        /* milliseconds */
         unsigned event_consumers;
-        size_t event_queue; /* bytes */
+        size_t event_queue;       /* bytes */
+        uint64_t event_heartbeat; /* milliseconds */
         struct address address;
         struct operator_tokens *tokens;     /* of token_file */
         struct operator_subjects *subjects; /* of certificate_roles */

@@ -64,9 +64,10 @@ void start_only_compare(const struct settings *first, const struct settings *new
                      "take_over_socket is still as it was at the start: restart retort to apply "
                      "the change");
     if (first->admin.event_consumers != new->admin.event_consumers ||
-        first->admin.event_queue != new->admin.event_queue)
-        findings_add(left, "admin.event_consumers and admin.event_queue are still as they were at "
-                           "the start: restart retort to apply the change");
+        first->admin.event_queue != new->admin.event_queue ||
+        first->admin.event_heartbeat != new->admin.event_heartbeat)
+        findings_add(left, "admin.event_consumers, admin.event_queue and admin.event_heartbeat are "
+                           "still as they were at the start: restart retort to apply the change");
     if (!same_disks(first, new))
         findings_add(left, "cache.disk and cache.disk_io are still as they were at the start: "
                            "restart retort to apply the change");

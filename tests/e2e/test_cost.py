@@ -11,6 +11,7 @@ import re
 import subprocess
 
 from harness.checks import contains, equal, lacks, true
+from harness.events import Events
 from harness.icap import IcapServer, append, echo, unchanged
 from harness.origin import Origin
 from harness.retort import Retort, Service
@@ -32,6 +33,7 @@ BY_ACCESS_OF_USERS = 1.3
 HIT = 5900
 VARIANT_HIT = 8200
 LOG_LINE = 1140  # what a hit takes more with an access log of Squid's format
+EVENT = 1700  # what a hit takes more in its worker while somebody reads the event stream
 MISS = 19400
 LARGE_MISS = 22000
 # The same misses when a service says 204 to their preview, and when it reads them and sends them back.
@@ -145,6 +147,31 @@ def test_a_line_in_the_access_log(lab):
     path = STORED + "&type=text/plain"
     more = cost(lab, path, log_format="squid") - cost(lab, path)
     true(more <= LOG_LINE, f"a line takes {more} instructions, more than {LOG_LINE}")
+
+
+def inclusive(text, function):
+    """What all calls of a function took, with what it called itself."""
+    total, called, lines = 0, "", iter(text.splitlines())
+    for line in lines:
+        what, _, value = line.partition("=")
+        if what == "cfn":
+            called = value
+        elif what == "calls":
+            taken = next(lines)
+            total += int(taken.split()[-1]) if called == function else 0
+    return total
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_an_event(lab):
+    """What the worker does for a hit while somebody reads the event stream: it chooses, and writes the line into its ring. The
+    rest is done by another thread."""
+    consumers = []
+    text = profile(lab, MANY, STORED, "www.example.com", {}, lambda proxy: consumers.append(Events(proxy)), ["--compress-strings=no"])
+    consumers.pop().close()
+    each = inclusive(text, "tap_on_entry") // MANY
+    true(LOG_LINE / 2 < each <= EVENT, f"an event takes {each} instructions, more than {EVENT}")
 
 
 def locked_addresses(program):

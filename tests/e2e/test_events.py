@@ -1,6 +1,7 @@
 """The event stream: what it shows to whom, and what a consumer can not do to others, to the proxy, or to its end."""
 
 import json
+import re
 import socket
 import time
 
@@ -191,6 +192,51 @@ def test_a_consumer_that_does_not_read(lab):
         equal(slow.next().data["user_agent"], "last", "what comes when it reads again")
 
 
+@memcheck
+def test_comments_in_silence(lab):
+    """A consumer that gets no event gets a comment, so that it and gateways between know that the stream is alive."""
+    proxy = Retort(lab)
+    proxy.write_config(proxy.text().replace("admin { ", "admin { event_heartbeat = 1s  "))
+    proxy.restart()
+    with Events(proxy, "status=404") as events:
+        begun = time.monotonic()
+        equal([events.block(), events.block(), events.block()], [["retry: 1000"], [":"], [":"]], "what comes without an event")
+        took = time.monotonic() - begun
+        true(1.9 <= took <= 2 + 3 * lab.patience, f"two comments took {took:.1f} s")
+
+
+def resident(proxy):
+    with open(f"/proc/{proxy.process.pid}/status", encoding="ascii") as status:
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
+
+
+def test_a_stuck_consumer(lab):
+    """It reads nothing while fifty times its queue goes by: memory stays as it is, another consumer misses nothing, and it is
+    told of its losses as soon as it reads again, although no event follows."""
+    origin, proxy = Origin(lab), Retort(lab)
+    proxy.write_config(proxy.text().replace("admin { ", 'admin { event_queue = "256KB"  '))
+    proxy.restart()
+    url, count, lump = origin.url("/text", say="x", cc="max-age=60"), 2600, 20
+    with Events(proxy, receive_buffer=4096) as stuck, Events(proxy) as other, proxy.wire(timeout=20) as wire:
+        for n in range(0, count, lump):
+            for m in range(n, n + lump):
+                wire.send(request("GET", url, {"User-Agent": f"{m:04}" * 600, "Referer": "r" * 2400}))
+            for _ in range(lump):
+                equal(wire.response().status, 200, "status")
+            equal([event.data["user_agent"][:4] for event in other.take(lump)], [f"{m:04}" for m in range(n, n + lump)], "what the other one sees")
+            if n == 400:
+                before = resident(proxy)
+        grown = resident(proxy) - before
+        true(grown < 2048, f"memory has grown by {grown} KB")
+        begun, got, lost = time.monotonic(), 0, 0
+        while got + lost < count:
+            event = stuck.next()
+            got, lost = (got, lost + event.data["lost"]) if event.kind == "lost" else (got + 1, lost)
+        took = time.monotonic() - begun
+        true(took < 3 * lab.patience, f"after {took:.1f} s it knows what it has lost")
+        true(lost > count / 2 and metric(proxy, "retort_events_lost_total") == lost, f"{lost} of {count} lost")
+
+
 def test_reload_and_end(lab):
     """A reload keeps consumers and looks for their classes anew; the end of the proxy ends the stream, and does not wait for it."""
     origin = Origin(lab)
@@ -202,7 +248,7 @@ def test_reload_and_end(lab):
     proxy.get(origin.url("/text", say="a2"))
     proxy.get(origin.url("/text", say="b"))
     proxy.write_config(proxy.text(url_classes={}).replace("admin { ", "admin { event_consumers = 9  "))
-    contains(proxy.reload().text(), "admin.event_queue are still as they were", "what is not applied")
+    contains(proxy.reload().text(), "admin.event_heartbeat are still as they were", "what is not applied")
     proxy.get(origin.url("/text", say="b2"))
     begun = time.monotonic()
     proxy.terminate()

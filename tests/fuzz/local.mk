@@ -2,7 +2,8 @@
 # How to run them for longer, and how to add one: docs/TESTING.md.
 fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_helper_answer tests/fuzz/fuzz_preference tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
-fuzzers_proxy = tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
+fuzzers_proxy = tests/fuzz/fuzz_event_lines tests/fuzz/fuzz_helper_pools tests/fuzz/fuzz_info_text tests/fuzz/fuzz_log_record \
+	tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
 	tests/fuzz/fuzz_field_rules tests/fuzz/fuzz_forwarded tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
@@ -107,6 +108,22 @@ tests_fuzz_fuzz_recorded_SOURCES = tests/fuzz/fuzz_recorded.c $(fuzz_lines)
 tests_fuzz_fuzz_recorded_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_recorded_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_recorded_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_event_lines_SOURCES = tests/fuzz/fuzz_event_lines.c proxy/ctl/event_lines.c $(fuzz_lines)
+tests_fuzz_fuzz_event_lines_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_event_lines_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_event_lines_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_helper_pools_SOURCES = tests/fuzz/fuzz_helper_pools.c
+tests_fuzz_fuzz_helper_pools_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_helper_pools_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_helper_pools_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_info_text_SOURCES = tests/fuzz/fuzz_info_text.c $(fuzz_lines)
+tests_fuzz_fuzz_info_text_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_info_text_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_info_text_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_log_record_SOURCES = tests/fuzz/fuzz_log_record.c proxy/ctl/log_record.c $(fuzz_lines)
+tests_fuzz_fuzz_log_record_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_log_record_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_log_record_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_freshness_SOURCES = tests/fuzz/fuzz_freshness.c $(fuzz_lines)
 tests_fuzz_fuzz_freshness_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_freshness_LDFLAGS = $(fuzz_ldflags)

@@ -53,6 +53,10 @@ class Events:
         block, self.text = self.text.split(b"\n\n", 1)
         return block.decode("utf-8").split("\n")
 
+    def block(self):
+        """The lines of the next event or comment."""
+        return self._block()
+
     def next(self):
         """None: the stream has ended as it should."""
         while True:

@@ -5,6 +5,7 @@ tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy -I$(
 tests_unit_proxy_unit_proxy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/call_wire.c proxy/ctl/http_call.c \
+	proxy/ctl/event_lines.c proxy/ctl/log_record.c \
 	proxy/ctl/show.c \
 	proxy/ctl/terminal.c \
 	tests/unit/guard.c tests/unit/guard.h \
@@ -37,7 +38,9 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_freshness.c \
 	tests/unit/proxy/test_history.c \
 	tests/unit/proxy/test_bounds.c \
+	tests/unit/proxy/test_helper_answer.c \
 	tests/unit/proxy/test_info_text.c \
+	tests/unit/proxy/test_log_record.c \
 	tests/unit/proxy/test_inspections.c \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \

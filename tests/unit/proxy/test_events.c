@@ -2,12 +2,14 @@
  * told of losses. */
 #include "suites.h"
 
+#include "base/clocks.h"
 #include "events/queue.h"
 #include "events/stream.h"
 #include "log/line.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Writes an event of `length` bytes whose number is in all of them. */
 static bool put(struct event_ring *ring, uint64_t number, size_t length) {
@@ -263,6 +265,7 @@ static void read_to_the_end(struct event_consumer *consumer, uint64_t *lost, uin
 static const struct event_demand one_of_each = {.workers = 1,
                                                 .consumers = 1,
                                                 .queue = EVENT_RING_LEAST,
+                                                .heartbeat = 3600000,
                                                 .publish = publish,
                                                 .await = wait_for_nobody};
 
@@ -290,6 +293,58 @@ START_TEST(each_event_comes_or_is_counted) {
     ck_assert_uint_eq(paused, 0);
     event_consumer_leave(&consumer);
     ck_assert_ptr_null(published);
+    event_stream_free(&stream);
+}
+END_TEST
+
+/* Reads until `what` has come, without an end of the stream; false: it did not come in time. */
+static bool comes(struct event_consumer *consumer, const char *what, unsigned milliseconds) {
+    static char text[2 << 20];
+    size_t length = 0;
+    for (unsigned waited = 0; waited <= milliseconds; waited++) {
+        ssize_t got;
+        while ((got = event_consumer_read(consumer, text + length, 5000, pause_reading)) > 0)
+            length += (size_t)got;
+        text[length] = '\0';
+        if (strstr(text, what) != NULL)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+/* As soon as a consumer reads again it is told, and not with the next event or comment. */
+START_TEST(a_loss_is_told_at_once) {
+    struct event_stream *stream = event_stream_new(&one_of_each);
+    struct event_filter *filter = event_filter_new();
+    struct event_numbers numbers = {0};
+    unsigned paused = 0;
+    struct event_consumer *consumer = event_stream_join(stream, &filter);
+    event_consumer_bind(consumer, -1, read_on, &paused);
+    while (numbers.lost == 0) {
+        post(1, 3000);
+        usleep(100);
+        event_stream_numbers(stream, &numbers);
+    }
+    ck_assert(comes(consumer, "event: lost\ndata: {\"lost\":", 2000));
+    event_consumer_leave(&consumer);
+    event_stream_free(&stream);
+}
+END_TEST
+
+START_TEST(a_silent_stream_has_comments) {
+    struct event_demand demand = one_of_each;
+    demand.heartbeat = 100;
+    struct event_stream *stream = event_stream_new(&demand);
+    struct event_filter *filter = event_filter_new();
+    unsigned paused = 0;
+    struct event_consumer *consumer = event_stream_join(stream, &filter);
+    event_consumer_bind(consumer, -1, read_on, &paused);
+    ck_assert(comes(consumer, "retry: 1000\n\n", 0));
+    uint64_t begun = clocks_milliseconds(CLOCK_MONOTONIC);
+    ck_assert(comes(consumer, ":\n\n:\n\n", 5000));
+    ck_assert_uint_ge(clocks_milliseconds(CLOCK_MONOTONIC) - begun, 190);
+    event_consumer_leave(&consumer);
     event_stream_free(&stream);
 }
 END_TEST
@@ -333,6 +388,8 @@ Suite *events_suite(void) {
     TCase *stream = tcase_create("stream");
     tcase_add_test(stream, each_event_comes_or_is_counted);
     tcase_add_test(stream, a_bit_belongs_to_one_after_the_other);
+    tcase_add_test(stream, a_loss_is_told_at_once);
+    tcase_add_test(stream, a_silent_stream_has_comments);
     suite_add_tcase(suite, stream);
     return suite;
 }

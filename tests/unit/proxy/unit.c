@@ -120,7 +120,9 @@ int main(void) {
     srunner_add_suite(runner, freshness_suite());
     srunner_add_suite(runner, history_suite());
     srunner_add_suite(runner, bounds_suite());
+    srunner_add_suite(runner, helper_answer_suite());
     srunner_add_suite(runner, info_text_suite());
+    srunner_add_suite(runner, log_record_suite());
     srunner_add_suite(runner, inspections_suite());
     srunner_add_suite(runner, http1_requests_suite());
     srunner_add_suite(runner, http1_replies_suite());
