@@ -65,6 +65,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/vary.c proxy/cache/vary.h \
 	proxy/client/announced.c proxy/client/announced.h \
 	proxy/client/background.c \
+	proxy/client/body_clock.c proxy/client/body_clock.h \
 	proxy/client/clients.c proxy/client/clients.h \
 	proxy/client/connection_holds.c proxy/client/connection_holds.h \
 	proxy/client/exchange.c proxy/client/exchange.h \
@@ -84,6 +85,13 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
+	proxy/client/http2/http2.h \
+	proxy/client/http2/connection.c proxy/client/http2/connection.h \
+	proxy/client/http2/exchange.c proxy/client/http2/exchange.h \
+	proxy/client/http2/reply.c proxy/client/http2/reply.h \
+	proxy/client/http2/request.c proxy/client/http2/request.h \
+	proxy/client/http2/request_body.c proxy/client/http2/request_body.h \
+	proxy/client/http2/tunnel.c proxy/client/http2/tunnel.h \
 	proxy/http2/error.c proxy/http2/error.h \
 	proxy/http2/fields.c proxy/http2/fields.h \
 	proxy/http2/frame.c proxy/http2/frame.h \
@@ -91,7 +99,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/http2/hpack_encode.c proxy/http2/hpack_encode.h \
 	proxy/http2/hpack_static.c proxy/http2/hpack_static.def proxy/http2/hpack_static.h \
 	proxy/http2/huffman.c proxy/http2/huffman.def proxy/http2/huffman.h \
+	proxy/http2/input.c proxy/http2/input.h \
+	proxy/http2/outbox.c proxy/http2/outbox.h \
 	proxy/http2/priority.c proxy/http2/priority.h \
+	proxy/http2/schedule.c proxy/http2/schedule.h \
+	proxy/http2/session.c proxy/http2/session.h \
+	proxy/http2/stream.c proxy/http2/stream.h \
 	proxy/identity/attempts.c proxy/identity/attempts.h \
 	proxy/identity/check_threads.c proxy/identity/check_threads.h \
 	proxy/identity/digest_rows.c proxy/identity/digest_rows.h \

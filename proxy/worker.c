@@ -7,6 +7,7 @@
 #include "client/announced.h"
 #include "client/handshake.h"
 #include "client/http1/http1.h"
+#include "client/http2/http2.h"
 #include "client/transparent.h"
 #include "configured_names.h"
 #include "event/question.h"
@@ -48,6 +49,7 @@ struct worker {
     struct address admin_address; /* length 0: there is no admin plane */
     struct clients clients;
     struct http1_host http1;
+    struct http2_host http2;
     struct adapter_host adapters;
     struct transaction_host host;
     struct event_tap tap;
@@ -137,7 +139,12 @@ static void worker_on_request(struct exchange *exchange, void *arg) {
 static void worker_adopt(struct clients *clients, const struct client_arrival *arrival) {
     struct worker *worker;
     CAST_OBJ(worker, clients->arg, WORKER_MAGIC);
-    http1_adopt(&worker->http1, arrival);
+    const struct tls_facts *tls = connection_tls_facts(*arrival->connection);
+    bool agreed = tls != NULL && tls->protocol != NULL && strcmp(tls->protocol, "h2") == 0;
+    if (arrival->http2 || agreed)
+        http2_adopt(&worker->http2, arrival);
+    else
+        http1_adopt(&worker->http1, arrival);
 }
 
 static void stop_if_drained(struct worker *worker) {
@@ -405,6 +412,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->clients.adopt = worker_adopt;
     worker->clients.accept = worker_accept;
     http1_host_init(&worker->http1, &worker->clients);
+    http2_host_init(&worker->http2, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
     timer_init(&worker->retire_timer, on_retired);
     timer_init(&worker->certificate_timer, on_day_over);
@@ -513,6 +521,7 @@ void worker_join(struct worker **workerp) {
     tls_server_release(&worker->host.inside);
     tls_server_release(&worker->host.inside_http1);
     http1_host_release(&worker->http1);
+    http2_host_release(&worker->http2);
     clients_release(&worker->clients);
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);

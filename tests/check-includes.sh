@@ -4,7 +4,7 @@
 #
 #   common/base <- common/event, common/http <- common/service
 #     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
-#        <- adapt, client/http1
+#        <- adapt, client/http1, client/http2
 #     <- icap <- transaction <- events <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
@@ -37,7 +37,7 @@ BEGIN {
     rooms(6.5, "proxy/origin/http1")
     rooms(7, "proxy/disk")
     rooms(8, "proxy/access proxy/client proxy/intercept")
-    rooms(9, "proxy/adapt proxy/client/http1")
+    rooms(9, "proxy/adapt proxy/client/http1 proxy/client/http2")
     rooms(9.5, "proxy/icap")
     rooms(10, "proxy/transaction proxy/transaction/steps")
     rooms(8, "proxy/takeover")
@@ -56,7 +56,9 @@ BEGIN {
     stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
     stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 
+    stand_apart("proxy/client/http1 proxy/client/http2")
     closed("proxy/client/http1", "proxy/worker.c")
+    closed("proxy/client/http2", "proxy/worker.c")
     closed("proxy/origin/http1", "proxy/worker.c")
     closed("proxy/icap", "proxy/adapters.c proxy/ctl/icap_replay.c")
 

@@ -391,6 +391,11 @@ void connection_keep_alive(struct connection *connection) {
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
+void connection_limit_unsent(struct connection *connection, int bytes) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    setsockopt(connection->event.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
 /* TCP_USER_TIMEOUT would not do: it counts a window that stays closed as silence, although the
  * other side answers. */
 uint64_t connection_unanswered(const struct connection *connection) {

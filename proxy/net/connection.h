@@ -129,6 +129,9 @@ enum io_status connection_copy_file(struct connection *connection, int fd, off_t
  * other packets are under way (SO_KEEPALIVE). After two minutes without an answer the connection
  * breaks. */
 void connection_keep_alive(struct connection *connection);
+/* Lets about so many bytes wait in our kernel that are not sent yet. What is written next then leaves
+ * soon, which counts where several responses share a connection. */
+void connection_limit_unsent(struct connection *connection, int bytes);
 /* Returns for how many milliseconds the other side's kernel has not acknowledged our packets; 0:
  * no packet is overdue. A program that is slow or does not read does not count, because its kernel
  * still answers. A single result may mislead when a packet has only just been sent; two in a row

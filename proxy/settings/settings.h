@@ -95,9 +95,8 @@ struct listen_settings {
 };
 
 /* May clients of the listener speak HTTP/2? NULL: a reload has removed it. */
-enum { HTTP2_IS_SERVED = 0 };
 static inline bool listen_offers_http2(const struct listen_settings *listen) {
-    return HTTP2_IS_SERVED && listen != NULL && listen->http2;
+    return listen != NULL && listen->http2;
 }
 
 /* transparent { silent, other }: connections without HTTP or TLS. */

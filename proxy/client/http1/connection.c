@@ -113,7 +113,7 @@ static void busy_on_timeout(struct http1_connection *connection) {
         exchange_abort(&exchange->base);
         return;
     }
-    connection->net->counters.client_too_slow += exchange->min_rate_next;
+    connection->net->counters.client_too_slow += exchange->clock.by_rate;
     exchange->base.body_failed = exchange->base.body_timed_out = true;
     source_wake(&exchange->body);
 }
@@ -125,7 +125,7 @@ static uint64_t head_time(const struct http1_connection *connection) {
     if (settings->client.min_rate == 0)
         return most;
     size_t there = connection->buffer->end - connection->buffer->begin;
-    uint64_t slowest = http1_slowest_time(settings, there);
+    uint64_t slowest = client_slowest_time(settings, there);
     return slowest < most ? slowest : most;
 }
 

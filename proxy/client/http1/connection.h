@@ -55,10 +55,6 @@ static inline void http1_connection_arm(struct http1_connection *connection,
 static inline void http1_connection_disarm(struct http1_connection *connection) {
     timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
 }
-/* How many milliseconds so many bytes may take; client.min_rate is not 0. */
-static inline uint64_t http1_slowest_time(const struct settings *settings, uint64_t bytes) {
-    return settings->client.min_rate_after + bytes * 1000 / settings->client.min_rate;
-}
 /* Serves requests one after the other until one has to wait, there is none, or others have their
  * turn. Exchanges that are finished within on_request come back here rather than calling deeper.
  * False: the connection is gone. */

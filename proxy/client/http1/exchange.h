@@ -10,6 +10,7 @@
 #ifndef RETORT_CLIENT_HTTP1_EXCHANGE_H
 #define RETORT_CLIENT_HTTP1_EXCHANGE_H
 
+#include "client/body_clock.h"
 #include "client/http1/connection.h"
 #include "http/chunked.h"
 #include "http/framing.h"
@@ -23,11 +24,8 @@ struct http1_exchange {
     struct framing framing;
     struct source body;
     bool body_taken, body_in_use, body_ended, expects_continue;
-    uint64_t body_left;   /* FRAMING_LENGTH */
-    uint64_t body_got;    /* bytes, as paces and client.min_rate count them */
-    uint64_t waits_since; /* nanoseconds; 0: nobody waits for the client to send more of it */
-    uint64_t waited;      /* before that, nanoseconds */
-    bool min_rate_next;   /* the timer ends what is slower than client.min_rate */
+    uint64_t body_left;      /* FRAMING_LENGTH */
+    struct body_clock clock; /* its `got` is also what paces count */
     struct chunked_decoder chunked;
     /* the reply */
     struct slice parts[2]; /* head and extra still to be sent */

@@ -2,27 +2,14 @@
 
 #include "base/assert.h"
 
-/* The client has to send more within body_timeout, and within the time that min_rate leaves. False:
- * there is no time left. */
+/* False: the client has no time left. */
 static bool arm_body_timer(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
-    const struct settings *settings = connection->net->settings;
-    uint64_t now = connection->net->loop->now_nanoseconds;
-    uint64_t time = settings->client.body_timeout;
-    if (exchange->waits_since == 0)
-        exchange->waits_since = now;
-    if (settings->client.min_rate > 0) {
-        uint64_t waited = (exchange->waited + now - exchange->waits_since) / 1000000;
-        uint64_t left = http1_slowest_time(settings, exchange->body_got);
-        if (waited >= left)
-            return false;
-        if (left - waited < time) {
-            time = left - waited;
-            exchange->min_rate_next = true;
-        }
-    }
-    http1_connection_arm(connection, time);
-    return true;
+    uint64_t left = body_clock_wait(&exchange->clock, connection->net->settings,
+                                    connection->net->loop->now_nanoseconds);
+    if (left > 0)
+        http1_connection_arm(connection, left);
+    return left > 0;
 }
 
 static enum source_status request_body_ended(struct http1_exchange *exchange) {
@@ -57,9 +44,7 @@ static enum source_status request_body_from_socket(struct http1_exchange *exchan
     case IO_DONE:
         connection->net->counters.client_bytes_in += *got;
         http1_connection_disarm(connection);
-        if (exchange->waits_since != 0)
-            exchange->waited += connection->net->loop->now_nanoseconds - exchange->waits_since;
-        exchange->waits_since = 0;
+        body_clock_got(&exchange->clock, connection->net->loop->now_nanoseconds);
         return SOURCE_DATA;
     case IO_WAIT: return waits(exchange);
     default: return request_body_failed(exchange);
@@ -142,7 +127,7 @@ static enum source_status read_framed(struct http1_exchange *exchange, char *buf
     enum source_status status = exchange->framing.kind == FRAMING_CHUNKED
                                     ? request_body_read_chunked(exchange, buffer, capacity, got)
                                     : read_length(exchange, buffer, capacity, got);
-    exchange->body_got += *got;
+    exchange->clock.got += *got;
     return status;
 }
 
@@ -164,7 +149,7 @@ static enum source_status read_paced(struct http1_exchange *exchange, struct pac
     }
     enum source_status status = read_framed(exchange, buffer, capacity, got);
     pace_used(pace, *got);
-    if (pace->most == 0 || exchange->body_got <= pace->most)
+    if (pace->most == 0 || exchange->clock.got <= pace->most)
         return status;
     exchange->base.body_too_large = true;
     return request_body_failed(exchange);

@@ -1,0 +1,98 @@
+#include "client/http2/request_body.h"
+
+#include "http2/hpack_encode.h"
+
+static enum source_status http2_body_failed(struct http2_exchange *exchange) {
+    exchange->base.body_failed = true;
+    return SOURCE_FAILED;
+}
+
+static void http2_send_continue(struct http2_exchange *exchange) {
+    char block[HPACK_STATUS_ROOM];
+    if (!exchange->expects_continue)
+        return;
+    exchange->expects_continue = false;
+    if (exchange->stream.in.length == 0 && !exchange->stream.they_ended)
+        http2_exchange_put_block(exchange, block, hpack_put_status(block, 100), false);
+}
+
+/* Nothing has come: sets the time until which something has to. */
+static enum source_status http2_body_waits(struct http2_exchange *exchange) {
+    struct net_context *net = exchange->connection->net;
+    uint64_t left = body_clock_wait(&exchange->clock, net->settings, net->loop->now_nanoseconds);
+    if (left == 0) {
+        exchange->base.body_timed_out = true;
+        return http2_body_failed(exchange);
+    }
+    http2_stream_set_deadline(&exchange->stream, net->loop->now + left);
+    return SOURCE_WAIT;
+}
+
+static enum source_status read_stream(struct http2_exchange *exchange, char *buffer,
+                                      size_t capacity, size_t *got) {
+    enum source_status status = http2_stream_read(&exchange->stream, buffer, capacity, got);
+    if (status == SOURCE_WAIT)
+        return http2_body_waits(exchange);
+    http2_stream_set_deadline(&exchange->stream, TIMER_NEVER);
+    if (status == SOURCE_FAILED)
+        return http2_body_failed(exchange);
+    body_clock_got(&exchange->clock, exchange->connection->net->loop->now_nanoseconds);
+    exchange->clock.got += *got;
+    return status;
+}
+
+static void http2_body_on_pace(void *arg) {
+    struct http2_exchange *exchange = arg;
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    source_wake(&exchange->body);
+}
+
+/* Reads as much as the limits allow now. */
+static enum source_status read_at_pace(struct http2_exchange *exchange, struct pace *pace,
+                                       char *buffer, size_t capacity, size_t *got) {
+    pace->on_ready = http2_body_on_pace;
+    pace->arg = exchange;
+    capacity = pace_ask(pace, capacity);
+    if (capacity == 0) { /* the client is not to blame */
+        http2_stream_set_deadline(&exchange->stream, TIMER_NEVER);
+        return SOURCE_WAIT;
+    }
+    enum source_status status = read_stream(exchange, buffer, capacity, got);
+    pace_used(pace, *got);
+    if (pace->most == 0 || exchange->clock.got <= pace->most)
+        return status;
+    exchange->base.body_too_large = true;
+    return http2_body_failed(exchange);
+}
+
+static enum source_status http2_body_read(struct source *source, char *buffer, size_t capacity,
+                                          size_t *got) {
+    struct http2_exchange *exchange = CONTAINER_OF(source, struct http2_exchange, body);
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    *got = 0;
+    if (exchange->base.body_failed)
+        return SOURCE_FAILED;
+    http2_send_continue(exchange);
+    struct pace *pace = exchange->base.paces[LIMIT_UP];
+    return pace == NULL ? read_stream(exchange, buffer, capacity, got)
+                        : read_at_pace(exchange, pace, buffer, capacity, got);
+}
+
+static void http2_body_close(struct source *source) {
+    (void)source; /* what is left ends with the exchange */
+}
+
+static const struct source_class http2_body_class = {"request body", http2_body_read,
+                                                     http2_body_close, NULL};
+
+void http2_request_body_init(struct http2_exchange *exchange) {
+    source_init(&exchange->body, &http2_body_class, exchange->connection->net->loop,
+                exchange->base.body_length);
+}
+
+struct source *http2_request_body_take(struct exchange *base) {
+    struct http2_exchange *exchange = http2_exchange_of(base);
+    ASSERT(!exchange->body_taken);
+    exchange->body_taken = true;
+    return &exchange->body;
+}

@@ -1,0 +1,17 @@
+/*
+ * The body of a request, as a source: the data that has come on the exchange's stream.
+ *
+ *     http2_request_body_init(exchange);
+ *     struct source *body = http2_request_body_take(exchange);
+ *
+ * "100 Continue" is sent when somebody begins to read it (RFC 9110 §10.1.1).
+ */
+#ifndef RETORT_CLIENT_HTTP2_REQUEST_BODY_H
+#define RETORT_CLIENT_HTTP2_REQUEST_BODY_H
+
+#include "client/http2/exchange.h"
+
+void http2_request_body_init(struct http2_exchange *exchange);
+struct source *http2_request_body_take(struct exchange *exchange);
+
+#endif
