@@ -339,6 +339,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/access.c proxy/transaction/steps/access.h \
 	proxy/transaction/steps/recheck.c proxy/transaction/steps/recheck.h \
 	proxy/transaction/purge_orders.c proxy/transaction/purge_orders.h \
+	proxy/transaction/told_removals.c proxy/transaction/told_removals.h \
 	proxy/transaction/steps/purge.c proxy/transaction/steps/purge.h \
 	proxy/transaction/steps/limit.c proxy/transaction/steps/limit.h \
 	proxy/transaction/steps/rewrite.c \

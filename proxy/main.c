@@ -8,6 +8,7 @@
 #include "takeover/notify.h"
 #include "takeover/successor.h"
 #include "takeover/takeover.h"
+#include "transaction/told_removals.h"
 #include "upgrade.h"
 
 #include <getopt.h>
@@ -169,6 +170,24 @@ static bool start_control(struct running *running, struct inherited *inherited,
     return running->handover != NULL || error[0] == '\0';
 }
 
+static bool main_may_serve(struct running *running, char error[SETTINGS_ERROR]) {
+    int removals = server_hear_removals(running->server);
+    bool may = takeover_may_serve(running->takeover, removals, error);
+    if (removals >= 0)
+        close(removals);
+    return may;
+}
+
+static void main_look_again(void *context) {
+    server_look_again(context);
+}
+
+static void hear_older_ones(struct running *running) {
+    int fd;
+    while (running->takeover != NULL && (fd = takeover_take_removals(running->takeover)) >= 0)
+        told_removals_add(running->server->told_removals, fd);
+}
+
 /* Up to takeover_finish another process, if there is one, goes on to serve. */
 static bool main_start_with(struct running *running, struct inherited *inherited,
                             char error[SETTINGS_ERROR]) {
@@ -177,9 +196,9 @@ static bool main_start_with(struct running *running, struct inherited *inherited
     return server_prepare(server, inherited, error) &&
            (takeover == NULL || takeover_get_disks(takeover, error)) &&
            server_open(server, takeover != NULL, error) &&
-           (takeover == NULL || takeover_may_serve(takeover, error)) &&
+           (takeover == NULL || main_may_serve(running, error)) &&
            start_control(running, inherited, error) && server_run(server, error) &&
-           (takeover == NULL || takeover_finish(takeover, error));
+           (takeover == NULL || takeover_finish(takeover, main_look_again, server, error));
 }
 
 /* Returns false with a message when something fails; then another process is not disturbed. */
@@ -193,6 +212,7 @@ static bool main_start(struct running *running, char error[SETTINGS_ERROR]) {
                    main_start_with(running, inherited, error);
     if (started)
         inherited_discard(inherited);
+    hear_older_ones(running);
     if (started && running->takes_over) {
         admin_own_file(running->admin, server->settings);
         inherited_drop(inherited);

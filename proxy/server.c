@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
+#include "cache/key.h"
 #include "cache/memory.h"
 #include "disk/disk.h"
 #include "events/stream.h"
@@ -25,6 +26,7 @@
 #include "tls/intermediates.h"
 #include "tls/ticket_keys.h"
 #include "transaction/purge_orders.h"
+#include "transaction/told_removals.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -386,9 +388,13 @@ void server_forbid_reload(struct server *server, bool forbidden) {
 }
 
 void server_retire(struct server *server) {
-    purge_orders_retire(server->purge_orders);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_retire(server->workers[i]);
+}
+
+void server_look_again(struct server *server) {
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_look_again(server->workers[i]);
 }
 
 void server_drain(struct server *server) {
@@ -483,6 +489,31 @@ bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]) 
     return made;
 }
 
+/* Of a client of the process before. The settings of that one may have made another name of the URL. */
+static void remove_told(void *context, struct slice url) {
+    struct server *server = context;
+    struct arena arena;
+    pthread_mutex_lock(&server->lock);
+    struct settings *settings = settings_reference(server->settings);
+    pthread_mutex_unlock(&server->lock);
+    arena_init(&arena);
+    struct slice urls[] = {url, cache_url_by_settings(url, settings, NULL, &arena)};
+    for (unsigned i = 0; i < 2; i++) {
+        struct cache_name name = cache_name_of(urls[i]);
+        cache_remove_name(server->cache, &name);
+        disk_remove(server->disk, &name, NULL);
+        purge_orders_pass_on(server->purge_orders, urls[i]);
+    }
+    arena_release(&arena);
+    settings_release(&settings);
+}
+
+int server_hear_removals(struct server *server) {
+    int fd = -1;
+    server->told_removals = told_removals_listen(remove_told, server, &fd);
+    return fd;
+}
+
 bool server_run(struct server *server, char error[SETTINGS_ERROR]) {
     for (unsigned i = 0; i < server->worker_count; i++)
         if (!worker_start(server->workers[i])) {
@@ -495,6 +526,7 @@ bool server_run(struct server *server, char error[SETTINGS_ERROR]) {
 /* The threads of the disk and of the checks end before the workers, because they send messages to
  * workers. The disk is closed after the workers and the cache, which use it. */
 void server_release(struct server *server) {
+    told_removals_stop(&server->told_removals);
     if (server->purge_orders != NULL)
         purge_orders_stop(server->purge_orders);
     claims_free(&server->claims);

@@ -36,6 +36,7 @@ struct server {
     struct intermediates *intermediates;
     struct interception *interception;
     struct purge_orders *purge_orders;
+    struct told_removals *told_removals; /* by the process before; NULL: there was none */
     struct authentication *authentication;
     struct own_connections *own_connections;
     struct waiting_downloads *waiting_downloads;
@@ -66,6 +67,9 @@ bool server_prepare(struct server *server, struct inherited *inherited, char err
 /* The second one reads the disks, and makes the workers. `taken`: another process lends its disks
  * (disk/lending.h). */
 bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]);
+/* Between both: from now on another process may tell what its clients remove from the cache, at the
+ * descriptor, which the caller passes to it and closes. -1: it can't. */
+int server_hear_removals(struct server *server);
 /* The third one accepts connections. */
 bool server_run(struct server *server, char error[SETTINGS_ERROR]);
 /* Reads the configuration again. False: it is refused, and nothing has changed. The caller releases
@@ -81,6 +85,8 @@ void server_reopen_logs(struct server *server);
 void server_forbid_reload(struct server *server, bool forbidden);
 /* As server_drain, while another process goes on to accept from the same sockets (worker.h). */
 void server_retire(struct server *server);
+/* Accepts what the process before has left in the queues of its sockets. */
+void server_look_again(struct server *server);
 /* Stops accepting connections; each worker ends when its open connections have finished. */
 void server_drain(struct server *server);
 /* Makes the workers end at once. */

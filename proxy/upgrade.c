@@ -1,5 +1,8 @@
 #include "upgrade.h"
 
+#include "transaction/purge_orders.h"
+#include "transaction/told_removals.h"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,6 +31,27 @@ static void upgrade_retire(void *context) {
         kill(getpid(), SIGTERM);
 }
 
+static void upgrade_note_removals(void *context) {
+    const struct upgrade *upgrade = context;
+    purge_orders_note(upgrade->server->purge_orders);
+}
+
+static bool upgrade_tell_removals(void *context, int fd) {
+    const struct upgrade *upgrade = context;
+    return purge_orders_tell(upgrade->server->purge_orders, fd);
+}
+
+static void upgrade_forget_removals(void *context) {
+    const struct upgrade *upgrade = context;
+    purge_orders_forget(upgrade->server->purge_orders);
+}
+
+static unsigned upgrade_hears_removals(void *context, int *fds) {
+    const struct upgrade *upgrade = context;
+    _Static_assert((int)TOLD_PROCESSES <= (int)HANDOVER_HEARS, "there is room");
+    return told_removals_copy(upgrade->server->told_removals, fds);
+}
+
 struct handover_calls upgrade_calls(struct upgrade *upgrade) {
     return (struct handover_calls){
         .context = upgrade,
@@ -35,6 +59,10 @@ struct handover_calls upgrade_calls(struct upgrade *upgrade) {
         .sockets = upgrade_sockets,
         .forbid_reload = upgrade_forbid_reload,
         .is_ending = upgrade_is_ending,
+        .note_removals = upgrade_note_removals,
+        .tell_removals = upgrade_tell_removals,
+        .forget_removals = upgrade_forget_removals,
+        .hears_removals = upgrade_hears_removals,
         .retire = upgrade_retire,
     };
 }

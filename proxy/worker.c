@@ -802,6 +802,16 @@ void worker_drain(struct worker *worker) {
     post_order(worker, on_drain);
 }
 
+static void on_look_again(struct message *message) {
+    struct worker *worker = take_order(message);
+    for (size_t i = 0; i < worker->listener_count; i++)
+        listener_look_again(worker->listeners[i]);
+}
+
+void worker_look_again(struct worker *worker) {
+    post_order(worker, on_look_again);
+}
+
 static void on_reopen(struct message *message) {
     open_logs_again(take_order(message));
 }

@@ -86,6 +86,8 @@ void worker_sockets_release(struct worker_sockets *sockets);
 /* Another process goes on to accept from the worker's sockets. Drains likewise, but an idle
  * connection may have one more request within half of settings->drain_timeout. */
 void worker_retire(struct worker *worker);
+/* Accepts connections that another process, which had the same sockets, has left in their queues. */
+void worker_look_again(struct worker *worker);
 /* Stops accepting. The worker ends when no connection and no transaction is left, or after
  * settings->drain_timeout. */
 void worker_drain(struct worker *worker);

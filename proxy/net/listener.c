@@ -90,6 +90,19 @@ static void on_pause_over(struct timer *timer) {
              listener_on_event);
 }
 
+void listener_look_again(struct listener *listener) {
+    CHECK_OBJ(listener, LISTENER_MAGIC);
+    int fd = listener->event.fd;
+    if (listener->pause.deadline != TIMER_NEVER)
+        return;
+    loop_remove(listener->net->loop, &listener->event);
+    if (!loop_add(listener->net->loop, &listener->event, fd, EPOLLIN | EPOLLEXCLUSIVE,
+                  listener_on_event)) {
+        listener->event.fd = fd;
+        loop_timer_after(listener->net->loop, &listener->pause, EXHAUSTED_PAUSE);
+    }
+}
+
 void listener_adopt(int fd) {
     int on = 1, unsent = UNSENT_MOST;
     /* Accepted sockets inherit this: answers are sent at once. */

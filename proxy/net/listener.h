@@ -32,6 +32,9 @@ struct listener *listener_open(struct net_context *net, const struct address *ad
                                listener_accept_fn *on_accept, void *arg,
                                char error[LISTENER_ERROR]);
 void listener_close(struct listener **listenerp);
+/* Accepts what waits. The kernel wakes one of the processes that share a socket: when that one has
+ * ended instead of accepting, the connection waits for the next one that comes. */
+void listener_look_again(struct listener *listener);
 /* Opens a listening socket for the first listener of this process at the address. Returns -1 and a
  * sentence in `error` when that fails. `alone`: fails when another process listens at the address,
  * even if it shares the address. Afterwards another process of this user can listen there too, but

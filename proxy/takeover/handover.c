@@ -83,6 +83,34 @@ static bool expect_serving(int fd) {
     return handover_expect(fd, "serving", 0);
 }
 
+/* With a descriptor: where the other process hears of removals. */
+static bool expect_prepared(int fd, int *removals) {
+    struct takeover_message *message = xmalloc(sizeof *message);
+    bool came = takeover_receive(fd, message, START_PATIENCE) && takeover_is(message, "prepared");
+    *removals = -1;
+    for (unsigned i = 0; i < message->fd_count; i++)
+        if (came && *removals < 0)
+            *removals = message->fds[i];
+        else
+            close(message->fds[i]);
+    free(message);
+    return came;
+}
+
+/* The other process accepts connections from "serve" on: what was removed before is removed there too
+ * by then. */
+static bool let_serve(struct handover *handover, int fd) {
+    int removals;
+    if (!expect_prepared(fd, &removals))
+        return false;
+    if (!handover->calls.tell_removals(handover->calls.context, removals)) {
+        log_error("the other process could not be told what clients have removed from the cache "
+                  "since it has the disks: try again");
+        return false;
+    }
+    return takeover_send(fd, "serve") && expect_serving(fd);
+}
+
 /* The other process keeps its locks until it has ended. */
 static void take_disks_back(struct handover *handover, int pid) {
     char error[SETTINGS_ERROR];
@@ -104,17 +132,26 @@ static void take_disks_back(struct handover *handover, int pid) {
 /* True: the other process serves. */
 static bool give_disks(struct handover *handover, const struct next_process *other) {
     char error[SETTINGS_ERROR];
+    handover->calls.note_removals(handover->calls.context);
     bool lent = disk_lend(handover->calls.disk, error);
     if (!lent)
         log_error("%s", error);
-    bool serves = lent && takeover_send(other->fd, "given") &&
-                  handover_expect(other->fd, "prepared", START_PATIENCE) &&
-                  takeover_send(other->fd, "serve") && expect_serving(other->fd);
+    bool serves = lent && takeover_send(other->fd, "given") && let_serve(handover, other->fd);
     if (!serves) {
+        handover->calls.forget_removals(handover->calls.context);
         takeover_shut(other->fd);
         take_disks_back(handover, other->pid);
     }
     return serves;
+}
+
+/* Processes from before may tell removals to the next one even if this one ends before them. */
+static void tell_retired(struct handover *handover, const struct next_process *other) {
+    int fds[HANDOVER_HEARS];
+    unsigned count = handover->calls.hears_removals(handover->calls.context, fds);
+    takeover_send_fds(other->fd, "retired", fds, count);
+    for (unsigned i = 0; i < count; i++)
+        close(fds[i]);
 }
 
 /* The service manager listens to the other process from now on. The socket is closed here too: if the
@@ -127,7 +164,7 @@ static void handover_finish(struct handover *handover, const struct next_process
     log_info("process %d has taken over: this one finishes what is under way, and ends",
              other->pid);
     handover->calls.retire(handover->calls.context);
-    takeover_send(other->fd, "retired");
+    tell_retired(handover, other);
 }
 
 /* The connection stays open until this process ends. One that ends as it should says so before: it

@@ -29,6 +29,8 @@
 struct disk;
 struct handover;
 
+enum { HANDOVER_HEARS = 16 };
+
 /* Passes descriptors, which stay the caller's. False: the other process is gone. */
 typedef bool handover_pass_fn(void *arg, const int *fds, unsigned count);
 
@@ -42,6 +44,15 @@ struct handover_calls {
     void (*forbid_reload)(void *context, bool forbidden);
     /* Is this process about to end? */
     bool (*is_ending)(void *context);
+    /* What clients remove from the cache: it is noted from the first call on, told to the other process
+     * by the second (`fd` is the callee's then; -1: it does not hear; false: it was not told), and
+     * from then on as it happens. The third: that process does not take over. */
+    void (*note_removals)(void *context);
+    bool (*tell_removals)(void *context, int fd);
+    void (*forget_removals)(void *context);
+    /* Stores copies of the descriptors at which this process hears of removals itself, at most
+     * HANDOVER_HEARS, and returns their number. The caller closes them. */
+    unsigned (*hears_removals)(void *context, int *fds);
     /* Accepts nothing any more, and ends when the last connection has ended. */
     void (*retire)(void *context);
 };

@@ -31,6 +31,8 @@ struct takeover {
     bool gone;   /* the other process has ended */
     bool serves; /* this one, and the other one knows it */
     int stop[2]; /* a pipe whose end wakes the thread */
+    void (*look)(void *context);
+    void *context;
     pthread_t thread;
     bool waiting; /* the thread */
     struct takeover_message message;
@@ -156,9 +158,9 @@ bool takeover_get_disks(struct takeover *takeover, char error[SETTINGS_ERROR]) {
     return goes_on_alone(takeover, "it does not give up its disks, and goes on to serve", error);
 }
 
-bool takeover_may_serve(struct takeover *takeover, char error[SETTINGS_ERROR]) {
+bool takeover_may_serve(struct takeover *takeover, int removals, char error[SETTINGS_ERROR]) {
     CHECK_OBJ(takeover, TAKEOVER_MAGIC);
-    if (takeover->gone || (takeover_send(takeover->fd, "prepared") &&
+    if (takeover->gone || (takeover_send_fds(takeover->fd, "prepared", &removals, removals >= 0) &&
                            takeover_receive(takeover->fd, &takeover->message, SERVE_PATIENCE) &&
                            takeover_is(&takeover->message, "serve")))
         return true;
@@ -173,15 +175,20 @@ static void *wait_for_end(void *arg) {
                               {.fd = takeover->process, .events = POLLIN}};
     while (poll(events, 2, -1) < 0 && errno == EINTR)
         continue;
-    if (events[1].revents != 0)
+    if (events[1].revents != 0) {
         log_info("process %d has ended", takeover->pid);
+        takeover->look(takeover->context);
+    }
     return NULL;
 }
 
 /* "serving" is the word that the other process waits for. Where it can't be sent, the other one has
  * stopped to wait. */
-bool takeover_finish(struct takeover *takeover, char error[SETTINGS_ERROR]) {
+bool takeover_finish(struct takeover *takeover, void (*look)(void *context), void *context,
+                     char error[SETTINGS_ERROR]) {
     CHECK_OBJ(takeover, TAKEOVER_MAGIC);
+    takeover->look = look;
+    takeover->context = context;
     bool sent = !takeover->gone && takeover_send(takeover->fd, "serving");
     if (!sent && !takeover->gone &&
         !goes_on_alone(takeover, "it has not waited for this one, and goes on to serve", error))
@@ -190,10 +197,19 @@ bool takeover_finish(struct takeover *takeover, char error[SETTINGS_ERROR]) {
         takeover_receive(takeover->fd, &takeover->message, RETIRED_PATIENCE);
         log_info("taken over from process %d", takeover->pid);
         takeover->serves = true;
+        look(context);
     }
     takeover->waiting = pipe2(takeover->stop, O_CLOEXEC) == 0 &&
                         pthread_create(&takeover->thread, NULL, wait_for_end, takeover) == 0;
     return true;
+}
+
+int takeover_take_removals(struct takeover *takeover) {
+    struct takeover_message *message = &takeover->message;
+    CHECK_OBJ(takeover, TAKEOVER_MAGIC);
+    if (!takeover->serves || message->fd_count == 0)
+        return -1;
+    return message->fds[--message->fd_count];
 }
 
 void takeover_free(struct takeover **takeoverp) {

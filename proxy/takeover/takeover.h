@@ -7,9 +7,9 @@
  *     if (!takeover_get_disks(takeover, error)) ...
  *     disk = disk_take(settings, cache, error);
  *     ... prepare the rest, but accept no connection ...
- *     if (!takeover_may_serve(takeover, error)) ...
+ *     if (!takeover_may_serve(takeover, fd, error)) ...
  *     ... accept connections ...
- *     if (!takeover_finish(takeover, error)) ...     the other process retires
+ *     if (!takeover_finish(takeover, look, context, error)) ...     the other process retires
  *     ...
  *     takeover_free(&takeover);
  *
@@ -35,8 +35,16 @@ struct takeover *takeover_begin(const struct settings *settings, struct inherite
                                 char error[SETTINGS_ERROR]);
 /* The next three: false with a message: the other process runs, and goes on to serve. */
 bool takeover_get_disks(struct takeover *takeover, char error[SETTINGS_ERROR]);
-bool takeover_may_serve(struct takeover *takeover, char error[SETTINGS_ERROR]);
-bool takeover_finish(struct takeover *takeover, char error[SETTINGS_ERROR]);
+/* `removals` is passed to the other process, and stays the caller's (transaction/told_removals.h); -1:
+ * there is none. */
+bool takeover_may_serve(struct takeover *takeover, int removals, char error[SETTINGS_ERROR]);
+/* `look` is called when the other process accepts nothing any more, and when it has ended, from any
+ * thread: connections may wait that the kernel has announced to that process only. */
+bool takeover_finish(struct takeover *takeover, void (*look)(void *context), void *context,
+                     char error[SETTINGS_ERROR]);
+/* After takeover_finish: moves a descriptor at which processes from before tell removals. -1: there
+ * are no more. */
+int takeover_take_removals(struct takeover *takeover);
 /* Forgets the other process, which learns that this one ends as it should. NULL does nothing. */
 void takeover_free(struct takeover **takeoverp);
 

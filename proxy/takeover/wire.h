@@ -11,11 +11,13 @@
  *     give                  ->                         the volumes
  *                           <-     given
  *     (opens the volumes)
- *     prepared              ->
+ *     prepared              ->                         with a descriptor: see transaction/told_removals.h
+ *                                                      (tells what was removed since "give")
  *                           <-     serve
  *     (accepts connections)
  *     serving               ->
- *                           <-     retired             the old process accepts nothing any more
+ *                           <-     retired             the old process accepts nothing any more; with the
+ *                                                      descriptors at which it hears of removals itself
  *     done                  ->                         the new process ends as it should
  *
  * Exactly one of both has the last word, whenever the other one ends or is silent. Up to "serving",

@@ -1,6 +1,7 @@
 #include "transaction/invalidate.h"
 
 #include "cache/key.h"
+#include "transaction/purge_orders.h"
 #include "transaction/transaction.h"
 
 /* Invalidates stored responses that an unsafe method may have changed (RFC 9111 §4.4): the
@@ -12,9 +13,23 @@ static struct cache_name invalidate_name_of(struct transaction *transaction,
                                                request_client(transaction), &transaction->arena));
 }
 
+/* Orders are carried out in their order, so the last one is waited for. */
+static void tell_removal(struct transaction *transaction, struct slice url) {
+    bool untold;
+    struct purge_order *order =
+        purge_orders_removed(transaction->host->purge_orders, url, transaction->host->mailbox,
+                             &transaction->task, &untold);
+    transaction->net->counters.removals_untold += untold;
+    if (order == NULL)
+        return;
+    purge_order_leave(&transaction->told);
+    transaction->told = order;
+}
+
 static void remove_stored(struct transaction *transaction, const struct cache_name *name) {
     cache_remove_name(transaction->host->cache, name);
     disk_remove(transaction->host->disk, name, NULL);
+    tell_removal(transaction, name->url);
 }
 
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
@@ -45,4 +60,17 @@ void invalidate_stored(struct transaction *transaction) {
     invalidate_reference(transaction, http_head_value(response, HTTP_CONTENT_LOCATION));
     if (!disturbed)
         storing_see_own_removal(transaction);
+}
+
+bool invalidate_is_told(struct transaction *transaction) {
+    if (transaction->told != NULL && !transaction->told->done)
+        return false;
+    if (transaction->told != NULL && !transaction->told->kept)
+        transaction->net->counters.removals_untold++;
+    invalidate_end(transaction);
+    return true;
+}
+
+void invalidate_end(struct transaction *transaction) {
+    purge_order_leave(&transaction->told);
 }

@@ -127,11 +127,12 @@ struct transaction {
     struct delivery delivery;
     struct disclosure disclosure;
 
-    struct spans *spans;             /* NULL: there is no tracing section */
-    struct access *access;           /* NULL: there are no access sections */
-    struct limiting *limiting;       /* NULL: no limit section matches */
-    struct identity *identity;       /* who the client is, once proven; NULL: nobody (access.h) */
-    struct purge_order *purge;       /* owned by steps/purge.c; NULL: the request is no order */
+    struct spans *spans;       /* NULL: there is no tracing section */
+    struct access *access;     /* NULL: there are no access sections */
+    struct limiting *limiting; /* NULL: no limit section matches */
+    struct identity *identity; /* who the client is, once proven; NULL: nobody (access.h) */
+    struct purge_order *purge; /* owned by steps/purge.c; NULL: the request is no order */
+    struct purge_order *told;  /* owned by invalidate.c; NULL: nobody has to be told of a removal */
     struct destination *destination; /* NULL: the client named the server itself */
     /* NULL for all but a CONNECT that may be intercepted. */
     struct intercept *intercept;

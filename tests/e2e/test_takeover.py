@@ -193,6 +193,93 @@ def test_an_order_to_the_old_one_is_no_success(lab):
     equal(proxy.get(url, {"Cache-Control": "only-if-cached"}).status, 504, "it is gone")
 
 
+def stored(proxy, url):
+    return proxy.get(url, {"Cache-Control": "only-if-cached"}).status == 200
+
+
+def test_removal_by_a_client_of_the_old_one(lab):
+    """RFC 9111, 4.4: "A cache MUST invalidate the target URI (Section 7.1 of [URI]) when it receives a non-error status code in
+    response to an unsafe request method". When the client of the old process learns that its POST is done, the new process has
+    removed what it had read from the disk and what it had stored; also when the origin is asked before the takeover and answers
+    behind it. Three processes in a row pass it on."""
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, cache=volume(lab), drain_timeout="60s")
+    urls = [origin.url("/bytes", n=n, cc="max-age=600") for n in (3000, 4000, 5000)]
+    slow = origin.url("/text", say="slow", ms=1500, cc="max-age=600")
+    wires = [proxy.wire() for _ in range(len(urls) + 1)]
+    for wire, url in zip(wires, [*urls, urls[0]]):
+        wire.send(request("GET", url))
+        wire.response()
+    proxy.get(slow)
+    late = proxy.wire()
+    late.send(request("POST", slow, {"Content-Length": "1"}, b"x"))
+    until(lambda: origin.count("/text") == 2, 10 * lab.patience, "the request at the origin")
+    first = proxy.process
+    second = Successor(lab, proxy)
+    until(lambda: stored(proxy, urls[0]), 10 * lab.patience, "what the new one has read from the disk")
+    equal(late.response().status, 200, "an answer from behind the takeover")
+    true(not stored(proxy, slow), "the answer was there, and the new one still has what it removes")
+    proxy.get(urls[1])
+    for wire, url in zip(wires, urls[:2]):
+        true(stored(proxy, url), "it is stored")
+        wire.send(request("POST", url, {"Content-Length": "1"}, b"x"))
+        answer = wire.response()
+        equal((answer.status, answer.header("Connection")), (200, "close"), "a POST by the old one")
+        true(not stored(proxy, url), "the new one still has what a POST by the old one removes")
+    third = Successor(lab, proxy)
+    proxy.get(urls[2])
+    true(stored(proxy, urls[2]), "it is stored by the third one")
+    wires[2].send(request("POST", urls[2], {"Content-Length": "1"}, b"x"))
+    equal(wires[2].response().status, 200, "a POST by the first of three")
+    true(not stored(proxy, urls[2]), "the third one still has what a POST by the first one removes")
+    os.kill(third.process.pid, signal.SIGSTOP)
+    try:
+        wires[3].send(request("POST", urls[0], {"Content-Length": "1"}, b"x"))
+        equal(wires[3].response().status, 200, "when the one that serves hangs")
+        contains(first.log(), "does not hear", "what the log says")
+    finally:
+        os.kill(third.process.pid, signal.SIGCONT)
+    for wire in [*wires, late]:
+        wire.close()
+    equal(first.wait(GONE), 0, "exit status of the first process")
+    equal(second.process.wait(GONE), 0, "exit status of the second one")
+    proxy.process = third.process
+
+
+def test_removals_while_the_new_one_reads(lab):
+    """What is removed after the new one has begun to read the disks is told before it serves. A new process that does not hear
+    does not take over then."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache=volume(lab))
+    urls = [origin.url("/bytes", n=n, cc="max-age=600") for n in range(3000, 3020)]
+    for url in urls:
+        proxy.get(url)
+    pretender = Pretender(proxy.admin_path + ".take-over")
+    go(pretender, READY, GIVEN)
+    for url in urls[:10]:
+        equal(proxy.fetch("DELETE", url).status // 100, 2, "an unsafe request")
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    socket.send_fds(pretender.socket, [b"prepared"], [there.fileno()])
+    told = set()
+    for _ in range(10):
+        told.add(here.recv(70000).decode())
+        here.send(b"r")
+    equal(told, set(urls[:10]), "what it is told")
+    equal(pretender.receive_until("serve"), "serve", "what follows")
+    pretender.die()
+    here.close()
+    there.close()
+    until(lambda: proxy.process.log().count("objects recovered") >= 2, 10 * lab.patience, "the volume to be read again")
+    until(lambda: proxy.admin("POST", "/reload").status == 200, 10 * lab.patience, "reloads to be taken again")
+    pretender = Pretender(proxy.admin_path + ".take-over")
+    go(pretender, READY, GIVEN)
+    proxy.fetch("DELETE", urls[15])
+    pretender.send("prepared")
+    equal(pretender.receive_until("serve"), "", "to one that does not hear")
+    pretender.die()
+    proxy.process.wait_ready(lambda: "could not be told" in proxy.process.log(), 10)
+
+
 # One that plays the other side.
 
 class Pretender:

@@ -517,8 +517,35 @@ static void remove_alt_svc(const struct transaction *transaction, struct http_he
         http_head_remove(response, HTTP_ALT_SVC);
 }
 
+/* What follows from the answer. */
+static enum step use_answer(struct transaction *transaction) {
+    struct http_head *response = transaction->response.head;
+    if (transaction->settings->any_response_fields[FIELDS_AT_ORIGIN] &&
+        !head_rules_change_response(transaction, response)) {
+        transaction->net->counters.field_rules_failures++;
+        response_drop(&transaction->response);
+        return fail_with(transaction, 502, head_rules_response_error);
+    }
+    if (response->status == 304 && transaction->lookup.revalidating)
+        return revalidated(transaction);
+    if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
+        stale_will_do(transaction, false))
+        return use_stale(transaction);
+    if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
+        refresh_from_head(transaction);
+    if (transaction->lookup.object != NULL) {
+        outcome_set_result(&transaction->outcome, RESULT_REFRESHED);
+        lookup_replace(transaction);
+    } else if (transaction->lookup.replaced != NULL) {
+        outcome_set_result(&transaction->outcome, RESULT_REFRESHED);
+    }
+    return STEP_RESPMOD;
+}
+
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->fetch.call;
+    if (transaction->told != NULL)
+        return invalidate_is_told(transaction) ? use_answer(transaction) : STEP_WAIT;
     if (call == NULL)
         return transaction->fetch.slot == NULL ? fetch_start(transaction) : take_slot(transaction);
     if (call->state == ORIGIN_FAILED)
@@ -555,26 +582,7 @@ enum step step_fetch(struct transaction *transaction) {
     }
     reverse_map_response(transaction); /* first: invalidation works on the clients' URLs */
     invalidate_stored(transaction);
-    if (transaction->settings->any_response_fields[FIELDS_AT_ORIGIN] &&
-        !head_rules_change_response(transaction, response)) {
-        transaction->net->counters.field_rules_failures++;
-        response_drop(&transaction->response);
-        return fail_with(transaction, 502, head_rules_response_error);
-    }
-    if (response->status == 304 && transaction->lookup.revalidating)
-        return revalidated(transaction);
-    if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
-        stale_will_do(transaction, false))
-        return use_stale(transaction);
-    if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
-        refresh_from_head(transaction);
-    if (transaction->lookup.object != NULL) {
-        outcome_set_result(&transaction->outcome, RESULT_REFRESHED);
-        lookup_replace(transaction);
-    } else if (transaction->lookup.replaced != NULL) {
-        outcome_set_result(&transaction->outcome, RESULT_REFRESHED);
-    }
-    return STEP_RESPMOD;
+    return transaction->told == NULL ? use_answer(transaction) : STEP_WAIT;
 }
 
 void fetch_name_origin(struct transaction *transaction, struct slice name) {
@@ -593,6 +601,7 @@ void fetch_forget_request(struct transaction *transaction) {
 
 void fetch_end(struct transaction *transaction) {
     struct fetch *fetch = &transaction->fetch;
+    invalidate_end(transaction);
     if (fetch->call != NULL)
         origin_call_close(fetch->call);
     origin_slot_close(fetch->slot);
