@@ -88,6 +88,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http2/http2.h \
 	proxy/client/http2/connection.c proxy/client/http2/connection.h \
 	proxy/client/http2/exchange.c proxy/client/http2/exchange.h \
+	proxy/client/http2/head_blocks.c proxy/client/http2/head_blocks.h \
 	proxy/client/http2/reply.c proxy/client/http2/reply.h \
 	proxy/client/http2/request.c proxy/client/http2/request.h \
 	proxy/client/http2/request_body.c proxy/client/http2/request_body.h \

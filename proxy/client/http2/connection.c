@@ -17,6 +17,7 @@ void http2_host_release(struct http2_host *host) {
         host->free_exchanges = next;
     }
     free(host->block);
+    head_blocks_release(&host->head_blocks);
     http2_workspace_release(&host->workspace);
 }
 

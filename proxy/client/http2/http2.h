@@ -22,6 +22,7 @@
 #define RETORT_CLIENT_HTTP2_HTTP2_H
 
 #include "client/clients.h"
+#include "client/http2/head_blocks.h"
 #include "http2/outbox.h"
 
 struct http2_exchange;
@@ -32,6 +33,7 @@ struct http2_host {
     struct http2_workspace workspace;
     struct http2_exchange *free_exchanges;
     unsigned free_exchange_count;
+    struct head_blocks head_blocks;
     char *block; /* where heads are encoded; see http2_block */
     size_t block_room;
 };

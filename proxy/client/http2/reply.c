@@ -23,13 +23,22 @@ static size_t head_room(const struct reply *reply) {
                                        : hpack_text_room(reply->stored.length));
 }
 
+static char *put_stored(struct head_blocks *blocks, char *at, struct slice stored) {
+    struct slice block = head_blocks_find(blocks, stored);
+    if (block.base != NULL)
+        return slice_put(at, block);
+    char *end = hpack_put_response_text(at, stored);
+    head_blocks_keep(blocks, stored, slice_make(at, (size_t)(end - at)));
+    return end;
+}
+
 static void reply_put_head(struct http2_exchange *exchange, bool ended) {
     const struct reply *reply = &exchange->reply;
     char *block = http2_block(exchange->connection->host, head_room(reply)), *at = block;
     if (reply->head != NULL)
         at = hpack_put_fields(hpack_put_status(at, reply->status), reply->head);
     else
-        at = hpack_put_response_text(at, reply->stored);
+        at = put_stored(&exchange->connection->host->head_blocks, at, reply->stored);
     at = hpack_put_lines(at, reply->extra);
     if (reply->length >= 0 && !reply_has_no_content(reply))
         at = hpack_put_number(at, HTTP_CONTENT_LENGTH, reply->length);

@@ -33,6 +33,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_recorded.c \
 	tests/unit/proxy/test_events.c \
 	tests/unit/proxy/test_first_bytes.c \
+	tests/unit/proxy/test_head_blocks.c \
 	tests/unit/proxy/test_field_rules.c \
 	tests/unit/proxy/test_forwarded.c \
 	tests/unit/proxy/test_freshness.c \

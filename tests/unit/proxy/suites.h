@@ -40,6 +40,7 @@ Suite *connection_suite(void);
 Suite *control_suite(void);
 Suite *exchange_suite(void);
 Suite *first_bytes_suite(void);
+Suite *head_blocks_suite(void);
 Suite *field_rules_suite(void);
 Suite *forwarded_suite(void);
 Suite *proxy_header_suite(void);

@@ -113,6 +113,7 @@ int main(void) {
     srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, first_bytes_suite());
+    srunner_add_suite(runner, head_blocks_suite());
     srunner_add_suite(runner, field_rules_suite());
     srunner_add_suite(runner, forwarded_suite());
     srunner_add_suite(runner, proxy_header_suite());
