@@ -67,6 +67,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/background.c \
 	proxy/client/body_clock.c proxy/client/body_clock.h \
 	proxy/client/clients.c proxy/client/clients.h \
+	proxy/client/coalescing.c proxy/client/coalescing.h \
 	proxy/client/connection_holds.c proxy/client/connection_holds.h \
 	proxy/client/exchange.c proxy/client/exchange.h \
 	proxy/client/handshake.c proxy/client/handshake.h \

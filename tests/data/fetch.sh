@@ -16,9 +16,11 @@
 #     schemathesis/   what tests an API against its description   (PyPI schemathesis)
 #     python/   an ICAP client and an ICAP server              (PyPI python-icap and pyicap)
 #     axe/      what looks for barriers in a web page          (npm axe-core)
+#     h2spec/   the conformance suite for HTTP/2               (Go module github.com/summerwind/h2spec)
 set -eu
 
 cd "$(dirname "$0")"
+e2e=$(cd ../e2e && pwd)
 mkdir -p cache
 cd cache
 cache=$PWD
@@ -126,6 +128,14 @@ barriers() {
     cp package/axe.min.js out/axe/
 }
 
+# Go 1.19 of Debian is enough.
+http2_suite() {
+    cp "$e2e/h2spec/go.mod" "$e2e/h2spec/go.sum" "$e2e/h2spec/h2spec.go" .
+    mkdir out/h2spec
+    PATH=$PATH:/usr/local/go/bin GOPATH=$PWD/path GOCACHE=$PWD/built GOFLAGS=-modcacherw CGO_ENABLED=0 GOTOOLCHAIN=local \
+        go build -o out/h2spec/h2spec github.com/summerwind/h2spec/cmd/h2spec
+}
+
 source_of scikit-learn wheel
 source_of axe-core barriers
 source_of schemathesis api_tester
@@ -138,6 +148,9 @@ source_of ad-block ad_lists
 # There is not one for every Python: without it a comparison is skipped, no more.
 source_of braveblock brave_engine
 failed=${failed% braveblock}
+# It needs Go and the Go module proxy: without it its test is skipped, and says so.
+source_of h2spec http2_suite
+failed=${failed% h2spec}
 
 if [ -n "$failed" ]; then
     say "missing:$failed (logs: $cache/.log-NAME); run $0 again when the registry answers"

@@ -42,7 +42,7 @@ TESTS += tests/e2e/brave/compare-filters.sh
 EXTRA_DIST += \
 	tests/e2e/brave/Cargo.lock tests/e2e/brave/Cargo.toml tests/e2e/brave/main.rs \
 	tests/e2e/brave/compare-filters.sh tests/e2e/brave/compare_filters.py \
-	tests/e2e/conformance tests/e2e/harness tests/e2e/services
+	tests/e2e/conformance tests/e2e/h2spec tests/e2e/harness tests/e2e/services
 dist-hook:
 	cp -p $(srcdir)/tests/e2e/*.py $(distdir)/tests/e2e/
 	find $(distdir)/tests -name __pycache__ -prune -exec rm -rf {} +
