@@ -117,8 +117,34 @@ static bool may_become_http2(const struct http1_connection *connection) {
            connection->client.listen->tls.set == NULL;
 }
 
+/* Three words, of which the last is no version of any protocol. */
+static bool is_no_request(struct slice bytes) {
+    const char *end = memchr(bytes.base, '\r', bytes.length), *last = end;
+    if (end == NULL)
+        return false;
+    while (last > bytes.base && last[-1] != ' ')
+        last--;
+    return last > bytes.base && memchr(last, '/', (size_t)(end - last)) == NULL &&
+           memchr(bytes.base, ' ', (size_t)(last - 1 - bytes.base)) != NULL;
+}
+
+/* The bytes are not a head of HTTP/1. True: what they begin is HTTP/2, or nothing that could read an
+ * answer: "Clients and servers MUST treat an invalid connection preface as a connection error" (RFC
+ * 9113 §3.4). */
+static bool leave_http1(struct http1_connection *connection, struct slice bytes) {
+    if (first_bytes_preface(bytes) == HTTP2_PREFACE_WHOLE) {
+        http1_connection_hand_over(connection);
+        return true;
+    }
+    if (!is_no_request(bytes))
+        return false;
+    connection->net->counters.client_bad_requests++;
+    connection->finished = true;
+    return true;
+}
+
 /* True: the buffer held a whole head and an exchange has begun, or there is no memory for one, or
- * the connection goes on as one of HTTP/2. */
+ * the connection goes on without HTTP/1. */
 static bool parse_head(struct http1_connection *connection) {
     struct slice bytes = net_buffer_bytes(connection->buffer);
     if (bytes.length == 0)
@@ -140,13 +166,13 @@ static bool parse_head(struct http1_connection *connection) {
     http1_exchange_drop(exchange);
     if (used == 0 && bytes.length < most)
         return false;
-    enum http2_preface preface =
-        used < 0 && may_become_http2(connection) ? first_bytes_preface(bytes) : HTTP2_PREFACE_NONE;
-    if (preface == HTTP2_PREFACE_PART)
-        return false;
-    if (preface == HTTP2_PREFACE_WHOLE)
-        http1_connection_hand_over(connection);
-    else if (used < 0)
+    if (used < 0 && may_become_http2(connection)) {
+        if (first_bytes_preface(bytes) == HTTP2_PREFACE_PART)
+            return false;
+        if (leave_http1(connection, bytes))
+            return true;
+    }
+    if (used < 0)
         begin_unreadable(connection, http_error_status((enum http_error) - used),
                          http_error_text((enum http_error) - used));
     else

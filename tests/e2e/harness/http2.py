@@ -35,6 +35,7 @@ END_STREAM, ACK, END_HEADERS, PADDED, WITH_PRIORITY = 1, 1, 4, 8, 32
 (HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE,
  _, ENABLE_CONNECT_PROTOCOL, NO_RFC7540_PRIORITIES) = range(1, 10)
 LARGEST_WINDOW = (1 << 31) - 1
+CALM = ENHANCE_YOUR_CALM
 
 
 class Reset(AssertionError):
@@ -131,18 +132,29 @@ def request_fields(method, url, fields=(), **more):
 class Http2:
     def __init__(self, address, context=None, name=None, *, timeout=20, polite=True, credit=True, preface=True,
                  receive_buffer=None, source=None, **values):
-        checks.true(hpack is not None or not preface, "needs Debian's python3-hpack: tests/install.sh test")
         self.socket = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         if source:
             self.socket.bind((source, 0))
         self.socket.settimeout(timeout)
-        self.timeout = timeout
         self.socket.connect(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context:
             self.socket = context.wrap_socket(self.socket, server_hostname=name)
+        self.begin(self.socket, timeout, polite, credit, preface, **values)
+
+    @classmethod
+    def over(cls, connected, timeout=20, **options):
+        """HTTP/2 on a socket that is there already."""
+        self = cls.__new__(cls)
+        self.begin(connected, timeout, **options)
+        return self
+
+    def begin(self, connected, timeout, polite=True, credit=True, preface=True, **values):
+        if hpack is None:
+            raise checks.Skip("needs Debian's python3-hpack: tests/install.sh test")
+        self.socket, self.timeout = connected, timeout
         self.polite, self.credit = polite, credit
         self.buffer, self.eof, self.was_reset = bytearray(), False, False
         self.next_stream = 1
@@ -152,9 +164,8 @@ class Http2:
         self.windows = {}  # what the other side has given, beyond what it says first
         self.acknowledged = self.pongs = 0
         self.open_block = None
-        self.decoder = hpack.Decoder() if hpack else None
-        if self.decoder:
-            self.decoder.max_header_list_size = 1 << 24
+        self.decoder = hpack.Decoder()
+        self.decoder.max_header_list_size = 1 << 24
         if preface:
             self.send(PREFACE + framed(SETTINGS, 0, 0, settings(**values)))
 
