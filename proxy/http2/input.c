@@ -336,7 +336,8 @@ static void on_rst_stream(struct http2_session *session, const struct http2_fram
         http2_stream_forget(stream);
         session->class->on_over(stream, (enum http2_error)error, error != HTTP2_REFUSED_STREAM);
     }
-    if (error != HTTP2_NO_ERROR)
+    /* Only a server says so when all is well. */
+    if (error != HTTP2_NO_ERROR || session->side == HTTP2_SERVER)
         http2_session_spend(session, HTTP2_COST_RESET);
 }
 

@@ -125,6 +125,12 @@ def test_what_is_no_preface(_lab, site):
         equal(client.response().body, b"first", "a request of HTTP/1.1")
         equal(client.response().status, 505, "and a preface behind it")
     with site.proxy.wire(reverse=True) as client:
+        client.send(b"INVALID CONNECTION PREFACE\r\n\r\n")
+        true(client.at_end(), "what is neither HTTP/1 nor HTTP/2 ends the connection")
+    with wire.Wire(("127.0.0.1", site.clear1)) as client:
+        client.send(b"INVALID CONNECTION PREFACE\r\n\r\n")
+        equal(client.response().status, 400, "where HTTP/1.1 is spoken only")
+    with site.proxy.wire(reverse=True) as client:
         client.send(preface[:20])
         true(client.quiet(0.3), "a part of it is waited for")
 

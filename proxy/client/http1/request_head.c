@@ -117,15 +117,16 @@ static bool may_become_http2(const struct http1_connection *connection) {
            connection->client.listen->tls.set == NULL;
 }
 
-/* Three words, of which the last is no version of any protocol. */
+/* Three words without a slash: neither a version of HTTP nor a path is among them. */
 static bool is_no_request(struct slice bytes) {
-    const char *end = memchr(bytes.base, '\r', bytes.length), *last = end;
-    if (end == NULL)
-        return false;
-    while (last > bytes.base && last[-1] != ' ')
-        last--;
-    return last > bytes.base && memchr(last, '/', (size_t)(end - last)) == NULL &&
-           memchr(bytes.base, ' ', (size_t)(last - 1 - bytes.base)) != NULL;
+    const char *end = memchr(bytes.base, '\r', bytes.length);
+    unsigned blanks = 0;
+    for (const char *at = bytes.base; end != NULL && at < end; at++) {
+        if (*at == '/')
+            return false;
+        blanks += *at == ' ';
+    }
+    return blanks == 2;
 }
 
 /* The bytes are not a head of HTTP/1. True: what they begin is HTTP/2, or nothing that could read an

@@ -1,6 +1,7 @@
 #include "client/http2/request.h"
 
 #include "base/log.h"
+#include "client/coalescing.h"
 #include "http2/fields.h"
 
 #include <sys/random.h>
@@ -74,10 +75,25 @@ static void read_meaning(struct http2_exchange *exchange, const struct http2_mea
         add_websocket_key(exchange);
 }
 
-static void check_url(struct http2_exchange *exchange, size_t length) {
-    const struct listen_settings *listen = exchange->connection->client.listen;
-    if (listen != NULL && length > listen->max_url)
+/* A forward proxy looks at the scheme when it has the whole URL. */
+static bool is_web(struct slice scheme) {
+    return scheme.length == 0 || slice_equal_nocase(scheme, SLICE("https")) ||
+           slice_equal_nocase(scheme, SLICE("http"));
+}
+
+static void check_url(struct http2_exchange *exchange, const struct http2_meaning *meaning) {
+    const struct client_connection *client = &exchange->connection->client;
+    struct exchange *base = &exchange->base;
+    if (client->listen != NULL && base->request.target.length > client->listen->max_url) {
         refuse_request(exchange, 414, "the URL is longer than listen.max_url");
+    } else if (!takes_absolute(exchange->connection) && !is_web(meaning->scheme)) {
+        refuse_request(exchange, 400, "the scheme of the request is neither http nor https");
+    } else if (!coalescing_allows(&client->ends, client->listen, base->authority)) {
+        exchange->connection->net->counters.client_misdirected++;
+        base->error_status = 421;
+        base->error_text = "the certificate of this connection is for other names: open a new "
+                           "connection for this request";
+    }
 }
 
 bool http2_request_read(struct http2_exchange *exchange, struct hpack_list *list, bool ended) {
@@ -99,7 +115,7 @@ bool http2_request_read(struct http2_exchange *exchange, struct hpack_list *list
         return false;
     }
     read_meaning(exchange, &meaning, ended);
-    check_url(exchange, base->request.target.length);
+    check_url(exchange, &meaning);
     if (takes_absolute(connection) && !http2_request_make_absolute(list, &base->request, &meaning))
         refuse_too_large(exchange);
     return true;
