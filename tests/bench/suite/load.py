@@ -4,6 +4,7 @@
     ab(server, "/hit/1000", connections=250, requests=1000000)        so many, as HTTP/1.0 with keepalive
     reader(lab, server, ["/hit/1000"], connections=20, seconds=2)     every byte looked at
     tls_connect(lab, server, "/hit/1000", 10, 2, ...)                 each on a connection of its own, with TLS
+    h2load(server, "/hit/1000", connections=20, streams=100, ...)     over HTTP/2
     Pace(lab, server, rate=4000, ...).finish()                        so many a second, whatever they take
 
 Each gives {"requests", "seconds", "rate", "p50_ms", "p99_ms", "bytes", "errors": {...}}. For wrk, which
@@ -121,6 +122,27 @@ def tls_connect(lab, server, path, connections, seconds, *, resumed, version, tu
     if not seen["requests"] or (seen["resumed"] > 0) != resumed or seen["resumed"] < RESUMED * seen["requests"] * resumed:
         raise AssertionError(f"tls_connect against {server.name}: {seen}")
     return {**seen, "rate": seen["requests"] / seen["seconds"]}
+
+
+def h2load(server, path, connections, streams, seconds, *, http1=False):
+    """Requests for one path over kept connections, so many at a time on each. Times are the mean and the longest."""
+    command = ["h2load", f"-D{seconds}", f"-c{connections}", f"-m{streams}", "-t1", *(["--h1"] if http1 else []), server.url(path)]
+    done = subprocess.run(pinned(LOAD_CORE, command), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    figures = {what: re.search(pattern, done.stdout) for what, pattern in {
+        "rate": r"finished in [\d.]+m?s, ([\d.]+) req/s", "counts": r"requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout",
+        "bytes": r"headers .*, [\d.]+\w+ \((\d+)\) data", "times": r"time for request: +(\S+) +(\S+) +(\S+)"}.items()}
+    if done.returncode or not all(figures.values()):
+        raise AssertionError(f"h2load against {server.name}: {(done.stderr or done.stdout).strip()[-300:]}")
+    succeeded, failed, errored, timeout = map(int, figures["counts"].groups())
+    return {"requests": succeeded, "seconds": seconds, "rate": float(figures["rate"].group(1)), "bytes": int(figures["bytes"].group(1)),
+            "mean_ms": milliseconds(figures["times"].group(3)), "most_ms": milliseconds(figures["times"].group(2)),
+            "errors": {"failed": failed, "timeout": timeout}}
+
+
+def milliseconds(text):
+    """As h2load writes times: "12us", "1.20ms", "2.01s"."""
+    value, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()
+    return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 
 class Pace:

@@ -34,10 +34,10 @@ backend b
 """
 
 
-def start(bench, name="haproxy", *, certificate=None):
+def start(bench, name="haproxy", *, certificate=None, http2=False):
     there("haproxy")
     name, port = bench.lab.unique(name), ports.take()
     path = bench.lab.write(name + ".conf", CONFIG.format(port=port, origin=bench.origin.port,
-                                                           secured=f" ssl crt {certificate}" if certificate else ""))
+                                                           secured=f" ssl crt {certificate} alpn {'h2,' if http2 else ''}http/1.1" if certificate else ""))
     return bench.opened(Server(bench.lab, "haproxy", name, ["haproxy", "-db", "-f", path], port,
                                expected_status=-signal.SIGTERM, secure=certificate is not None))

@@ -1,0 +1,93 @@
+"""HTTP/2 over TLS: hits on streams of few connections and of many, a large body, and the memory of idle connections.
+
+h2o and "nginx, file" serve files; nghttpx has no cache and asks the origin each time. "Retort, HTTP/1.1" is the same listener asked by HTTP/1.1.
+"""
+
+import functools
+import os
+
+from harness.certificates import Authority
+
+from .. import load, origin, peers, table
+from ..requests import HITS_ONLY, check_origin, observed
+from ..rounds import Case, Point
+from ..server import NAME
+
+CACHED = ("haproxy", "nginx", "trafficserver")
+# row: (bytes, connections, streams)
+ROWS = {"1 KB, 20 connections with 100 streams": (1000, 20, 100), "1 KB, 20 connections with 1 stream": (1000, 20, 1),
+        "100 KB, 20 connections with 100 streams": (100_000, 20, 100), "1 KB, 1000 connections with 10 streams": (1000, 1000, 10)}
+ONE_AT_A_TIME = "1 KB, 20 connections with 1 stream"
+MANY = "1 KB, 1000 connections with 10 streams"  # too many for nghttpx, which then asks on when nobody waits
+DIFFERENCE = 0.2  # what is under way when the time is over, of the bytes of all responses
+
+
+class Http2(Case):
+    name, title = "http2", "HTTP/2 over TLS"
+    most_seconds = 2
+
+    def open(self):
+        bench = self.bench
+        certificate = Authority(bench.lab).leaf(NAME).both
+        sizes = {size for size, _, _ in ROWS.values()}
+        root = files(bench, sizes)
+        self.cached = {"retort": peers.retort.start(bench, certificate=certificate),
+                       **bench.start_some({name: functools.partial(peers.CACHES[name].start, bench, certificate=certificate, **how)
+                                           for name, how in {"haproxy": {"http2": True}, "nginx": {"http2": True, "root": root},
+                                                             "trafficserver": {}}.items()})}
+        self.others = bench.start_some({"h2o": functools.partial(peers.h2o.start, bench, certificate=certificate, root=root),
+                                        "nghttpx": functools.partial(peers.nghttpx.start, bench, certificate=certificate)})
+        for size in sizes:
+            bench.origin.has(f"/hit/{size}")
+            for server in self.cached.values():
+                bench.warm(server, f"/hit/{size}", size)
+
+    def points(self):
+        points = []
+        for row, (size, connections, streams) in ROWS.items():
+            asked = [(name, server, f"/hit/{size}", HITS_ONLY) for name, server in self.cached.items()]
+            if "nginx" in self.cached:
+                asked.append(("nginx-file", self.cached["nginx"], f"/file/{size}", None))
+            asked += [(name, server, f"/file/{size}" if name == "h2o" else f"/hit/{size}", None) for name, server in self.others.items()]
+            points += [Point(row, name, functools.partial(self.ask, server, path, size, connections, streams, expect=expect))
+                       for name, server, path, expect in asked if name != "nghttpx" or row != MANY]
+        size, connections, _ = ROWS[ONE_AT_A_TIME]
+        points.append(Point(ONE_AT_A_TIME, "retort-http1", functools.partial(self.ask, self.cached["retort"], f"/hit/{size}", size,
+                                                                             connections, 1, expect=HITS_ONLY, http1=True)))
+        return points
+
+    def ask(self, server, path, size, connections, streams, *, expect, http1=False):
+        sample = observed(self.bench, server, lambda: load.h2load(server, path, connections, streams, self.seconds, http1=http1))
+        if not sample["requests"]:
+            raise AssertionError(f"{server.name} {path}: no request was answered: {sample['errors']}")
+        if not size * (1 - DIFFERENCE) <= sample["bytes"] / sample["requests"] <= size * (1 + DIFFERENCE) + connections * streams * size:
+            raise AssertionError(f"{server.name} {path}: {sample['bytes']} bytes for {sample['requests']} requests of {size}")
+        check_origin(server, path, expect, sample["asked"], sample["requests"])
+        return sample
+
+    @staticmethod
+    def show(figures):
+        about = "`w`: the server waited for h2load, so its CPU time decides. Requests a second; microseconds of CPU time for each.\n\n"
+        rows = [[row, *(against(figures, row, name) for name in (*CACHED, "nginx-file", "h2o", "nghttpx"))] for row in figures.rows()]
+        ratios = table.markdown(["Retort's requests/s; its CPU time, by that of", *(peers.LABELS[name] for name in (*CACHED, "nginx-file", "h2o", "nghttpx"))],
+                                rows)
+        return (about + table.matrix(figures) + "\n" + ratios + "\n"
+                + table.markdown(["Retort by HTTP/2, one stream at a time, by the same by HTTP/1.1", "requests/s", "CPU time"],
+                                 [[ONE_AT_A_TIME, *(table.ratio(figures.ratio(ONE_AT_A_TIME, "retort", "retort-http1", name))
+                                                    for name in ("rate", "cpu_us"))]]))
+
+
+def against(figures, row, other):
+    if not figures.there(row, "retort") or not figures.there(row, other):
+        return table.NOTHING
+    return "; ".join(table.ratio(figures.ratio(row, "retort", other, name)) for name in ("rate", "cpu_us"))
+
+
+def files(bench, sizes):
+    """A directory with what the origin serves, as files."""
+    root = bench.in_memory("files")
+    os.makedirs(os.path.join(root, "file"), exist_ok=True)
+    for size in sizes:
+        with open(os.path.join(root, "file", str(size)), "wb") as out:
+            out.write(origin.body(size))
+    return root
