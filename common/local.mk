@@ -9,6 +9,7 @@ common_libcommon_la_SOURCES = \
 	common/base/clocks.h \
 	common/base/fetch.h \
 	common/base/findings.c common/base/findings.h \
+	common/base/plural.h \
 	common/base/list.h \
 	common/base/log.c common/base/log.h \
 	common/base/random.c common/base/random.h \

@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "base/reserve.h"
 #include "base/signals.h"
 #include "control.h"
@@ -242,8 +243,9 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
         main_leave(&running);
         return 1;
     }
-    log_info("serving with %u workers, pid %d", server->worker_count, (int)getpid());
-    notify_send("READY=1\nSTATUS=serves with %u workers", server->worker_count);
+    const char *workers = plural(server->worker_count, "worker", "workers");
+    log_info("serving with %u %s, pid %d", server->worker_count, workers, (int)getpid());
+    notify_send("READY=1\nSTATUS=serves with %u %s", server->worker_count, workers);
     server_keep_sockets(server);
     main_serve(&running, &signals);
     main_finish(&running);

@@ -8,6 +8,7 @@
 #include "cache/key.h"
 #include "cache/memory.h"
 #include "disk/disk.h"
+#include "disk/volume.h"
 #include "events/stream.h"
 #include "identity/authentication.h"
 #include "intercept/interception.h"
@@ -234,13 +235,28 @@ static bool takes_settings(const struct server *server, struct settings_outcome 
     return true;
 }
 
+/* What is saved must not keep the next start from starting. Disks as they are have been opened. */
+static bool disks_possible(const struct settings *old, const struct settings *new,
+                           char error[SETTINGS_ERROR]) {
+    for (size_t i = 0; i < new->cache.disk_count; i++) {
+        const struct disk_settings *disk = &new->cache.disks[i];
+        bool same = i < old->cache.disk_count && old->cache.disks[i].size == disk->size &&
+                    strcmp(old->cache.disks[i].path, disk->path) == 0;
+        if (!same && (!volume_fits(disk, error) || !volume_possible(disk, error)))
+            return false;
+    }
+    return true;
+}
+
 /* Puts the settings to use, which may be NULL. `keep`: what was changed is in the file of
  * saved_settings first. */
 static bool server_use(struct server *server, struct settings *settings, bool keep,
                        struct settings_outcome *outcome) {
     if (settings == NULL)
         return false;
-    struct claims *claims = server_claim(settings, server->settings, NULL, outcome->error);
+    struct claims *claims = keep && !disks_possible(server->settings, settings, outcome->error)
+                                ? NULL
+                                : server_claim(settings, server->settings, NULL, outcome->error);
     enum overrides_written written = OVERRIDES_WRITTEN;
     if (claims != NULL && keep)
         written = overrides_write(settings->saved, settings->saved_settings_path, outcome->error,

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/plural.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +17,10 @@ enum { SECOND = 1000 };
 static void tell_of_flood(struct output_share *share) {
     if (share->flood == 0)
         return;
-    log_warn("pool %s: %llu lines of its helpers were dropped, as they wrote more than %u a second "
+    log_warn("pool %s: %llu %s dropped, as its helpers wrote more than %u a second "
              "(log_lines); look at its command, %s",
-             share->settings->name, (unsigned long long)share->flood, share->settings->log_lines,
+             share->settings->name, (unsigned long long)share->flood,
+             plural((int64_t)share->flood, "line was", "lines were"), share->settings->log_lines,
              share->settings->command[0]);
     share->flood = 0;
 }

@@ -27,7 +27,9 @@ struct mhd_tls *admin_guard_tls(struct admin_guard *guard, const struct settings
     if (!guard->secure)
         return NULL;
     pthread_mutex_lock(&guard->lock);
-    if (settings != NULL && settings->admin.tls != NULL && settings->admin.tls != guard->tls) {
+    /* The settings of a request that began before a reload are older than what counts. */
+    if (settings != NULL && settings->admin.tls != NULL &&
+        mhd_tls_is_newer(settings->admin.tls, guard->tls)) {
         mhd_tls_release(&guard->tls);
         guard->tls = mhd_tls_reference(settings->admin.tls);
     }

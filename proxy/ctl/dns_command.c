@@ -1,5 +1,6 @@
 #include "ctl/dns_command.h"
 
+#include "base/plural.h"
 #include "ctl/admin_page.h"
 #include "ctl/terminal.h"
 
@@ -37,14 +38,16 @@ static int dns_show(const json_t *answer) {
     if (json_array_size(names) == 0)
         puts("nothing is remembered");
     if (left_off > 0)
-        printf("%lld names more, which were used longer ago; ask for one by its name\n", left_off);
+        printf("%lld more %s used longer ago; ask for one by its name\n", left_off,
+               plural(left_off, "name was", "names were"));
     if (silent > 0)
-        printf("%lld workers did not answer in time\n", silent);
+        printf("%lld %s did not answer in time\n", silent, plural(silent, "worker", "workers"));
     return EXIT_SUCCESS;
 }
 
 static int dns_show_cleared(const json_t *answer) {
-    printf("%lld names cleared\n", admin_page_number(answer, "cleared"));
+    long long cleared = admin_page_number(answer, "cleared");
+    printf("%lld %s cleared\n", cleared, plural(cleared, "name", "names"));
     return EXIT_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 
 #include "admin/helperd_call.h"
 #include "base/assert.h"
+#include "base/plural.h"
 #include "ctl/answer.h"
 #include "ctl/terminal.h"
 
@@ -36,10 +37,11 @@ static void print_lane(const json_t *lane) {
     const json_t *most = json_object_get(lane, "most");
     if (helperd_client_number(lane, "begun") == 0 && helperd_client_number(lane, "queued") == 0)
         return;
-    printf("  %s jobs: %lld running, %lld waiting, from %lld clients; they wait %lld ms on "
+    printf("  %s jobs: %lld running, %lld waiting, from %lld %s; they wait %lld ms on "
            "average, %lld ms at most\n",
            helperd_client_text(lane, "name"), helperd_client_number(lane, "at_work"),
            helperd_client_number(lane, "queued"), helperd_client_number(lane, "clients"),
+           plural(helperd_client_number(lane, "clients"), "client", "clients"),
            helperd_client_number(lane, "mean_wait_ms"),
            helperd_client_number(lane, "longest_wait_ms"));
     if (most != NULL)
@@ -57,7 +59,8 @@ static void print_refusals(const json_t *refusals) {
                  {"stopping", "retort-helperd was stopping"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (helperd_client_number(refusals, kinds[i].name) > 0)
-            printf("  %lld jobs were refused: %s\n", helperd_client_number(refusals, kinds[i].name),
+            printf("  %lld %s refused: %s\n", helperd_client_number(refusals, kinds[i].name),
+                   plural(helperd_client_number(refusals, kinds[i].name), "job was", "jobs were"),
                    kinds[i].reason);
 }
 

@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "base/plural.h"
 #include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
@@ -203,8 +204,8 @@ static void icap_record_tell(const struct taking *taking) {
         json_decref(json);
         return;
     }
-    printf("%lld exchanges recorded, %lld dropped, %lld not finished at the end: %s\n", kept,
-           dropped, unfinished, taking->reason);
+    printf("%lld %s recorded, %lld dropped, %lld not finished at the end: %s\n", kept,
+           plural(kept, "exchange", "exchanges"), dropped, unfinished, taking->reason);
 }
 
 int icap_record(const struct icap_choices *options) {

@@ -1,5 +1,6 @@
 #include "ctl/intercept_command.h"
 
+#include "base/plural.h"
 #include "ctl/admin_page.h"
 #include "ctl/terminal.h"
 
@@ -28,7 +29,8 @@ static int show_list(const json_t *answer) {
 }
 
 static int show_cleared(const json_t *answer) {
-    printf("%lld entries cleared\n", admin_page_number(answer, "cleared"));
+    long long cleared = admin_page_number(answer, "cleared");
+    printf("%lld %s cleared\n", cleared, plural(cleared, "entry", "entries"));
     return EXIT_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 #include "ctl/limits_command.h"
 
+#include "base/plural.h"
 #include "ctl/admin_page.h"
 
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static int limits_show(const json_t *answer) {
 }
 
 static int limits_show_cleared(const json_t *answer) {
-    printf("%lld entries cleared\n", admin_page_number(answer, "cleared"));
+    long long cleared = admin_page_number(answer, "cleared");
+    printf("%lld %s cleared\n", cleared, plural(cleared, "entry", "entries"));
     return EXIT_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 #include "ctl/show.h"
 
+#include "base/plural.h"
 #include "ctl/terminal.h"
 
 #include <stdbool.h>
@@ -50,8 +51,9 @@ static void show_cache(FILE *out, const json_t *status) {
                          show_number_of(counters, "cache_revalidated");
     format_bytes(show_number_of(cache, "bytes"), used, sizeof used);
     format_bytes(show_number_of(cache, "limit"), limit, sizeof limit);
-    fprintf(out, "cache     %s of %s, %" JSON_INTEGER_FORMAT " objects", used, limit,
-            show_number_of(cache, "objects"));
+    fprintf(out, "cache     %s of %s, %" JSON_INTEGER_FORMAT " %s", used, limit,
+            show_number_of(cache, "objects"),
+            plural(show_number_of(cache, "objects"), "object", "objects"));
     if (lookups > 0)
         fprintf(out, ", %.1f %% of %" JSON_INTEGER_FORMAT " lookups were hits",
                 100.0 * (double)hits / (double)lookups, lookups);
@@ -117,8 +119,8 @@ void show_status(FILE *out, json_t *status) {
     if (silent > 0)
         fprintf(out,
                 "WARNING: %" JSON_INTEGER_FORMAT
-                " worker(s) did not answer in time; their counters are missing below\n",
-                silent);
+                " %s did not answer in time; counters are missing below\n",
+                silent, plural(silent, "worker", "workers"));
     show_service_states(out, json_object_get(status, "icap_services"));
     show_certificates(out, json_object_get(status, "certificates"));
     show_counters(out, json_object_get(status, "counters"));

@@ -1,6 +1,7 @@
 #include "ctl/top_command.h"
 
 #include "base/clocks.h"
+#include "base/plural.h"
 #include "ctl/event_reader.h"
 #include "ctl/log_file.h"
 #include "ctl/tail_command.h"
@@ -150,8 +151,8 @@ int logs_top_command(const struct command_line *line) {
     tally_free(&tally);
     if (view.bad_lines > 0)
         fprintf(stderr,
-                "retortctl: %llu lines were left out: they are not of the formats json, squid "
-                "and combined\n",
-                (unsigned long long)view.bad_lines);
+                "retortctl: %llu %s left out: not of the formats json, squid and combined\n",
+                (unsigned long long)view.bad_lines,
+                plural((int64_t)view.bad_lines, "line was", "lines were"));
     return whole && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

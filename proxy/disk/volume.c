@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +87,26 @@ static bool may_make(const char *path) {
     return may;
 }
 
+/* With the slash; the caller frees it. */
+static char *volume_directory_of(const char *path) {
+    const char *last = strrchr(path, '/');
+    return last == NULL ? slice_dup(SLICE("."))
+                        : slice_dup(slice_make(path, (size_t)(last - path) + 1));
+}
+
+/* 0, or why a file in the directory of this one can't have the size. Where that can't be tried
+ * without making a file, the start tells. */
+static int size_possible(const char *path, uint64_t size) {
+    char *directory = volume_directory_of(path);
+    int fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600), reason = 0;
+    if (fd >= 0 && ftruncate(fd, (off_t)size) != 0)
+        reason = errno;
+    if (fd >= 0)
+        close(fd);
+    free(directory);
+    return reason;
+}
+
 bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]) {
     static const char advice[] = "choose a directory, a file or a device that retort may write, "
                                  "no link, and a size that it has";
@@ -102,10 +123,31 @@ bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_E
         reason = ELOOP; /* whoever owns the link could lead retort to another file */
     else if (S_ISBLK(status.st_mode) && size_at(path) < settings->size)
         reason = ENOSPC;
+    bool other = stat(path, &status) != 0 ||
+                 (S_ISREG(status.st_mode) && (uint64_t)status.st_size != settings->size);
+    int too_large = reason == 0 && other ? size_possible(path, settings->size) : 0;
     if (reason != 0)
         volume_refuse(error, path, "cannot open it", strerror(reason), advice);
+    else if (too_large != 0)
+        volume_refuse(error, path, "its space can not be reserved", strerror(too_large),
+                      "lower size");
     free(path);
-    return reason == 0;
+    return reason == 0 && too_large == 0;
+}
+
+bool volume_fits(const struct disk_settings *settings, char error[SETTINGS_ERROR]) {
+    struct stat status;
+    struct statvfs file_system;
+    char *path = file_of(settings->path), *directory = volume_directory_of(path);
+    bool device = stat(path, &status) == 0 && S_ISBLK(status.st_mode);
+    bool fits = device || statvfs(directory, &file_system) != 0 ||
+                settings->size / file_system.f_frsize < file_system.f_blocks;
+    if (!fits)
+        volume_refuse(error, path, "there is no room for it",
+                      "size is larger than the whole file system", "lower size");
+    free(directory);
+    free(path);
+    return fits;
 }
 
 /* A process that was killed keeps its locks a moment longer than its connections. */
@@ -132,6 +174,15 @@ static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     return 0;
 }
 
+/* An attempt to reserve more than there is would take all that is there from everybody else. */
+static bool has_room_for(int fd, const struct stat *status, uint64_t wanted) {
+    struct statvfs file_system;
+    uint64_t taken = (uint64_t)status->st_blocks * 512;
+    if (fstatvfs(fd, &file_system) != 0)
+        return true;
+    return wanted <= taken || (wanted - taken) / file_system.f_frsize < file_system.f_bavail;
+}
+
 /* All space is reserved at once, so that it is contiguous and always there. Where this is
  * impossible, the file has holes and a write may fail. */
 static int volume_reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
@@ -154,7 +205,9 @@ static int volume_reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
     if ((uint64_t)status.st_size != wanted && ftruncate(volume->fd, (off_t)wanted) != 0)
         return volume_refuse(error, path, "its space can not be reserved", strerror(errno),
                              "lower size");
-    int failed = posix_fallocate(volume->fd, 0, (off_t)wanted);
+    int failed = has_room_for(volume->fd, &status, wanted)
+                     ? posix_fallocate(volume->fd, 0, (off_t)wanted)
+                     : ENOSPC;
     if (failed != 0)
         log_warn("disk %s: its whole size can not be reserved: %s; objects that find no space are "
                  "not stored there: free some space, or lower size",

@@ -135,6 +135,8 @@ struct volume {
 /* Checks whether this user could open the volume, without creating anything. Returns false with
  * a message. */
 bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]);
+/* Could the file system ever have the size? What a start accepts, with a warning, is usually a slip. */
+bool volume_fits(const struct disk_settings *settings, char error[SETTINGS_ERROR]);
 /* Reads the secret of the volume's keys. Returns false when there is no volume yet, or an
  * unusable one. */
 bool volume_read_secret(const struct disk_settings *settings, struct cache_secret *secret);

@@ -32,6 +32,7 @@ struct mhd_tls {
     gnutls_certificate_credentials_t credentials;
     gnutls_priority_t priority;
     struct certificate_set *certificates;
+    uint64_t number; /* the later it was made, the larger */
     enum client_certificate client_certificate;
     struct client_authority *authority; /* NULL: clients are not asked for certificates */
     X509_STORE *store;                  /* of the authority */
@@ -48,7 +49,9 @@ struct mhd_tls_session {
     enum mhd_tls_end end;
     const char *reason; /* lives for ever */
     char *subject;      /* NULL: no certificate */
-    int64_t not_before, not_after;
+    /* What the client has shown, to verify it again; NULL: none. */
+    X509 *leaf;
+    struct stack_st_X509 *chain;
 };
 
 /* Certificates. */
@@ -185,11 +188,22 @@ static int verify_chain(const struct mhd_tls *tls, X509 *leaf, struct stack_st_X
     return result;
 }
 
-static void keep_certificate(struct mhd_tls_session *session, const X509 *leaf) {
+static void drop_certificate(struct mhd_tls_session *session) {
     free(session->subject);
+    X509_free(session->leaf);
+    sk_X509_pop_free(session->chain, X509_free);
+    session->subject = NULL;
+    session->leaf = NULL;
+    session->chain = NULL;
+}
+
+/* Both belong to the session then. */
+static void keep_certificate(struct mhd_tls_session *session, X509 *leaf,
+                             struct stack_st_X509 *chain) {
+    drop_certificate(session);
     session->subject = certificate_text_name(X509_get_subject_name(leaf));
-    session->not_before = certificate_text_beginning(leaf);
-    session->not_after = certificate_text_expiry(leaf);
+    session->leaf = leaf;
+    session->chain = chain;
 }
 
 static int verify_shown(struct mhd_tls_session *session, gnutls_session_t of,
@@ -204,13 +218,13 @@ static int verify_shown(struct mhd_tls_session *session, gnutls_session_t of,
     }
     if (leaf != NULL && count <= CHAIN_MOST)
         result = verify_chain(session->tls, leaf, chain);
-    if (result == X509_V_OK)
-        keep_certificate(session, leaf);
+    if (result == X509_V_OK) {
+        keep_certificate(session, leaf, chain);
+        return 0;
+    }
     sk_X509_pop_free(chain, X509_free);
     X509_free(leaf);
-    return result == X509_V_OK ? 0
-                               : refuse_certificate(session, of, alert_of(result),
-                                                    X509_verify_cert_error_string(result));
+    return refuse_certificate(session, of, alert_of(result), X509_verify_cert_error_string(result));
 }
 
 /* GnuTLS calls this in the handshake, also when the client shows no certificate. It checks by itself
@@ -262,11 +276,14 @@ static bool set_priority(struct mhd_tls *tls, enum tls_version least) {
                                 NULL) == 0;
 }
 
+static _Atomic uint64_t latest_number;
+
 struct mhd_tls *mhd_tls_new(const struct tls_server_settings *settings,
                             char error[PEM_FILE_ERROR]) {
     struct mhd_tls *tls;
     ALLOC_OBJ(tls, MHD_TLS_MAGIC);
     tls->references = 1;
+    tls->number = atomic_fetch_add(&latest_number, 1);
     tls->certificates = certificate_set_reference(settings->certificates);
     ASSERT(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
     if (!set_priority(tls, settings->min_version))
@@ -302,6 +319,12 @@ void mhd_tls_release(struct mhd_tls **tlsp) {
     client_authority_release(&tls->authority);
     X509_STORE_free(tls->store);
     FREE_OBJ(tls);
+}
+
+bool mhd_tls_is_newer(const struct mhd_tls *tls, const struct mhd_tls *other) {
+    CHECK_OBJ(tls, MHD_TLS_MAGIC);
+    CHECK_OBJ(other, MHD_TLS_MAGIC);
+    return tls->number > other->number;
 }
 
 const struct certificate_set *mhd_tls_certificates(const struct mhd_tls *tls) {
@@ -407,7 +430,7 @@ void mhd_tls_session_free(struct mhd_tls_session **sessionp) {
     if (session == NULL)
         return;
     CHECK_OBJ(session, MHD_TLS_SESSION_MAGIC);
-    free(session->subject);
+    drop_certificate(session);
     mhd_tls_release(&session->tls);
     FREE_OBJ(session);
 }
@@ -439,9 +462,8 @@ static bool same_authority(const struct mhd_tls *a, const struct mhd_tls *b) {
 bool mhd_tls_session_holds(const struct mhd_tls_session *session, const struct mhd_tls *now) {
     CHECK_OBJ(session, MHD_TLS_SESSION_MAGIC);
     CHECK_OBJ(now, MHD_TLS_MAGIC);
-    int64_t time_now = (int64_t)time(NULL);
     if (session->subject == NULL)
         return now->client_certificate != CLIENT_CERTIFICATE_REQUIRED;
-    return same_authority(session->tls, now) && time_now >= session->not_before &&
-           time_now <= session->not_after;
+    return same_authority(session->tls, now) &&
+           verify_chain(now, session->leaf, session->chain) == X509_V_OK;
 }

@@ -49,6 +49,8 @@ struct mhd_tls *mhd_tls_new(const struct tls_server_settings *settings, char err
 struct mhd_tls *mhd_tls_reference(struct mhd_tls *tls);
 /* NULL stays NULL. */
 void mhd_tls_release(struct mhd_tls **tlsp);
+/* Was it made later? */
+bool mhd_tls_is_newer(const struct mhd_tls *tls, const struct mhd_tls *other);
 /* The certificates, which belong to `tls`. */
 const struct certificate_set *mhd_tls_certificates(const struct mhd_tls *tls);
 /* Is one of the certificates for this host, a name or an address without brackets? */

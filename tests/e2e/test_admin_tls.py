@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import subprocess
+import time
 
 from harness import ports
 from harness.certificates import CLIENT, Authority
@@ -186,6 +187,40 @@ def test_revoked(lab):
     equal(status, 409, "reload with a bad file")
     contains(said["error"], "roles:3: an earlier line has the same subject", "reason")
     equal(plane.ask(anna)[0], 401, "the earlier file stays")
+
+
+def test_certificates_that_end_while_a_connection_is_open(lab):
+    """The client's certificate, the one of an authority between, or a list of revoked ones may end: a new handshake would fail, and
+    so do requests of connections that are open."""
+    plane = Plane(lab)
+    plane.roles("anna admin CN=anna", "carl admin CN=carl", "long admin CN=long")
+    soon = 5 * lab.patience
+    between, lasting = plane.clients.intermediate("between", days=soon / 86400), plane.clients.intermediate("lasting")
+    people = {"leaf": plane.clients.leaf(cn="anna", usage=CLIENT, days=soon / 86400), "between": between.leaf(cn="carl", usage=CLIENT),
+              "lasting": lasting.leaf(cn="long", usage=CLIENT)}
+    lists = [plane.clients.crl(), between.crl(), lasting.crl()]
+
+    def take(*files):
+        with open(plane.crl, "wb") as out:
+            for path in files:
+                with open(path, "rb") as data:
+                    out.write(data.read())
+        plane.reload()
+    take(*lists)
+    until = time.time() + soon + 1
+    open_ones = {name: plane.connect(person) for name, person in people.items()}
+    equal({name: plane.ask(connection=connection)[0] for name, connection in open_ones.items()}, dict.fromkeys(people, 200), "before")
+    time.sleep(max(0, until - time.time()))
+    equal({name: plane.ask(connection=connection)[0] for name, connection in open_ones.items()},
+          {"leaf": 401, "between": 401, "lasting": 200}, "after the end of two")
+    take(*lists[:2], lasting.crl(days=3 / 86400))
+    until = time.time() + 4
+    lasts = plane.connect(people["lasting"])
+    equal(plane.ask(connection=lasts)[0], 200, "with a list that ends soon")
+    time.sleep(max(0, until - time.time()))
+    status, said = plane.ask(connection=lasts)
+    equal(status, 401, "after the end of the list")
+    contains(said["error"], "connect again", "reason")
 
 
 def test_server_certificate(lab):

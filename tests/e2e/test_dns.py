@@ -226,7 +226,7 @@ def test_a_name_does_not_lead_to_what_others_have_stored(lab):
 
     def lead_to(address):
         server.set("evil.test", address)
-        equal(proxy.ctl("dns", "clear", "evil.test").strip(), "1 names cleared", "retortctl dns clear")
+        equal(proxy.ctl("dns", "clear", "evil.test").strip(), "1 name cleared", "retortctl dns clear")
     server.set("evil.test", "127.0.0.2")
     for path in ("/one", "/two", "/three"):
         contains(get(path, "127.0.0.9").text(), "127.0.0.2", "what the chief fetches")
@@ -298,7 +298,7 @@ def test_what_is_remembered_is_shown(lab):
         site.proxy.ctl(*words, expect=2)
     equal(site.proxy.admin("POST", "/dns/clear").status, 400, "without a name")
     equal(site.proxy.admin("GET", "/dns/clear?all=yes").status, 405, "by GET")
-    contains(site.proxy.ctl("dns", "clear", "none.test"), "1 names cleared", "one")
+    contains(site.proxy.ctl("dns", "clear", "none.test"), "1 name cleared", "one")
     site.server.set("none.test", "127.0.0.1")
     equal(site.status("none.test"), 200, "the name exists now")
     contains(site.proxy.ctl("dns", "clear", "--all"), "2 names cleared", "all")

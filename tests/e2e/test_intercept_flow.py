@@ -156,7 +156,7 @@ def test_clients_that_refuse(lab):
     contains(site.proxy.process.log(), "has refused the certificate for www.example.com:", "log")
     contains(site.proxy.ctl("intercept"), "refused 2 times, spliced", "retortctl intercept")
     contains(site.proxy.ctl("intercept", "clear", "client=127.0.0.9"), "0 entries", "another client")
-    contains(site.proxy.ctl("intercept", "clear", "host=www.example.com"), "1 entries", "cleared")
+    contains(site.proxy.ctl("intercept", "clear", "host=www.example.com"), "1 entry cleared", "cleared")
     equal(site.get("www.example.com").status, 200, "bumped again")
     site.proxy.ctl("intercept", "drop", expect=2)
 

@@ -382,7 +382,7 @@ def test_limits_are_shown_and_cleared(lab):
     listed = json.loads(proxy.ctl("limits", "show", "--client", OTHER, "--json"))["list"]
     equal([(entry["section"], entry["client"], entry["taken"], entry["refused"]) for entry in listed],
           [("all by client", OTHER, 2, 1)], "one client")
-    equal(proxy.ctl("limits", "clear", "--section", "all by client", "--client", OTHER), "1 entries cleared\n", "cleared")
+    equal(proxy.ctl("limits", "clear", "--section", "all by client", "--client", OTHER), "1 entry cleared\n", "cleared")
     equal(statuses(proxy, origin.url("/a"), 1, source=OTHER), [200], "begins anew")
     equal(statuses(proxy, origin.url("/a"), 1, source=ONE), [429], "not cleared")
     proxy.ctl("limits", "clear", "--section", "none", expect=1)

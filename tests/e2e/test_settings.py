@@ -171,6 +171,21 @@ def test_killed_while_it_saves(lab):
         equal(value(proxy, "cache.memory")[0], f"{number + 100}MB", "the other half of the change")
 
 
+def test_a_disk_that_a_start_could_not_have(lab):
+    """A size that is larger than the file system is not saved, so the next start finds a file that it can use."""
+    system = os.statvfs(lab.path(""))
+    if system.f_blocks * system.f_frsize > 1900e9:
+        raise Skip("a file system of less than 1900 GB")
+    proxy = Retort(lab, extra=FILES, cache={"memory": "16MB", "disk": {lab.path("volume"): {"size": "64MB"}}})
+    name = f"cache.disk.{lab.path('volume')}.size"
+    said = post(proxy, {name: "2000GB"}, save=True, expect=409)["error"]
+    contains(said, "larger than the whole file system", "reason")
+    contains(said, "lower size", "what to do")
+    equal(post(proxy, {name: "96MB"}, save=True, expect=200)["saved"], True, "a size that is possible")
+    proxy.restart()
+    equal(value(proxy, name)[0], "96MB", "after a restart")
+
+
 @memcheck
 def test_servers_of_a_group(lab):
     """One server gets no new requests, then another share, and then what the file says."""

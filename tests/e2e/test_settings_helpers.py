@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import time
 
 from harness.checks import contains, equal, true
 from harness.helperd import Helperd
@@ -93,3 +95,23 @@ def test_audit(lab):
     with open(path, encoding="utf-8") as lines:
         last = json.loads(lines.readlines()[-1])
     equal(last["changed"], [{"name": "helper.text.nice", "old": 5, "new": 9}], "audit log")
+
+
+def test_a_hung_helperd(lab):
+    """Who looks waits for a second; who looks again in the next ten seconds does not, and the admin plane answers others."""
+    pools = Pools(lab)
+    pools.options()
+    os.kill(pools.helperd.process.pid, signal.SIGSTOP)
+    try:
+        took = []
+        for _ in range(6):
+            begun = time.monotonic()
+            equal(pools.proxy.admin("GET", "/v1/settings/options").status, 200, "options of the proxy")
+            took.append(time.monotonic() - begun)
+        true(took[0] >= 0.9, f"the first look takes {took[0]:.2f} s")
+        true(sum(took[1:]) < 0.9 * lab.patience, f"the next five take {took[1:]}")
+        answer = pools.proxy.admin("GET", "/v1/settings/options?name=helper")
+        equal(answer.status, 503, "options of helpers")
+        contains(answer.text(), "has not answered a moment ago", "reason")
+    finally:
+        os.kill(pools.helperd.process.pid, signal.SIGCONT)

@@ -5,6 +5,11 @@ export function number(value) {
     return value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString("en") : value.toFixed(value >= 10 ? 1 : 2);
 }
 
+// "1 object", "2 objects"
+export function count(value, one, many) {
+    return `${number(value)} ${value === 1 ? one : many}`;
+}
+
 export function bytes(value) {
     return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
 }

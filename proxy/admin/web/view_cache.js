@@ -30,7 +30,7 @@ export default {
             {head: "Hits", number: true, cell: (one) => format.number(one.hits)},
             {head: "Services", cell: (one) => one.services},
             {head: "Purge", make: (one) => session.button("operate", "Purge", `Purge ${one.url}`, () => session.change(
-                (answer) => `${answer.purged} variants were purged.`, "/cache/object", {url: one.url}, "DELETE"))},
+                (answer) => `${format.count(answer.purged, "variant was", "variants were")} purged.`, "/cache/object", {url: one.url}, "DELETE"))},
         ], "No stored object was found.");
         form.addEventListener("submit", (event) => {
             event.preventDefault();
@@ -56,7 +56,7 @@ export default {
             return;
         }
         this.after = 0;
-        this.session.change((answer) => answer.counted ? `${answer.purged} objects were purged.` : "The objects are purged.", "/cache/purge", filter);
+        this.session.change((answer) => answer.counted ? `${format.count(answer.purged, "object was", "objects were")} purged.` : "The objects are purged.", "/cache/purge", filter);
     },
     load(api, signal) {
         return api.get("/cache/objects", {...this.filter(), limit: LIMIT, after: this.after || undefined}, signal);
@@ -66,7 +66,7 @@ export default {
         this.next = next;
         this.after = 0;
         this.parts.more.hidden = next === null;
-        setText(this.parts.count, `${this.found.length} objects${next === null ? "" : ", and there are more"}`);
+        setText(this.parts.count, `${format.count(this.found.length, "object", "objects")}${next === null ? "" : ", and there are more"}`);
         this.parts.objects.update(this.found);
     },
 };

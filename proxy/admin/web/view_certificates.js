@@ -27,7 +27,7 @@ export default {
             {head: "Connections", cell: (one) => one.spliced ? "relayed unopened" : "still opened"},
             {head: "Forgotten in", number: true, cell: (one) => format.seconds(one.left)},
             {head: "Open again", make: (one) => session.button("operate", "Forget", `Forget the refusals of ${one.client || "all clients"} for ${one.host}`,
-                () => session.change((answer) => `${answer.cleared} refusals are forgotten.`, "/intercept/clear", {client: one.client, host: one.host}))},
+                () => session.change((answer) => `${format.count(answer.cleared, "refusal is", "refusals are")} forgotten.`, "/intercept/clear", {client: one.client, host: one.host}))},
         ], "No client has refused a certificate.");
         this.parts = {certificates, refusals, counts: el("p", {class: "faint"})};
         return [el("h1", null, "Certificates and interception"), el("section", null, certificates.node),

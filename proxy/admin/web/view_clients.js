@@ -26,7 +26,7 @@ export default {
             {head: "Refused", number: true, cell: (one) => format.number(one.refused)},
             {head: "Free again in", number: true, cell: (one) => format.seconds(Math.max(one.requests_back, one.download_back, one.upload_back))},
             {head: "Begin anew", make: (one) => session.button("operate", "Clear", `Clear: let ${one.client} begin anew in ${one.section}`,
-                () => session.change((answer) => `${answer.cleared} entries are cleared.`, "/limits/clear", {section: one.section, client: one.client}))},
+                () => session.change((answer) => `${format.count(answer.cleared, "entry is", "entries are")} cleared.`, "/limits/clear", {section: one.section, client: one.client}))},
         ], "No client has used anything of a limit.");
         this.parts = {numbers, access, limited};
         return [el("h1", null, "Clients that were denied or limited"), numbers.node, el("section", null, limited.node), el("section", null, access.node)];

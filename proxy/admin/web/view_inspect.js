@@ -40,12 +40,12 @@ export default {
         return [el("h1", null, "Inspect"), form, el("section", null, state, list.node,
             session.button("operate", "Stop", "Stop the inspection", () => session.change("The inspection has ended.", "/inspect/stop")), " ",
             session.button("operate", "Clear", "Clear the list of inspected transactions",
-                () => session.change((answer) => `${answer.cleared} transactions are forgotten.`, "/inspect/clear")))];
+                () => session.change((answer) => `${format.count(answer.cleared, "transaction is", "transactions are")} forgotten.`, "/inspect/clear")))];
     },
     load: (api, signal) => api.get("/inspect", null, signal),
     show(data) {
         setText(this.parts.state, data.under_way
-            ? `Waiting for ${data.left} more requests, for ${format.seconds(data.seconds_left)} at most.`
+            ? `Waiting for ${format.count(data.left, "more request", "more requests")}, for ${format.seconds(data.seconds_left)} at most.`
             : "No inspection is in progress.");
         this.parts.list.update(data.transactions);
     },

@@ -145,7 +145,7 @@ def test_a_full_queue_is_shared(lab):
         lanes = {lane["name"]: lane for lane in pool["lanes"]}
         assert lanes["small"]["clients"] == 2 and lanes["small"]["most"] == {"client": "10.0.0.1", "queued": 3, "cost": 3 * 4096}, lanes
         told = other.retortctl()
-        assert "4 waiting, from 2 clients" in told and "most waiting jobs: client 10.0.0.1, 3\n" in told and "1 jobs were refused: the queue was full\n" in told, told
+        assert "4 waiting, from 2 clients" in told and "most waiting jobs: client 10.0.0.1, 3\n" in told and "1 job was refused: the queue was full\n" in told, told
         assert result_of(first)[0] == TIMEOUT
         assert [result_of(job)[0] for job in waiting + [newcomer]] == [DONE] * 4
 

@@ -5,6 +5,7 @@
 #include "admin/guard.h"
 #include "admin/outcome.h"
 #include "base/assert.h"
+#include "certificate_lab.h"
 #include "ctl/http_call.h"
 
 #include <jansson.h>
@@ -425,6 +426,33 @@ START_TEST(only_root_and_the_proxys_user_need_no_token) {
 }
 END_TEST
 
+/* A request that began before a reload goes on with its settings, and must not bring back the
+ * certificates of then for others. */
+START_TEST(older_settings_do_not_bring_back_older_certificates) {
+    char error[PEM_FILE_ERROR];
+    struct certificate_order order = {.names = "DNS:localhost", .days = 90};
+    char *paths[] = {certificate_lab_write("admin.pem", "admin.pem", &order), NULL};
+    struct certificate_set *set = certificate_set_load(paths, error);
+    const struct tls_server_settings wanted = {.certificates = set};
+    static struct settings before, after;
+    struct admin_guard guard = {0};
+    before.admin.tls = mhd_tls_new(&wanted, error);
+    after.admin.tls = mhd_tls_new(&wanted, error);
+    admin_guard_init(&guard, &before);
+    const struct settings *const asked[] = {&before, &after, &before, NULL};
+    for (size_t i = 0; i < COUNT_OF(asked); i++) {
+        struct mhd_tls *tls = admin_guard_tls(&guard, asked[i]);
+        ck_assert_ptr_eq(tls, i == 0 ? before.admin.tls : after.admin.tls);
+        mhd_tls_release(&tls);
+    }
+    admin_guard_release(&guard);
+    mhd_tls_release(&before.admin.tls);
+    mhd_tls_release(&after.admin.tls);
+    certificate_set_release(&set);
+    free(paths[0]);
+}
+END_TEST
+
 START_TEST(without_listen_it_is_inert) {
     char error[SETTINGS_ERROR];
     the_proxy.settings = settings_from("listen \":1\" { mode = forward }");
@@ -453,6 +481,7 @@ Suite *admin_suite(void) {
         a_successors_socket_stays,
         web_pages_get_nothing_over_tcp,
         only_root_and_the_proxys_user_need_no_token,
+        older_settings_do_not_bring_back_older_certificates,
         without_listen_it_is_inert,
     };
     return suite_of("admin", tests, COUNT_OF(tests));

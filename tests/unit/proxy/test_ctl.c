@@ -55,7 +55,7 @@ START_TEST(status_is_readable) {
     ck_assert_ptr_nonnull(strstr(text, "retort 1.0, pid 7, running, up 1d 2h, 2 workers\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "1.5 KB of 1.0 MB, 3 objects, 75.0 % of 4 lookups were hits"));
-    ck_assert_ptr_nonnull(strstr(text, "WARNING: 1 worker(s) did not answer"));
+    ck_assert_ptr_nonnull(strstr(text, "WARNING: 1 worker did not answer"));
     ck_assert_ptr_nonnull(
         strstr(text, "\ngray                     down                0        4\n"));
     ck_assert_ptr_null(strstr(text, "dns_failures"));
