@@ -25,7 +25,7 @@ static void refuse_stream(struct http2_session *session, uint32_t id, enum http2
     char frame[HTTP2_FRAME_HEAD + 4];
     http2_frame_put_rst_stream(frame, id, error);
     http2_outbox_put(session, slice_make(frame, sizeof frame));
-    session->cut[session->cut_at++ % HTTP2_CUT_KEPT] = id;
+    http2_session_note_cut(session, id);
     (*session->counts.resets_out)++;
     http2_session_spend(session, HTTP2_COST_RESET);
 }
@@ -44,11 +44,11 @@ static void input_fault(struct http2_session *session, uint32_t id, struct http2
         refuse_stream(session, id, fault.error);
 }
 
+/* Of streams long ago we do not know: that is nobody's fault either. */
 static bool was_cut(const struct http2_session *session, uint32_t id) {
-    for (unsigned i = 0; i < HTTP2_CUT_KEPT; i++)
-        if (session->cut[i] == id)
-            return true;
-    return false;
+    uint32_t newest = session->side == HTTP2_SERVER ? session->last_in : session->next_out;
+    unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
+    return newest - id >= 2 * HTTP2_CUT_KEPT || (session->cut[at / 64] >> at % 64 & 1);
 }
 
 /* A frame that makes sense for an open stream only. False: the connection is over. */
@@ -90,13 +90,18 @@ static struct http2_stream *open_stream(struct http2_session *session, uint32_t 
     return stream;
 }
 
-/* The list is that of a request. After GOAWAY new streams are ignored (RFC 9113 §6.8). */
+/* The list is that of a request. After GOAWAY new streams are ignored with all that belongs to them
+ * (RFC 9113 §6.8). */
 static void input_request(struct http2_session *session, uint32_t id, struct hpack_list *list,
                           bool ended) {
     session->last_in = id;
     session->opened_in_turn++;
-    if (session->closing && !session->draining)
+    if (session->closing && !session->draining) {
+        http2_session_note_cut(session, id);
+        http2_session_spend(session, HTTP2_COST_FRAME);
         return;
+    }
+    session->last_taken = id;
     struct http2_stream *stream = open_stream(session, id, ended);
     if (stream != NULL && !session->class->on_head(stream, list, ended))
         http2_stream_break(stream, HTTP2_PROTOCOL_ERROR);
@@ -144,7 +149,11 @@ static void refuse_head(struct http2_session *session, uint32_t id) {
         http2_stream_break(stream, session->block_fault);
         return;
     }
-    if (session->side == HTTP2_SERVER && id > session->last_in)
+    if (id % 2 == 0 || session->side == HTTP2_CLIENT) {
+        check_closed(session, id);
+        return;
+    }
+    if (id > session->last_in)
         session->last_in = id;
     refuse_stream(session, id, session->block_fault);
 }
@@ -605,11 +614,18 @@ static bool take_preface(struct http2_session *session, struct slice *bytes) {
     return true;
 }
 
+/* Reading goes on while what we have put is not taken: "Failure to read in a timely manner could lead to
+ * a deadlock" (RFC 9113 §5.2.2). But nobody makes us hold answers without end. */
+static bool is_clogged(const struct http2_session *session) {
+    return http2_session_is_stuck(session) &&
+           http2_outbox_length(&session->outbox) >= HTTP2_CLOGGED;
+}
+
 /* Handles the frames in the buffer. False: it is the turn of others, or the connection is over. */
 static bool take_buffered(struct http2_session *session) {
     while (session->buffer != NULL && session->phase == HTTP2_OPEN) {
         struct slice bytes = net_buffer_bytes(session->buffer);
-        if (session->opened_in_turn >= HTTP2_TURN_STREAMS || http2_session_is_stuck(session))
+        if (session->opened_in_turn >= HTTP2_TURN_STREAMS || is_clogged(session))
             return false;
         bool more =
             session->preface_seen ? take_input(session, &bytes) : take_preface(session, &bytes);
@@ -652,7 +668,7 @@ static void note_rest(struct http2_session *session) {
     if (session->buffer != NULL && !rest)
         net_buffer_give(session->net, &session->buffer);
     bool waits = (rest && !session->in_data) || session->in_block || !session->peer.known;
-    if (!waits || http2_session_is_stuck(session)) {
+    if (!waits || is_clogged(session)) {
         session->input_since = 0;
     } else if (session->input_since == 0) {
         session->input_since = session->net->loop->now;

@@ -59,8 +59,8 @@ static void outbox_move(struct http2_session *session, size_t bytes) {
     struct http2_outbox *outbox = &session->outbox;
     size_t length = http2_outbox_length(outbox);
     size_t capacity = length + bytes;
-    if (bytes > 0 && capacity < 2 * outbox->capacity)
-        capacity = 2 * outbox->capacity;
+    if (bytes > 0)
+        capacity += length > HTTP2_SMALL ? length : HTTP2_SMALL;
     char *base = xmalloc(capacity);
     memcpy(base, outbox->base + outbox->begin, length);
     if (outbox->own)
@@ -145,6 +145,13 @@ void http2_outbox_write(struct http2_session *session, struct iovec *pieces, int
     keep_rest(session, pieces + 1, count, sent - of_held);
 }
 
+static void note_stuck(struct http2_session *session) {
+    session->outbox.stuck = true;
+    if (session->stuck_since == 0)
+        session->stuck_since = session->net->loop->now;
+    http2_session_wake_at(session, session->stuck_since + session->limits.send_timeout);
+}
+
 enum io_status http2_outbox_flush(struct http2_session *session) {
     struct http2_outbox *outbox = &session->outbox;
     while (http2_outbox_length(outbox) > 0 && session->socket != NULL) {
@@ -160,9 +167,7 @@ enum io_status http2_outbox_flush(struct http2_session *session) {
         if (status == IO_WAIT) {
             if (!outbox->own)
                 outbox_move(session, 0);
-            outbox->stuck = true;
-            if (session->stuck_since == 0)
-                session->stuck_since = session->net->loop->now;
+            note_stuck(session);
             return IO_WAIT;
         }
     }

@@ -134,7 +134,7 @@ static void put_goaway(struct http2_session *session, uint32_t last, enum http2_
 static void session_end(struct http2_session *session, enum http2_error error, const char *why) {
     if (session->phase != HTTP2_OPEN)
         return;
-    put_goaway(session, session->last_in, error, why);
+    put_goaway(session, session->last_taken, error, why);
     session->phase = HTTP2_ENDING;
     session->closing = true;
     session->failure = error;
@@ -211,7 +211,7 @@ static void drain_exactly(struct http2_session *session) {
     if (!session->draining)
         return;
     session->draining = false;
-    put_goaway(session, session->last_in, HTTP2_NO_ERROR, NULL);
+    put_goaway(session, session->last_taken, HTTP2_NO_ERROR, NULL);
     http2_session_send_soon(session);
 }
 
@@ -292,6 +292,7 @@ static void session_lose(struct http2_session *session) {
     session->phase = HTTP2_LOST;
     if (session->socket != NULL)
         connection_cut(&session->socket);
+    http2_outbox_release(session); /* which may be the one that others share */
     timer_cancel(&session->net->loop->timers, &session->timer);
     task_cancel(&session->task);
     session->class->on_lost(session);

@@ -46,8 +46,9 @@ enum http2_side { HTTP2_SERVER, HTTP2_CLIENT };
 enum {
     HTTP2_CONTINUATIONS_MAX = 8, /* frames of one head; RFC 9113 §6.10 has no bound */
     HTTP2_STREAM_BUCKETS = 32,
-    HTTP2_CUT_KEPT = 64,
-    HTTP2_TURN_STREAMS = 64, /* that one connection may open before others have their turn */
+    HTTP2_CUT_KEPT = 1024,      /* streams of which we know whether we ended them; a power of 2 */
+    HTTP2_CLOGGED = 192 * 1024, /* bytes that wait while frames are read that we may answer */
+    HTTP2_TURN_STREAMS = 64,    /* that one connection may open before others have their turn */
     HTTP2_FRAME_SENT = HTTP2_FRAME_SIZE_DEFAULT, /* the longest DATA and HEADERS that we send */
 };
 
@@ -150,11 +151,12 @@ struct http2_session {
     /* Streams */
     struct http2_stream *buckets[HTTP2_STREAM_BUCKETS];
     struct list_link streams;
-    unsigned stream_count;        /* of both sides */
-    uint32_t last_in;             /* the highest id that the other side has opened */
-    uint32_t next_out;            /* the id of the next stream that we open */
-    uint32_t cut[HTTP2_CUT_KEPT]; /* the streams that we ended last: frames may be under way */
-    unsigned cut_at;
+    unsigned stream_count; /* of both sides */
+    uint32_t last_in;      /* the highest id that the other side has opened */
+    uint32_t last_taken;   /* the highest of these that the owner may have seen */
+    uint32_t next_out;     /* the id of the next stream that we open */
+    /* The streams that we have ended, as bits: frames may be under way. */
+    uint64_t cut[HTTP2_CUT_KEPT / 64];
     /* Input */
     struct net_buffer *buffer;        /* NULL: nothing waits */
     bool in_data;                     /* the bytes of a DATA frame are arriving */
@@ -238,6 +240,15 @@ void http2_session_broke(struct http2_session *session);
 void http2_session_tell_change(struct http2_session *session);
 /* The answer to our PING has come. */
 void http2_session_on_pong(struct http2_session *session);
+/* We have ended the stream, or ignore it: what comes for it is not the other side's fault. */
+static inline void http2_session_note_cut(struct http2_session *session, uint32_t id) {
+    unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
+    session->cut[at / 64] |= UINT64_C(1) << at % 64;
+}
+static inline void http2_session_forget_cut(struct http2_session *session, uint32_t id) {
+    unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
+    session->cut[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
 /* What the other side takes does not reach it: frames wait to be sent. */
 static inline bool http2_session_is_stuck(const struct http2_session *session) {
     return session->outbox.stuck;

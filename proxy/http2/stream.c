@@ -37,6 +37,7 @@ void http2_stream_add(struct http2_session *session, struct http2_stream *stream
     if (!session->acknowledged && stream->window < HTTP2_WINDOW_DEFAULT)
         stream->window = HTTP2_WINDOW_DEFAULT;
     stream->send_window = session->peer.window;
+    http2_session_forget_cut(session, id);
     spool_share(&stream->in, &session->net->spare_blocks);
     stream->next = *bucket;
     *bucket = stream;
@@ -46,10 +47,13 @@ void http2_stream_add(struct http2_session *session, struct http2_stream *stream
 
 static void take_from_turns(struct http2_stream *stream) {
     struct http2_session *session = stream->session;
-    if (stream->starved)
+    if (stream->starved) {
         list_remove(&stream->turn);
-    else if (!list_empty(&stream->turn))
+        if (list_empty(&session->starved))
+            session->starved_since = 0;
+    } else if (!list_empty(&stream->turn)) {
         http2_schedule_remove(&session->schedule, stream);
+    }
     stream->starved = false;
 }
 
@@ -72,11 +76,6 @@ void http2_stream_forget(struct http2_stream *stream) {
     http2_session_tell_change(session);
 }
 
-/* Frames of the stream may be under way still, which are not the other side's fault. */
-static void note_cut(struct http2_session *session, uint32_t id) {
-    session->cut[session->cut_at++ % HTTP2_CUT_KEPT] = id;
-}
-
 void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
     struct http2_session *session = stream->session;
     char frame[HTTP2_FRAME_HEAD + 4];
@@ -84,7 +83,7 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
         return;
     uint32_t id = stream->id;
     stream->failed |= !stream->they_ended;
-    note_cut(session, id);
+    http2_session_note_cut(session, id);
     http2_stream_forget(stream);
     http2_frame_put_rst_stream(frame, id, error);
     http2_outbox_put(session, slice_make(frame, sizeof frame));
@@ -243,6 +242,8 @@ static void note_end(struct http2_stream *stream, bool ended) {
     if (!ended)
         return;
     stream->we_ended = true;
+    stream->stuck_since = 0;
+    take_from_turns(stream);
     http2_stream_settle(stream);
 }
 

@@ -74,6 +74,7 @@ static void on_body(struct http2_stream *stream) {
 static bool on_turn(struct http2_stream *stream) {
     struct http2_exchange *exchange = http2_exchange_of_stream(stream);
     if (exchange->tunnel.magic != 0) {
+        exchange->tunnel_turn = true;
         http2_tunnel_wake(exchange);
         return false;
     }

@@ -69,8 +69,19 @@ char *http2_block(struct http2_host *host, size_t room) {
     return host->block;
 }
 
-void http2_exchange_put_block(struct http2_exchange *exchange, const char *block, const char *end,
-                              bool ended) {
+/* The client's table would be of no use to our encoder, and says so: the client may have asked for a
+ * smaller one (RFC 7541 §4.2). */
+static char *say_no_table(struct http2_session *session, char *block, char *end) {
+    if (session == NULL || session->size_update_sent)
+        return end;
+    session->size_update_sent = true;
+    memmove(block + 1, block, (size_t)(end - block));
+    hpack_put_no_table(block);
+    return end + 1;
+}
+
+void http2_exchange_put_block(struct http2_exchange *exchange, char *block, char *end, bool ended) {
+    end = say_no_table(exchange->stream.session, block, end);
     exchange->base.bytes_sent += HTTP2_FRAME_HEAD + (size_t)(end - block);
     http2_stream_put_head(&exchange->stream, slice_make(block, (size_t)(end - block)), ended);
 }

@@ -35,6 +35,7 @@ struct http2_exchange {
     struct task reader_task;
     /* The tunnel; its magic is 0 while there is none. */
     struct duplex tunnel;
+    bool tunnel_turn; /* it may write once, also if others wait */
     /* The members from here on are not set for a new exchange. */
     struct body_reader reader; /* if has_reader */
 };
@@ -57,7 +58,6 @@ void http2_exchange_lost(struct http2_exchange *exchange);
 /* Where a block of so many bytes can be made; good until the next call. */
 char *http2_block(struct http2_host *host, size_t room);
 /* The end of the block: puts it, with what the connection's first block begins with. */
-void http2_exchange_put_block(struct http2_exchange *exchange, const char *block, const char *end,
-                              bool ended);
+void http2_exchange_put_block(struct http2_exchange *exchange, char *block, char *end, bool ended);
 
 #endif

@@ -197,17 +197,30 @@ static size_t reply_pace(struct http2_exchange *exchange, size_t room) {
     return pace_ask(pace, room);
 }
 
-/* Nothing waits to be put: it may be the end, a failure or a pause. True: look again. */
+/* Has all been put but the end? */
+static bool reply_is_put(const struct http2_exchange *exchange) {
+    return exchange->text.length == 0 && !exchange->in_parts &&
+           (!exchange->has_reader || body_reader_done(&exchange->reader));
+}
+
+/* Nothing may be put now. The end needs no window, so it is waited for as well. True: look again. */
+static bool reply_waits_for_end(struct http2_exchange *exchange) {
+    struct body_reader *reader = &exchange->reader;
+    if (!exchange->has_reader || exchange->text.length > 0 || !body_reader_at_end(reader) ||
+        body_reader_failed(reader))
+        return false;
+    return !body_reader_wait(reader);
+}
+
+/* Nothing waits to be put: it may be a failure or a pause. True: look again. */
 static bool reply_at_pause(struct http2_exchange *exchange) {
     struct body_reader *reader = &exchange->reader;
     if (exchange->in_parts && (!exchange->has_reader || body_reader_done(reader))) {
         reply_next_part(exchange);
         return true;
     }
-    if (!exchange->has_reader || body_reader_done(reader)) {
-        reply_put_end(exchange);
-        return false;
-    }
+    if (reply_is_put(exchange))
+        return true;
     if (body_reader_failed(reader)) {
         exchange_abort(&exchange->base);
         return false;
@@ -226,7 +239,13 @@ bool http2_reply_turn(struct http2_exchange *exchange) {
             return !ended;
     }
     for (bool put = false; !put;) {
+        if (reply_is_put(exchange)) {
+            reply_put_end(exchange);
+            return false;
+        }
         size_t room = reply_pace(exchange, http2_stream_room(&exchange->stream));
+        if (room == 0 && reply_waits_for_end(exchange))
+            continue;
         if (room == 0)
             return false;
         if (exchange->text.length > 0) {

@@ -22,18 +22,36 @@ static enum io_status tunnel_read(struct duplex *duplex, char *buffer, size_t ca
     }
 }
 
-/* While the socket does not take what was put before, or others wait for their turn, the stream waits
- * for its own. */
+/* TUNNEL_TURN: bytes that may be put in a turn, which comes when the writer runs, so that the socket
+ * may take nothing by then. */
+enum { TUNNEL_TURN = HTTP2_FRAME_SIZE_DEFAULT };
+
+/* How much may be written now. 0: the stream has its turn later, or its window is shut. While the
+ * socket does not take what was put before, or others wait for their turn, the stream waits for its
+ * own. */
+static size_t tunnel_room(struct http2_exchange *exchange) {
+    struct http2_stream *stream = &exchange->stream;
+    bool in_turn = exchange->tunnel_turn;
+    if (http2_stream_may_put(stream, 1))
+        return http2_stream_room(stream);
+    if (!in_turn) {
+        http2_stream_want(stream);
+        return 0;
+    }
+    size_t room = http2_stream_room(stream);
+    return room < TUNNEL_TURN ? room : TUNNEL_TURN;
+}
+
 static enum io_status tunnel_write(struct duplex *duplex, struct slice bytes, size_t *put) {
-    struct http2_stream *stream = &exchange_of_duplex(duplex)->stream;
+    struct http2_exchange *exchange = exchange_of_duplex(duplex);
+    struct http2_stream *stream = &exchange->stream;
     *put = 0;
     if (http2_stream_is_over(stream))
         return IO_FAILED;
-    size_t room = http2_stream_may_put(stream, 1) ? http2_stream_room(stream) : 0;
-    if (room == 0) {
-        http2_stream_want(stream);
+    size_t room = tunnel_room(exchange);
+    exchange->tunnel_turn = false;
+    if (room == 0)
         return IO_WAIT;
-    }
     struct iovec piece = {(void *)(uintptr_t)bytes.base, bytes.length < room ? bytes.length : room};
     http2_stream_put_data(stream, &piece, 1, piece.iov_len, false);
     *put = piece.iov_len;

@@ -1,5 +1,5 @@
 /*
- * The HTTP/1 room of proxy/client between two ends that a test has in its hands: a client's socket,
+ * The HTTP/1 and HTTP/2 rooms of proxy/client between two ends that a test has in its hands: a client's socket,
  * and a transaction that reads each request with its body and replies as it is told.
  *
  *     struct client_lab *lab = client_lab_open("client { max_requests = 2 }\n");
@@ -18,6 +18,7 @@
 #include "suites.h"
 
 #include "client/http1/http1.h"
+#include "client/http2/http2.h"
 
 enum { CLIENT_LAB_RECEIVED = 8 << 20, CLIENT_LAB_LOG = 1 << 20 };
 
@@ -44,6 +45,7 @@ struct client_lab {
     struct client_total total;
     struct clients clients;
     struct http1_host *host;
+    struct http2_host *http2; /* serves a connection that begins with the preface of HTTP/2 */
     struct timer now;
     int fd;     /* the client's; -1: closed */
     bool deaf;  /* it reads nothing but what client_lab_take does */

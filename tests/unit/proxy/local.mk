@@ -49,6 +49,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_hpack.c \
 	tests/unit/proxy/test_http2_fields.c \
 	tests/unit/proxy/test_http2_frame.c \
+	tests/unit/proxy/test_http2_session.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_intercept_rules.c \
 	tests/unit/proxy/test_server_identity.c \

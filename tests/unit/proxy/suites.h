@@ -59,6 +59,7 @@ Suite *http1_requests_suite(void);
 Suite *hpack_suite(void);
 Suite *http2_fields_suite(void);
 Suite *http2_frame_suite(void);
+Suite *http2_session_suite(void);
 Suite *intercept_rules_suite(void);
 Suite *refusals_suite(void);
 Suite *server_identity_suite(void);

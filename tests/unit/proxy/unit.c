@@ -136,6 +136,7 @@ int main(void) {
     srunner_add_suite(runner, hpack_suite());
     srunner_add_suite(runner, http2_fields_suite());
     srunner_add_suite(runner, http2_frame_suite());
+    srunner_add_suite(runner, http2_session_suite());
     srunner_add_suite(runner, intercept_rules_suite());
     srunner_add_suite(runner, refusals_suite());
     srunner_add_suite(runner, access_rules_suite());

@@ -1,0 +1,351 @@
+/* A session of HTTP/2 and the exchanges that it carries, driven frame by frame from the client's side:
+ * what ends, what waits, and what the client may not do. */
+#include "client_lab.h"
+
+#include "http2/frame.h"
+#include "http2/hpack_encode.h"
+
+#include <string.h>
+
+/* What is sent next. */
+static char wire[1 << 20], *end;
+/* What has come, and where the next frame begins. */
+static size_t taken;
+static struct http2_frame frame;
+static struct slice payload;
+
+static void put_frame(enum http2_frame_type type, unsigned flags, uint32_t stream,
+                      struct slice bytes) {
+    end = http2_frame_write(end, bytes.length, type, flags, stream);
+    end = slice_put(end, bytes);
+}
+
+static void put_settings(uint16_t id, uint32_t value) {
+    end = http2_frame_write(end, HTTP2_SETTING_SIZE, HTTP2_SETTINGS, 0, 0);
+    end = http2_frame_put_setting(end, id, value);
+}
+
+static void put_request_of(uint32_t stream, const char *method, const char *path, unsigned flags) {
+    char block[1024], *at = hpack_put_method(block, slice_from(method));
+    if (strcmp(method, "CONNECT") != 0) {
+        at = hpack_put_scheme(at, SLICE("http"));
+        at = hpack_put_path(at, slice_from(path));
+    }
+    at = hpack_put_authority(at, SLICE("h:80"));
+    put_frame(HTTP2_HEADERS, HTTP2_END_HEADERS | flags, stream,
+              slice_make(block, (size_t)(at - block)));
+}
+
+static void put_get(uint32_t stream) {
+    put_request_of(stream, "GET", "/a", HTTP2_END_STREAM);
+}
+
+static void put_update(uint32_t stream, uint32_t bytes) {
+    end = http2_frame_put_window_update(end, stream, bytes);
+}
+
+static void send_all(struct client_lab *lab) {
+    struct slice bytes = slice_make(wire, (size_t)(end - wire));
+    end = wire;
+    client_lab_send_bytes(lab, bytes);
+}
+
+/* A client whose SETTINGS have one entry; ours are acknowledged. */
+static struct client_lab *open_with(const char *settings, uint16_t id, uint32_t value) {
+    struct client_lab *lab = client_lab_open(settings);
+    taken = 0;
+    end = slice_put(wire, HTTP2_PREFACE);
+    put_settings(id, value);
+    put_frame(HTTP2_SETTINGS, HTTP2_ACK, 0, SLICE(""));
+    send_all(lab);
+    return lab;
+}
+
+static struct client_lab *open_plain(const char *settings) {
+    return open_with(settings, HTTP2_SETTING_ENABLE_PUSH, 0);
+}
+
+/* The next frame that has come; false: there is none. */
+static bool next_frame(struct client_lab *lab) {
+    if (lab->got - taken < HTTP2_FRAME_HEAD)
+        return false;
+    http2_frame_read(&frame, lab->received + taken);
+    if (lab->got - taken < HTTP2_FRAME_HEAD + frame.length)
+        return false;
+    payload = slice_make(lab->received + taken + HTTP2_FRAME_HEAD, frame.length);
+    taken += HTTP2_FRAME_HEAD + frame.length;
+    return true;
+}
+
+/* Goes to the next frame of that type and stream; false: none comes. */
+static bool find_frame(struct client_lab *lab, enum http2_frame_type type, uint32_t stream) {
+    while (next_frame(lab))
+        if (frame.type == type && frame.stream == stream)
+            return true;
+    return false;
+}
+
+/* Time passes, and the loop's clock with it. */
+static void pass(struct client_lab *lab, uint64_t milliseconds) {
+    lab->loop.now += milliseconds;
+    lab->loop.now_nanoseconds += milliseconds * 1000000;
+    timers_run(&lab->loop.timers, lab->loop.now);
+    client_lab_run(lab);
+}
+
+static size_t body_size;
+
+/* Replies with a body of body_size bytes, of a length that is not announced. */
+static void answer_bytes(struct asked *asked) {
+    char *text = xmalloc(body_size + 1);
+    memset(text, 'x', body_size);
+    asked->reply.status = 200;
+    asked->reply.stored = SLICE("HTTP/1.1 200 OK\r\n");
+    asked->reply.body = body_of_bytes(slice_make(text, body_size));
+    asked->reply.length = -1;
+    free(text);
+    asked_reply_so(asked);
+}
+
+static void answer_nothing(struct asked *asked) {
+    (void)asked;
+}
+
+START_TEST(answers) {
+    struct client_lab *lab = open_plain("");
+    put_get(1);
+    send_all(lab);
+    ck_assert(find_frame(lab, HTTP2_HEADERS, 1));
+    ck_assert(find_frame(lab, HTTP2_DATA, 1));
+    ck_assert(frame.flags & HTTP2_END_STREAM);
+    ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\nsent\n");
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A client that reads nothing, when its connection has been there for a while, is given up. */
+START_TEST(a_client_that_takes_nothing_is_given_up) {
+    struct client_lab *lab =
+        open_with("client { header_timeout = 1s  send_timeout = 5s  idle_timeout = 1h }\n",
+                  HTTP2_SETTING_INITIAL_WINDOW_SIZE, INT32_MAX);
+    lab->answer = answer_bytes;
+    body_size = 4 << 20;
+    put_update(0, INT32_MAX - HTTP2_WINDOW_DEFAULT);
+    lab->answer = answer_nothing;
+    put_get(1);
+    send_all(lab);
+    pass(lab, 4000000); /* all that was due before has been looked at */
+    lab->deaf = true;
+    lab->answer = answer_bytes;
+    put_get(3);
+    send_all(lab);
+    client_lab_logged(lab);
+    pass(lab, 5001);
+    ck_assert_uint_eq(lab->clients.connection_count, 0);
+    ck_assert_str_eq(client_lab_logged(lab), "aborted\naborted\n");
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 9113 §6.8: "Endpoints MUST NOT increase the value they send in the last stream identifier,
+ * since the peers might already have retried unprocessed requests on another connection." */
+START_TEST(a_drain_names_the_last_request_that_is_answered) {
+    static const char pong[HTTP2_PING_SIZE] = "drain";
+    struct client_lab *lab = open_plain("");
+    lab->answer = answer_nothing;
+    put_get(1);
+    send_all(lab);
+    clients_drain(&lab->clients);
+    client_lab_run(lab);
+    ck_assert(find_frame(lab, HTTP2_GOAWAY, 0));
+    ck_assert_uint_eq(http2_get32(payload.base), HTTP2_STREAM_MOST);
+    put_get(3); /* it was under way */
+    send_all(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\nGET http://h:80/a\n");
+    put_frame(HTTP2_PING, HTTP2_ACK, 0, slice_make(pong, sizeof pong));
+    put_request_of(5, "POST", "/a", 0); /* too late */
+    put_frame(HTTP2_DATA, HTTP2_END_STREAM, 5, SLICE("late"));
+    send_all(lab);
+    ck_assert(find_frame(lab, HTTP2_GOAWAY, 0));
+    ck_assert_uint_eq(http2_get32(payload.base), 3);
+    ck_assert_str_eq(client_lab_logged(lab), "");
+    put_frame(HTTP2_RST_STREAM, 0, 1, slice_make("\0\0\0\10", 4));
+    put_frame(HTTP2_RST_STREAM, 0, 3, slice_make("\0\0\0\10", 4));
+    send_all(lab);
+    while (find_frame(lab, HTTP2_GOAWAY, 0))
+        ck_assert_uint_le(http2_get32(payload.base), 3);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 9113 §6.9.1: "Frames with zero length with the END_STREAM flag set (that is, an empty DATA
+ * frame) MAY be sent if there is no available space in either flow-control window." */
+START_TEST(an_end_needs_no_window) {
+    struct client_lab *lab = open_with("", HTTP2_SETTING_INITIAL_WINDOW_SIZE, 0);
+    lab->answer = answer_bytes;
+    body_size = 0;
+    put_get(1);
+    send_all(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\nsent\n");
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 7541 §4.2: "a change in the maximum size of the dynamic table ... MUST occur at the beginning of
+ * the first header block following the change to the dynamic table size". */
+START_TEST(the_first_block_says_that_there_is_no_table) {
+    struct client_lab *lab = open_with("", HTTP2_SETTING_HEADER_TABLE_SIZE, 0);
+    put_get(1);
+    put_get(3);
+    send_all(lab);
+    ck_assert(find_frame(lab, HTTP2_HEADERS, 1));
+    ck_assert_int_eq(payload.base[0], 0x20);
+    ck_assert(find_frame(lab, HTTP2_HEADERS, 3));
+    ck_assert_int_eq((unsigned char)payload.base[0], 0x88);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A stream that waited for the window of the connection and was given up does not count any more. */
+START_TEST(a_window_that_nobody_waits_for_may_stay_shut) {
+    struct client_lab *lab = open_plain("client { header_timeout = 1s  send_timeout = 5s }\n");
+    lab->answer = answer_bytes;
+    body_size = 100000;
+    put_settings(HTTP2_SETTING_INITIAL_WINDOW_SIZE, 1000000);
+    put_get(1);
+    send_all(lab);
+    put_frame(HTTP2_RST_STREAM, 0, 1, slice_make("\0\0\0\10", 4));
+    send_all(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\naborted\n");
+    pass(lab, 6000);
+    ck_assert_uint_eq(lab->clients.connection_count, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 9113 §5.2.2: an endpoint "MUST read and process HTTP/2 frames from the TCP receive buffer as soon
+ * as data is available". Otherwise two ends that wait for one another to read wait for ever. */
+START_TEST(frames_are_read_while_a_reply_is_not_taken) {
+    struct client_lab *lab = open_with("", HTTP2_SETTING_INITIAL_WINDOW_SIZE, INT32_MAX);
+    lab->answer = answer_bytes;
+    body_size = 4 << 20;
+    put_update(0, INT32_MAX - HTTP2_WINDOW_DEFAULT);
+    lab->deaf = true;
+    put_get(1);
+    send_all(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\n");
+    lab->answer = answer_nothing;
+    put_get(3);
+    send_all(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\n");
+    lab->deaf = false;
+    client_lab_run(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "sent\n");
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 9113 §5.1: "An endpoint that sends a RST_STREAM frame on a stream ... MUST ignore frames that it
+ * receives on closed streams after it has sent a RST_STREAM frame." */
+START_TEST(bodies_of_all_refused_uploads_may_be_under_way) {
+    enum { UPLOADS = 128 };
+    struct client_lab *lab = open_plain("");
+    lab->wait_for_body = false;
+    for (uint32_t i = 0; i < UPLOADS; i++)
+        put_request_of(2 * i + 1, "POST", "/a", 0);
+    send_all(lab);
+    for (uint32_t i = 0; i < UPLOADS; i++)
+        put_frame(HTTP2_DATA, HTTP2_END_STREAM, 2 * i + 1, SLICE("late"));
+    send_all(lab);
+    ck_assert_uint_eq(lab->net.counters.client_http2_protocol_errors, 0);
+    ck_assert_uint_eq(lab->clients.connection_count, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A tunnel beside other streams. */
+static struct duplex *tunnel;
+static struct task tunnel_task;
+static unsigned tunnel_wakes;
+static size_t tunnel_put;
+
+static void tunnel_on_wake(struct task *task) {
+    (void)task;
+    size_t put;
+    tunnel_wakes++;
+    while (tunnel_put < 4 && duplex_write(tunnel, SLICE("t"), &put) == IO_DONE)
+        tunnel_put += put;
+}
+
+static void answer_tunnel(struct asked *asked) {
+    static struct http_head head;
+    if (asked->exchange->request.method_id != HTTP_METHOD_CONNECT) {
+        answer_bytes(asked);
+        return;
+    }
+    http_head_init(&head);
+    head.status = 200;
+    tunnel_wakes = 0;
+    tunnel_put = 0;
+    task_init(&tunnel_task, tunnel_on_wake);
+    tunnel = exchange_open_tunnel(asked->exchange, &head, SLICE(""));
+    tunnel->waker = &tunnel_task;
+    loop_defer(&asked->lab->loop, &tunnel_task);
+}
+
+START_TEST(a_tunnel_whose_window_is_shut_sleeps) {
+    struct client_lab *lab = open_with("", HTTP2_SETTING_INITIAL_WINDOW_SIZE, 0);
+    lab->answer = answer_tunnel;
+    put_request_of(1, "CONNECT", "", 0);
+    client_lab_put(lab, slice_make(wire, (size_t)(end - wire)));
+    end = wire;
+    for (int i = 0; i < 50; i++) {
+        timer_set(&lab->loop.timers, &lab->now, 0);
+        loop_run_once(&lab->loop);
+    }
+    ck_assert_uint_gt(tunnel_wakes, 0);
+    ck_assert_uint_lt(tunnel_wakes, 10);
+    put_update(1, 4);
+    send_all(lab);
+    ck_assert_uint_eq(tunnel_put, 4);
+    duplex_close(&tunnel);
+    client_lab_close(lab);
+}
+END_TEST
+
+START_TEST(a_download_leaves_a_tunnel_its_turns) {
+    struct client_lab *lab = open_with("", HTTP2_SETTING_INITIAL_WINDOW_SIZE, INT32_MAX);
+    lab->answer = answer_tunnel;
+    body_size = 6 << 20;
+    put_update(0, INT32_MAX - HTTP2_WINDOW_DEFAULT);
+    put_get(1);
+    put_request_of(3, "CONNECT", "", 0);
+    lab->deaf = true;
+    send_all(lab);
+    while (tunnel_put < 4 && lab->got < (3 << 20)) {
+        client_lab_take(lab, 65536);
+        lab->got += 65536;
+    }
+    ck_assert_uint_eq(tunnel_put, 4);
+    lab->got = 0;
+    duplex_close(&tunnel);
+    client_lab_close(lab);
+}
+END_TEST
+
+Suite *http2_session_suite(void) {
+    Suite *suite = suite_create("http2_session");
+    TCase *tcase = tcase_create("session");
+    tcase_add_test(tcase, answers);
+    tcase_add_test(tcase, a_client_that_takes_nothing_is_given_up);
+    tcase_add_test(tcase, a_drain_names_the_last_request_that_is_answered);
+    tcase_add_test(tcase, an_end_needs_no_window);
+    tcase_add_test(tcase, the_first_block_says_that_there_is_no_table);
+    tcase_add_test(tcase, a_window_that_nobody_waits_for_may_stay_shut);
+    tcase_add_test(tcase, frames_are_read_while_a_reply_is_not_taken);
+    tcase_add_test(tcase, bodies_of_all_refused_uploads_may_be_under_way);
+    tcase_add_test(tcase, a_tunnel_whose_window_is_shut_sleeps);
+    tcase_add_test(tcase, a_download_leaves_a_tunnel_its_turns);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
