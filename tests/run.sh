@@ -5,7 +5,7 @@
 #   - builds in ./build; unit tests and the check of includes (make check)
 #   - end-to-end tests with real c-icap, nginx, Squid
 #   - the services in c-icap, spoken to by an ICAP client of the tests
-#   - the public suite http-cache-tests, through Retort in reverse and in forward mode
+#   - the public suite http-cache-tests, through Retort in reverse and in forward mode and by HTTP/2
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share

@@ -9,16 +9,18 @@ import ssl
 import subprocess
 import time
 
-from harness import http2, ports, wire
+from harness import browser, http2, ports, wire
 from harness.certificates import Authority
 from harness.checks import Skip, contains, equal, lacks, one_of, raises, true, until
 from harness.hello import Hello, records, server_flight
 from harness.http2 import Gone, Http2, Reset
 from harness.interception import Interception
 from harness.metrics import scrape, value
+from harness.nginx import Nginx
 from harness.origin import Origin, echoed
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort
+from harness.services import Services
 from harness.suite import heavy, memcheck, seconds
 
 NAMES = ("a.test", "localhost", "127.0.0.1")
@@ -499,3 +501,56 @@ def test_python_h2(lab, site):
                 ended.add(event.stream_id)
         secure.sendall(state.data_to_send())
     equal(lengths, {1: 70000, 3: 210000, 5: 350000}, "bodies")
+
+
+PAGE = """<!doctype html><title>pictures</title><script>
+for (let i = 0; i < 100; i++) {
+    const image = new Image();
+    image.src = "/picture.jpg?" + i;
+    image.onload = () => { document.title = ++loaded; };
+    document.documentElement.append(image);
+}
+let loaded = 0;
+function coloured() {
+    const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+    let count = 0;
+    for (const image of document.images) {
+        context.drawImage(image, 0, 0, 30, 30);
+        const data = context.getImageData(0, 0, 30, 30).data;
+        for (let i = 0; i < data.length; i += 4)
+            if (data[i] !== data[i + 1] || data[i] !== data[i + 2]) { count++; break; }
+    }
+    return count;
+}
+</script>"""
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_chromium(lab):
+    """A page with a hundred pictures, which the gray service has changed before: all over one connection, and from the cache."""
+    browser.program()
+    services = Services(lab, names=("gray",))
+    authority, port = Authority(lab), ports.take()
+    leaf = authority.leaf("127.0.0.1")
+    lab.write("site/index.html", PAGE)
+    lab.write("site/picture.jpg", lab.read_data("jpeg/video-001.q50.410.jpeg"))
+    nginx = Nginx(lab, lab.path("site"))
+    proxy = Retort(lab, reverse={"/": nginx.url("/")}, services=services.for_proxy(),
+                   extra=f'listen "127.0.0.1:{port}" {{ mode = reverse  certificates = {{ "{leaf.both}" }} }}')
+    context = ssl.create_default_context(cafile=authority.file)
+    context.set_alpn_protocols(["h2"])
+    with Http2(("127.0.0.1", port), context, "127.0.0.1", timeout=20 * lab.patience) as client:
+        for i in range(100):
+            answer = client.get(f"https://127.0.0.1:{port}/picture.jpg?{i}")
+            equal((answer.status, answer.header("content-type")), (200, "image/jpeg"), f"picture {i}")
+    page = browser.Browser(lab, ("--ignore-certificate-errors",)).page(f"https://127.0.0.1:{port}/index.html")
+    page.wait("document.title === '100'", 30)
+    equal(page.run("coloured()"), 0, "pictures with colours")
+    answers = [event["params"]["response"] for event in page.browser.events if event["method"] == "Network.responseReceived"]
+    pictures = [answer for answer in answers if "picture" in answer["url"]]
+    equal((len(pictures), {answer["protocol"] for answer in pictures}), (100, {"h2"}), "pictures by HTTP/2")
+    equal(len({answer["connectionId"] for answer in pictures}), 1, "connections for the pictures")
+    results = proxy.results("picture", 200)
+    equal((results[:100], results[100:]), (["MISS"] * 100, ["HIT"] * 100), "results")
+    equal(proxy.counter("client_http2_calmed"), 0, "calmed")

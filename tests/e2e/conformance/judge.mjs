@@ -2,6 +2,7 @@
 //
 //   node judge.mjs SUITE reverse PROXY-URL EXCEPTIONS [MARKDOWN]
 //   node judge.mjs SUITE forward PROXY-URL ORIGIN-URL EXCEPTIONS
+//   node judge.mjs SUITE http2 PROXY-URL EXCEPTIONS            as reverse, by HTTP/2 in clear text
 //
 // SUITE is the folder of the npm package, EXCEPTIONS the list of tests that need not pass, with
 // reasons; one that begins with "[suite]" says that no cache can pass the test and keep to the RFCs,
@@ -10,15 +11,45 @@
 
 import fs from 'fs'
 import http from 'http'
+import http2 from 'http2'
 import path from 'path'
 
 const [suite, mode, proxy, ...rest] = process.argv.slice(2)
-const base = mode === 'forward' ? rest.shift() : proxy
+const base = mode === 'forward' ? rest.shift() : mode === 'http2' ? await bridge(proxy) : proxy
 const [exceptionsFile, markdown] = rest
 const load = async name => import(path.resolve(suite, name))
 
 const { runTests, getResults } = await load('client/runner.mjs')
 const nodeFetch = (await load('node_modules/node-fetch/lib/index.mjs')).default
+
+// The suite's client speaks HTTP/1.1: a server that sends each request on as HTTP/2, over one connection, and the response
+// back as it came.
+async function bridge (url) {
+  const session = http2.connect(url)
+  const ofHttp1 = new Set(['connection', 'host', 'keep-alive', 'transfer-encoding', 'upgrade', 'te'])
+  const pairsOf = raw => raw.filter((_, i) => i % 2 === 0).map((name, i) => [name.toLowerCase(), raw[2 * i + 1]])
+  const server = http.createServer((request, response) => {
+    const head = { ':method': request.method, ':path': request.url, ':authority': request.headers.host }
+    for (const [name, value] of pairsOf(request.rawHeaders)) {
+      if (!ofHttp1.has(name)) head[name] = head[name] === undefined ? value : [head[name], value].flat()
+    }
+    const bodiless = request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined
+    const stream = session.request(head, { endStream: bodiless })
+    if (!bodiless) request.pipe(stream)
+    stream.on('headers', interim => { if (interim[':status'] === 103) response.writeEarlyHints({ link: interim.link }) })
+    stream.on('response', (fields, _, raw) => {
+      response.sendDate = false
+      response.writeHead(fields[':status'], pairsOf(raw).filter(([name]) => name[0] !== ':').flat())
+      stream.pipe(response)
+    })
+    stream.on('error', () => response.destroy())
+    response.on('close', () => { if (!response.writableFinished) stream.close(http2.constants.NGHTTP2_CANCEL) })
+  })
+  await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
+  server.unref()
+  session.unref()
+  return `http://127.0.0.1:${server.address().port}`
+}
 
 // Connects to the proxy whatever the URL, and names the whole URL in the request line.
 class ForwardAgent extends http.Agent {
