@@ -264,8 +264,10 @@ static void put_known(struct log_line *line, struct slice before, struct slice v
         put_member(line, before, value);
 }
 
-static void access_line_put_tls(struct log_line *line, const struct access_entry *entry) {
+static void access_line_put_connection(struct log_line *line, const struct access_entry *entry) {
     put_known(line, SLICE(",\"user\":"), entry->user);
+    if (entry->version.length > 0 && entry->version.base[0] == '2')
+        put_member(line, SLICE(",\"http_version\":"), entry->version);
     if (entry->tls != NULL) {
         put_member(line, SLICE(",\"tls_version\":"), slice_from(entry->tls->version));
         put_member(line, SLICE(",\"tls_cipher\":"), slice_from(entry->tls->cipher));
@@ -309,7 +311,7 @@ static void write_json(struct log_line *line, struct access_line_time *time_text
     put_known(line, SLICE(",\"access\":"), entry->access);
     put_known(line, SLICE(",\"access_log_only\":"), entry->access_log_only);
     put_known(line, SLICE(",\"limit\":"), slice_from(entry->limit));
-    access_line_put_tls(line, entry);
+    access_line_put_connection(line, entry);
     put_member(line, SLICE(",\"content_type\":"), entry->content_type);
     put_member(line, SLICE(",\"user_agent\":"), access_line_value_of(entry, HTTP_USER_AGENT));
     put_member(line, SLICE(",\"referer\":"), access_line_value_of(entry, HTTP_REFERER));

@@ -110,6 +110,20 @@ def test_preface_in_clear_text(_lab, site):
         equal(client.response(1).body, b"pieces", "after a preface in pieces")
 
 
+def test_preface_at_a_transparent_listener(lab):
+    origin, port = RawOrigin(lab), ports.take()
+    Retort(lab, extra=f"""listen "127.0.0.1:{port}" {{
+    mode = transparent  local_destinations = allow  proxy_protocol = "127.0.0.0/8"  allow = "127.0.0.0/8" }}""")
+    for size in (1000, 3):
+        with wire.Wire(("127.0.0.1", port), timeout=20 * lab.patience) as redirected:
+            redirected.send(b"PROXY TCP4 127.0.0.1 127.0.0.1 1234 %d\r\n" % origin.port)
+            redirected.send_pieces(http2.PREFACE, size, 0.001)
+            client = Http2.over(redirected.socket, 20 * lab.patience, preface=False)
+            client.frame(http2.SETTINGS)
+            equal(client.get(origin.url("/there")).status, 200, "status")
+    equal([request.target for request in origin.requests], ["/there"] * 2, "at the origin")
+
+
 @memcheck
 def test_what_is_no_preface(_lab, site):
     preface = http2.PREFACE
@@ -209,7 +223,7 @@ access_log "{log['own']}" {{ format = "%rv %rm %>Hs" }}"""
     proxy = Retort(lab, reverse={"/": origin.url()}, extra=extra)
     with Http2(proxy.reverse) as client:
         equal([client.get("/bytes?n=5&cc=max-age%3D60").status for _ in range(2)], [200, 200], "status")
-    proxy.log(2)
+    equal([entry["http_version"] for entry in proxy.log(2)], ["2.0", "2.0"], "json log")
     for name, expected in (("combined", ' HTTP/2.0"'), ("own", "2.0 GET 200")):
         until(lambda n=name: os.path.exists(log[n]) and open(log[n], encoding="utf-8").read().count("\n") >= 2, 5, f"{name} log")
         contains(open(log[name], encoding="utf-8").read(), expected, f"{name} log")

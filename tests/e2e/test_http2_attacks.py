@@ -30,7 +30,8 @@ class Site:
         self.now = self.most = 0  # requests that wait at the origin
         self.lock = threading.Lock()
         self.origin = RawOrigin(lab, self.answer, read_body=False)
-        client = {"send_timeout": "2s", "body_timeout": "2s", "header_timeout": "2s", **options.pop("client", {})}
+        times = dict.fromkeys(("send_timeout", "body_timeout", "header_timeout"), f"{2 * lab.patience}s")
+        client = {**times, **options.pop("client", {})}
         self.proxy = Retort(lab, reverse={"/": self.origin.url()}, client=client, cache={"memory": "64MB"}, **options)
         self.patience = 20 * lab.patience
         lab.opens(self)

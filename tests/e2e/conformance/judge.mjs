@@ -135,8 +135,9 @@ if (markdown) {
   fs.writeFileSync(markdown, `# Conformance
 
 \`tests/e2e/conformance/run.sh\` runs the public suite http-cache-tests ${version} (npm) through Retort in reverse mode, and
-writes this page. The script also runs the suite through Retort as a forward proxy. The same tests pass there, except for
-those of Surrogate-Control, which is for reverse proxies only.
+writes this page. The script also runs the suite by HTTP/2, where the same required and optimal tests pass, and through
+Retort as a forward proxy. The same tests pass there, except for those of Surrogate-Control, which is for reverse proxies
+only.
 
 | kind | passed | of those that apply | of those that a cache can pass if it follows the RFCs |
 |---|---|---|---|
