@@ -432,7 +432,7 @@ static void on_ping(struct http2_session *session, const struct http2_frame *fra
         http2_session_on_pong(session);
         return;
     }
-    if (!http2_session_spend(session, HTTP2_COST_FRAME))
+    if (!http2_session_take_answer(session))
         return;
     http2_frame_put_ping(answer, true, payload.base);
     http2_outbox_put(session, slice_make(answer, sizeof answer));
@@ -495,9 +495,7 @@ static void on_window_update(struct http2_session *session, const struct http2_f
                     "WINDOW_UPDATE for a stream that nobody has opened");
         return;
     }
-    if (session->updates_free > 0)
-        session->updates_free--;
-    else if (!http2_session_spend(session, HTTP2_COST_FRAME))
+    if (!http2_session_take_answer(session))
         return;
     struct http2_fault fault = http2_frame_read_window_update(frame, payload.base, &increment);
     if (fault.error != HTTP2_NO_ERROR)

@@ -56,8 +56,11 @@ enum {
 enum {
     HTTP2_COST_FRAME = 1, /* a frame that moves nothing forward */
     HTTP2_COST_RESET = 2,
-    HTTP2_GAIN_STREAM = 2,    /* a stream that both sides have ended */
-    HTTP2_UPDATE_WORTH = 512, /* bytes of data that are worth a window update or two */
+    HTTP2_GAIN_STREAM = 2, /* a stream that both sides have ended */
+    /* Bytes of data for which the other side may send two window updates, or a PING to measure how
+     * long they take. */
+    HTTP2_UPDATE_WORTH = 2048,
+    HTTP2_UPDATES_MOST = 65536,
 };
 
 /* What a session allows. It is copied. */
@@ -185,7 +188,7 @@ struct http2_session {
     /* Budget, in units; and when it was last filled by time */
     unsigned budget;
     uint64_t budget_filled;
-    unsigned updates_free; /* window updates that our DATA frames may bring */
+    unsigned updates_free; /* window updates and PINGs that our DATA frames may bring */
     struct timer timer;
     struct task task; /* sends what waits, or goes on reading */
     uint64_t started, idle_since;
@@ -224,10 +227,19 @@ static inline void http2_session_earn(struct http2_session *session, unsigned un
     if (session->budget > session->limits.budget)
         session->budget = session->limits.budget;
 }
-/* Data has been sent that the other side may answer by growing windows. */
-static inline void http2_session_allow_updates(struct http2_session *session, bool worth) {
-    if (worth && session->updates_free < session->limits.budget)
-        session->updates_free += 2;
+/* Data has been sent that the other side may answer by growing windows. Few bytes count if it was not
+ * the window that made them few. */
+static inline void http2_session_allow_updates(struct http2_session *session, size_t bytes,
+                                               bool natural) {
+    if (session->updates_free < HTTP2_UPDATES_MOST)
+        session->updates_free += 2 * (unsigned)(bytes / HTTP2_UPDATE_WORTH + natural);
+}
+/* The other side answers data. False: too often, and the connection is over. */
+static inline bool http2_session_take_answer(struct http2_session *session) {
+    if (session->updates_free == 0)
+        return http2_session_spend(session, HTTP2_COST_FRAME);
+    session->updates_free--;
+    return true;
 }
 /* Sends what waits, when the caller has returned to the loop. */
 void http2_session_send_soon(struct http2_session *session);

@@ -342,7 +342,7 @@ void http2_stream_put_data(struct http2_stream *stream, const struct iovec *piec
     session->send_window -= (int64_t)bytes;
     stream->sent += bytes;
     stream->stuck_since = 0;
-    http2_session_allow_updates(session, natural || bytes >= HTTP2_UPDATE_WORTH);
+    http2_session_allow_updates(session, bytes, natural);
     if (bytes <= HTTP2_SMALL || http2_session_is_stuck(session))
         copy_pieces(stream, pieces, bytes, ended);
     else

@@ -3,6 +3,7 @@
 #include "client/http2/exchange.h"
 #include "client/http2/reply.h"
 #include "client/http2/request.h"
+#include "client/http2/request_body.h"
 #include "client/http2/tunnel.h"
 
 void http2_host_init(struct http2_host *host, struct clients *clients) {
@@ -68,7 +69,7 @@ static void on_body(struct http2_stream *stream) {
     if (exchange->tunnel.magic != 0)
         http2_tunnel_wake(exchange);
     else if (exchange->body_taken)
-        source_wake(&exchange->body);
+        http2_request_body_came(exchange);
 }
 
 static bool on_turn(struct http2_stream *stream) {

@@ -12,7 +12,7 @@ static void http2_send_continue(struct http2_exchange *exchange) {
     if (!exchange->expects_continue)
         return;
     exchange->expects_continue = false;
-    if (exchange->stream.in.length == 0 && !exchange->stream.they_ended)
+    if (exchange->stream.in.length == 0 && !exchange->stream.they_ended && !exchange->head_sent)
         http2_exchange_put_block(exchange, block, hpack_put_status(block, 100), false);
 }
 
@@ -88,6 +88,14 @@ static const struct source_class http2_body_class = {"request body", http2_body_
 void http2_request_body_init(struct http2_exchange *exchange) {
     source_init(&exchange->body, &http2_body_class, exchange->connection->net->loop,
                 exchange->base.body_length);
+}
+
+void http2_request_body_came(struct http2_exchange *exchange) {
+    if (exchange->clock.waits_since != 0) {
+        http2_stream_set_deadline(&exchange->stream, TIMER_NEVER);
+        body_clock_got(&exchange->clock, exchange->connection->net->loop->now_nanoseconds);
+    }
+    source_wake(&exchange->body);
 }
 
 struct source *http2_request_body_take(struct exchange *base) {

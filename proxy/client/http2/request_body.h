@@ -13,5 +13,7 @@
 
 void http2_request_body_init(struct http2_exchange *exchange);
 struct source *http2_request_body_take(struct exchange *exchange);
+/* Bytes have come, or the end: its reader is woken, and the client's time does not run any more. */
+void http2_request_body_came(struct http2_exchange *exchange);
 
 #endif

@@ -333,6 +333,115 @@ START_TEST(a_download_leaves_a_tunnel_its_turns) {
 }
 END_TEST
 
+/* A client may answer each frame of data by two updates of windows and a PING, as some do. */
+START_TEST(who_takes_what_we_send_may_say_so) {
+    struct client_lab *lab = open_plain("client { http2_budget = 100 }\n");
+    size_t got = 0;
+    lab->answer = answer_bytes;
+    body_size = 4 << 20;
+    put_get(1);
+    send_all(lab);
+    while (find_frame(lab, HTTP2_DATA, 1)) {
+        got += frame.length;
+        if (frame.length > 0) {
+            put_update(1, frame.length);
+            put_update(0, frame.length);
+            put_frame(HTTP2_PING, 0, 0, SLICE("bandwidt"));
+        }
+        send_all(lab);
+    }
+    ck_assert_uint_eq(got, body_size);
+    ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 0);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A reader that asked once, and then looks after something else. */
+static struct source *upload;
+static struct task upload_task;
+
+static void upload_on_wake(struct task *task) {
+    (void)task;
+}
+
+static void answer_later(struct asked *asked) {
+    char buffer[16];
+    size_t got;
+    task_init(&upload_task, upload_on_wake);
+    upload = exchange_body(asked->exchange);
+    source_set_waker(upload, &upload_task);
+    ck_assert_int_eq(source_read(upload, buffer, sizeof buffer, &got), SOURCE_WAIT);
+}
+
+START_TEST(a_client_is_not_blamed_for_a_slow_reader) {
+    struct client_lab *lab = open_plain("client { body_timeout = 5s  min_rate = 1MB }\n");
+    char buffer[16];
+    size_t got;
+    lab->wait_for_body = false;
+    lab->answer = answer_later;
+    put_request_of(1, "POST", "/a", 0);
+    send_all(lab);
+    put_frame(HTTP2_DATA, 0, 1, SLICE("hello"));
+    send_all(lab);
+    pass(lab, 50000);
+    lab->loop.now_nanoseconds += UINT64_C(50000000000);
+    ck_assert_int_eq(source_read(upload, buffer, sizeof buffer, &got), SOURCE_DATA);
+    ck_assert_int_eq(source_read(upload, buffer, sizeof buffer, &got), SOURCE_WAIT);
+    ck_assert(!lab->last->exchange->body_failed);
+    put_frame(HTTP2_RST_STREAM, 0, 1, slice_make("\0\0\0\10", 4));
+    source_close(&upload);
+    send_all(lab);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 9113 §6.9: what is dropped, padding, and what waits in a stream that ends, comes back to the
+ * window of the connection. */
+static int64_t connection_window;
+
+static void note_updates(struct client_lab *lab) {
+    while (next_frame(lab))
+        if (frame.type == HTTP2_WINDOW_UPDATE && frame.stream == 0)
+            connection_window += http2_get32(payload.base);
+    lab->got = taken = 0;
+}
+
+START_TEST(the_window_of_the_connection_comes_back) {
+    static const char zeros[16000];
+    struct client_lab *lab =
+        open_plain("client { http2_connection_window = 128KB  http2_budget = 100000 }\n");
+    connection_window = HTTP2_WINDOW_DEFAULT;
+    note_updates(lab);
+    ck_assert_int_eq(connection_window, 128 << 10);
+    lab->wait_for_body = false;
+    for (uint32_t id = 1; id < 2000; id += 2) {
+        char padded[16001];
+        bool refused = id % 3 == 0, read = id % 7 == 0;
+        lab->wait_for_body = read;
+        lab->answer = id % 5 == 0 ? answer_nothing : asked_reply_target;
+        put_request_of(id, "POST", refused ? "a" : "/a", 0);
+        put_frame(HTTP2_DATA, 0, id, slice_make(zeros, 16000));
+        memset(padded, 0, sizeof padded);
+        padded[0] = (char)200;
+        put_frame(HTTP2_DATA, HTTP2_PADDED | (read ? HTTP2_END_STREAM : 0), id,
+                  slice_make(padded, 201 + id % 11));
+        connection_window -= 16000 + 201 + id % 11;
+        ck_assert_int_ge(connection_window, 0);
+        send_all(lab);
+        if (!read && id % 5 == 0)
+            put_frame(HTTP2_RST_STREAM, 0, id, slice_make("\0\0\0\10", 4));
+        else if (lab->last != NULL)
+            asked_finish(lab->last);
+        send_all(lab);
+        note_updates(lab);
+    }
+    ck_assert_int_ge(connection_window, 64 << 10);
+    ck_assert_int_le(connection_window, 128 << 10);
+    ck_assert_uint_eq(lab->clients.connection_count, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
 Suite *http2_session_suite(void) {
     Suite *suite = suite_create("http2_session");
     TCase *tcase = tcase_create("session");
@@ -346,6 +455,9 @@ Suite *http2_session_suite(void) {
     tcase_add_test(tcase, bodies_of_all_refused_uploads_may_be_under_way);
     tcase_add_test(tcase, a_tunnel_whose_window_is_shut_sleeps);
     tcase_add_test(tcase, a_download_leaves_a_tunnel_its_turns);
+    tcase_add_test(tcase, who_takes_what_we_send_may_say_so);
+    tcase_add_test(tcase, a_client_is_not_blamed_for_a_slow_reader);
+    tcase_add_test(tcase, the_window_of_the_connection_comes_back);
     suite_add_tcase(suite, tcase);
     return suite;
 }
