@@ -99,6 +99,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/http2/frame.c proxy/http2/frame.h \
 	proxy/http2/hpack.c proxy/http2/hpack.h \
 	proxy/http2/hpack_encode.c proxy/http2/hpack_encode.h \
+	proxy/http2/hpack_lines.c \
 	proxy/http2/hpack_static.c proxy/http2/hpack_static.def proxy/http2/hpack_static.h \
 	proxy/http2/huffman.c proxy/http2/huffman.def proxy/http2/huffman.h \
 	proxy/http2/input.c proxy/http2/input.h \

@@ -185,6 +185,8 @@ static bool join_cookies(const struct fields_scan *scan, struct hpack_list *list
 
 static bool is_good_scheme(struct slice scheme) {
     static const char others[] = "+-.";
+    if (slice_equal(scheme, SLICE("https")) || slice_equal(scheme, SLICE("http")))
+        return true;
     for (size_t i = 0; i < scheme.length; i++) {
         char c = scheme.base[i], lower = (char)(c | 0x20);
         bool letter = lower >= 'a' && lower <= 'z';
@@ -211,29 +213,29 @@ static bool is_token(struct slice text) {
 }
 
 /* Equal as bytes mostly; "example.com" and "Example.com:443" are equal too. */
-static bool is_same_host(const struct url *url, uint16_t default_port, struct slice authority,
-                         struct slice host) {
-    struct url other;
+static bool is_same_host(struct slice scheme, struct slice authority, struct slice host) {
     if (slice_equal(authority, host))
         return true;
-    return url_parse_authority(&other, host, default_port) && other.port == url->port &&
-           other.host_is_ipv6 == url->host_is_ipv6 && slice_equal_nocase(other.host, url->host);
+    const struct url_scheme *known = url_scheme_find(scheme);
+    uint16_t port = known == NULL ? 0 : known->port;
+    struct url a, b;
+    return url_parse_authority(&a, authority, port) && url_parse_authority(&b, host, port) &&
+           a.port == b.port && a.host_is_ipv6 == b.host_is_ipv6 &&
+           slice_equal_nocase(a.host, b.host);
 }
 
 /* ":authority" and Host (§8.3.1). The head gets one Host. */
 static enum http2_fields_result settle_authority(struct fields_scan *scan) {
     struct http2_meaning *meaning = scan->meaning;
-    const struct url_scheme *scheme = url_scheme_find(meaning->scheme);
-    uint16_t port = scheme == NULL ? 0 : scheme->port;
-    struct url url;
     bool has_authority = scan->seen & 1 << HPACK_AUTHORITY;
+    struct url url;
     meaning->authority = has_authority ? scan->pseudo[HPACK_AUTHORITY] : scan->host;
     if (meaning->authority.length == 0)
         return malformed(meaning, "the request names no host");
-    if (!url_parse_authority(&url, meaning->authority, port))
+    if (!url_parse_authority(&url, meaning->authority, 0))
         return malformed(meaning, "the authority is not a host with or without a port");
     if (has_authority && scan->host.base != NULL &&
-        !is_same_host(&url, port, meaning->authority, scan->host))
+        !is_same_host(meaning->scheme, meaning->authority, scan->host))
         return malformed(meaning, "Host differs from :authority");
     scan->head->fields[0] =
         (struct http_field){http_name_text(HTTP_HOST), meaning->authority, HTTP_HOST};

@@ -15,6 +15,12 @@ enum {
     STATIC_SCHEME_HTTP = 6,
     STATIC_SCHEME_HTTPS = 7,
     STATIC_STATUS_200 = 8,
+    STATIC_STATUS_204 = 9,
+    STATIC_STATUS_206 = 10,
+    STATIC_STATUS_304 = 11,
+    STATIC_STATUS_400 = 12,
+    STATIC_STATUS_404 = 13,
+    STATIC_STATUS_500 = 14,
     STATIC_AUTHORIZATION = 23,
     STATIC_COOKIE = 32,
     STATIC_PROXY_AUTHORIZATION = 49,
@@ -45,15 +51,17 @@ static inline bool hpack_is_secret(unsigned index) {
            index == STATIC_PROXY_AUTHORIZATION || index == STATIC_SET_COOKIE;
 }
 
-static inline char *put_named(char *at, unsigned index, struct slice value) {
-    unsigned kind = hpack_is_secret(index) ? LITERAL_NEVER_INDEXED : LITERAL;
-    return put_string(hpack_put_prefixed(at, kind, INDEX_MASK, index), value);
-}
-
-static inline char *put_unnamed(char *at, struct slice name, struct slice value) {
+char *hpack_put_literal_name(char *at, unsigned index, struct slice name) {
+    if (index > 0)
+        return hpack_put_prefixed(at, hpack_is_secret(index) ? LITERAL_NEVER_INDEXED : LITERAL,
+                                  INDEX_MASK, index);
     *at++ = LITERAL;
     at = hpack_put_prefixed(at, 0, 0x7f, name.length);
-    return put_string(slice_put_lower(at, name), value);
+    return slice_put_lower(at, name);
+}
+
+static inline char *put_named(char *at, unsigned index, struct slice value) {
+    return put_string(hpack_put_literal_name(at, index, SLICE("")), value);
 }
 
 static inline char *put_indexed(char *at, unsigned index) {
@@ -61,14 +69,26 @@ static inline char *put_indexed(char *at, unsigned index) {
     return at;
 }
 
+static unsigned index_of_status(unsigned status) {
+    switch (status) {
+    case 200: return STATIC_STATUS_200;
+    case 204: return STATIC_STATUS_204;
+    case 206: return STATIC_STATUS_206;
+    case 304: return STATIC_STATUS_304;
+    case 400: return STATIC_STATUS_400;
+    case 404: return STATIC_STATUS_404;
+    case 500: return STATIC_STATUS_500;
+    default: return 0;
+    }
+}
+
 char *hpack_put_status(char *at, unsigned status) {
+    unsigned index = index_of_status(status);
+    if (index > 0)
+        return put_indexed(at, index);
     char digits[3] = {(char)('0' + status / 100), (char)('0' + status / 10 % 10),
                       (char)('0' + status % 10)};
-    struct slice text = slice_make(digits, sizeof digits);
-    for (unsigned i = STATIC_STATUS_200; hpack_static[i].pseudo == HPACK_STATUS; i++)
-        if (memcmp(hpack_static[i].value.base, digits, sizeof digits) == 0)
-            return put_indexed(at, i);
-    return put_named(at, STATIC_STATUS_200, text);
+    return put_named(at, STATIC_STATUS_200, slice_make(digits, sizeof digits));
 }
 
 char *hpack_put_method(char *at, struct slice method) {
@@ -98,13 +118,13 @@ char *hpack_put_path(char *at, struct slice path) {
 }
 
 char *hpack_put_protocol(char *at, struct slice protocol) {
-    return put_unnamed(at, SLICE(":protocol"), protocol);
+    return put_string(hpack_put_literal_name(at, 0, SLICE(":protocol")), protocol);
 }
 
 static inline char *put_found(char *at, unsigned index, struct slice name, struct slice value) {
     if (index == HPACK_NOT_SENT)
         return at;
-    return index == 0 ? put_unnamed(at, name, value) : put_named(at, index, value);
+    return put_string(hpack_put_literal_name(at, index, name), value);
 }
 
 char *hpack_put_field(char *at, struct slice name, struct slice value) {
@@ -118,34 +138,6 @@ char *hpack_put_known(char *at, enum http_name id, struct slice value) {
 char *hpack_put_number(char *at, enum http_name id, int64_t number) {
     char digits[SLICE_DIGITS];
     return hpack_put_known(at, id, slice_of_number(digits, number));
-}
-
-/* Lines that are not of the grammar end the work: they come from our own memory, but maybe from a
- * disk. */
-char *hpack_put_lines(char *at, struct slice lines) {
-    const char *begin = lines.base, *end = begin + lines.length;
-    while (begin < end) {
-        const char *line_end = memchr(begin, '\r', (size_t)(end - begin));
-        const char *colon =
-            line_end == NULL ? NULL : memchr(begin, ':', (size_t)(line_end - begin));
-        if (colon == NULL)
-            break;
-        struct slice value = slice_trim(slice_make(colon + 1, (size_t)(line_end - colon) - 1));
-        at = hpack_put_field(at, slice_make(begin, (size_t)(colon - begin)), value);
-        begin = line_end + 2;
-    }
-    return at;
-}
-
-char *hpack_put_response_text(char *at, struct slice text) {
-    enum { STATUS_AT = 9, STATUS_END = 12 }; /* in "HTTP/1.1 200" */
-    const char *status = text.base + STATUS_AT;
-    const char *line_end = text.length < STATUS_END ? NULL : memchr(text.base, '\n', text.length);
-    ASSERT(line_end != NULL);
-    at = hpack_put_status(
-        at, (unsigned)((status[0] - '0') * 100 + (status[1] - '0') * 10 + (status[2] - '0')));
-    size_t used = (size_t)(line_end + 1 - text.base);
-    return hpack_put_lines(at, slice_make(text.base + used, text.length - used));
 }
 
 char *hpack_put_fields(char *at, const struct http_head *head) {

@@ -51,8 +51,11 @@ char *hpack_put_field(char *at, struct slice name, struct slice value);
 char *hpack_put_known(char *at, enum http_name id, struct slice value);
 char *hpack_put_number(char *at, enum http_name id, int64_t number);
 
+/* How a literal begins, up to its value: with an index of the static table, or 0 and a name. */
+char *hpack_put_literal_name(char *at, unsigned index, struct slice name);
+
 /* "Name: value\r\n", any number of them, which http/head_parser.h would accept. An empty line ends
- * them. */
+ * them. It may write behind the end that it returns, within the room. */
 char *hpack_put_lines(char *at, struct slice lines);
 /* The same with a status line in front, "HTTP/1.1 200 OK\r\n": a stored response head. */
 char *hpack_put_response_text(char *at, struct slice text);

@@ -51,13 +51,6 @@ __attribute__((constructor)) static void make_codes(void) {
                 note_code(symbol, code++, bits, count++);
 }
 
-/* What is left of a text: `bits` has the next ones at its left, and zeros behind them. */
-struct huffman_input {
-    const char *at, *end;
-    uint64_t bits;
-    unsigned have;
-};
-
 /* Finds a code of more than HUFFMAN_SHORT bits; returns its length. The last of all codes is EOS,
  * whose end is 2^64, which is 0 here. */
 static unsigned find_long(uint64_t bits, unsigned *symbol) {
@@ -76,7 +69,15 @@ static inline unsigned huffman_find(uint64_t bits, unsigned *symbol) {
     return length > 0 ? length : find_long(bits, symbol);
 }
 
-/* Fills up to at least 56 bits, where eight bytes are there. */
+/* What is left of a text: `bits` has the next ones at its left. */
+struct huffman_input {
+    const char *at, *end;
+    uint64_t bits;
+    unsigned have;
+};
+
+/* Fills up to at least 56 bits, where eight bytes are there. Those behind the 56 may be filled in
+ * twice, with the same. */
 static inline void refill(struct huffman_input *input) {
     uint64_t word;
     memcpy(&word, input->at, sizeof word);
@@ -85,64 +86,72 @@ static inline void refill(struct huffman_input *input) {
     input->have |= 56;
 }
 
+/* Fills up to 56 to 63 bits, or to the end of the text. */
 static inline void refill_slowly(struct huffman_input *input) {
-    for (; input->have <= 56 && input->at < input->end; input->have += 8)
+    for (; input->have < 56 && input->at < input->end; input->have += 8)
         input->bits |= (uint64_t)(unsigned char)*input->at++ << (56 - input->have);
 }
 
-/* Takes all codes but those at the end of the text. False: one is EOS. */
-static bool decode_front(struct huffman_input *input, char *out, size_t room, size_t *count) {
-    size_t put = 0;
-    while (input->end - input->at >= 8) {
-        refill(input);
-        do {
-            unsigned symbol, length = huffman_find(input->bits, &symbol);
-            if (symbol == HUFFMAN_EOS)
-                return false;
-            if (put < room)
-                out[put] = (char)symbol;
-            put++;
-            input->bits <<= length;
-            input->have -= length;
-        } while (input->have >= HUFFMAN_BITS_MOST);
-    }
-    *count = put;
+/* Where what is decoded goes: it is counted when there is no room. */
+struct huffman_output {
+    char *out;
+    size_t room, put;
+};
+
+/* Takes codes while there are so many bits that the longest code is among them. False: one is EOS.
+ */
+static inline bool take_codes(struct huffman_input *input, struct huffman_output *output) {
+    do {
+        unsigned symbol, length = huffman_find(input->bits, &symbol);
+        if (symbol == HUFFMAN_EOS)
+            return false;
+        if (output->put < output->room)
+            output->out[output->put] = (char)symbol;
+        output->put++;
+        input->bits <<= length;
+        input->have -= length;
+    } while (input->have >= HUFFMAN_BITS_MOST);
     return true;
 }
 
-/* "Padding strictly longer than 7 bits MUST be treated as a decoding error. Padding not
- * corresponding to the most significant bits of the code for the EOS symbol MUST be treated as a
- * decoding error." Ones stand behind the last bit, so that a code that is not whole is that of EOS,
- * or one that is too long. */
-static bool is_padding(const struct huffman_input *input) {
-    return input->have <= HUFFMAN_BITS_PADDING && input->bits == UINT64_MAX;
+/* Takes the codes at the end of the text, and the padding. "Padding strictly longer than 7 bits
+ * MUST be treated as a decoding error. Padding not corresponding to the most significant bits of
+ * the code for the EOS symbol MUST be treated as a decoding error." With ones behind the last bit,
+ * a code that is not whole has more bits than there are. */
+static inline bool take_last_codes(struct huffman_input *input, struct huffman_output *output) {
+    while (input->have > 0) {
+        uint64_t bits = input->bits | UINT64_MAX >> input->have;
+        if (bits == UINT64_MAX)
+            return input->have <= HUFFMAN_BITS_PADDING;
+        unsigned symbol, length = huffman_find(bits, &symbol);
+        if (length > input->have)
+            return false;
+        if (output->put < output->room)
+            output->out[output->put] = (char)symbol;
+        output->put++;
+        input->bits <<= length;
+        input->have -= length;
+    }
+    return true;
 }
 
 bool huffman_decode(struct slice text, char *out, size_t room, size_t *length) {
     struct huffman_input input = {text.base, text.base + text.length, 0, 0};
-    size_t put = 0;
-    if (!decode_front(&input, out, room, &put))
-        return false;
-    for (;;) {
-        refill_slowly(&input);
-        uint64_t bits = input.bits;
-        if (input.at == input.end)
-            bits |= input.have == 0 ? UINT64_MAX : input.have < 64 ? UINT64_MAX >> input.have : 0;
-        unsigned symbol, taken = huffman_find(bits, &symbol);
-        if (taken > input.have) {
-            input.bits = bits;
-            break;
-        }
-        if (symbol == HUFFMAN_EOS)
+    struct huffman_output output = {out, room, 0};
+    while (input.end - input.at >= 8) {
+        refill(&input);
+        if (!take_codes(&input, &output))
             return false;
-        if (put < room)
-            out[put] = (char)symbol;
-        put++;
-        input.bits <<= taken;
-        input.have -= taken;
     }
-    *length = put;
-    return is_padding(&input);
+    refill_slowly(&input);
+    while (input.have >= HUFFMAN_BITS_MOST && input.at < input.end) {
+        if (!take_codes(&input, &output))
+            return false;
+        refill_slowly(&input);
+    }
+    bool good = take_last_codes(&input, &output);
+    *length = output.put;
+    return good;
 }
 
 size_t huffman_size(struct slice text) {
