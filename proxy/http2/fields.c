@@ -198,9 +198,9 @@ static bool is_good_scheme(struct slice scheme) {
 }
 
 static bool is_good_path(struct slice path, const struct http_head *head) {
-    const char *end = path.base + path.length;
     if (path.length == 0)
         return false;
+    const char *end = path.base + path.length;
     if (path.base[0] != '/')
         return head->method_id == HTTP_METHOD_OPTIONS && slice_equal(path, SLICE("*"));
     return bytes_skip(path.base, end, BYTES_TARGET) == end &&
@@ -208,8 +208,8 @@ static bool is_good_path(struct slice path, const struct http_head *head) {
 }
 
 static bool is_token(struct slice text) {
-    const char *end = text.base + text.length;
-    return text.length > 0 && bytes_skip_token(text.base, end) == end;
+    return text.length > 0 &&
+           bytes_skip_token(text.base, text.base + text.length) == text.base + text.length;
 }
 
 /* Equal as bytes mostly; "example.com" and "Example.com:443" are equal too. */

@@ -105,7 +105,7 @@ static void hpack_add(struct hpack_decoder *decoder, const struct hpack_field *f
     }
     shrink_to(decoder, decoder->capacity - (uint32_t)size);
     uint32_t bytes = (uint32_t)size - HPACK_FIELD_OVERHEAD;
-    if (decoder->text_room - decoder->text_end < bytes)
+    if (decoder->text == NULL || decoder->text_room - decoder->text_end < bytes)
         make_text_room(decoder, bytes);
     if (decoder->count == decoder->entry_room)
         grow_entries(decoder);
@@ -213,9 +213,9 @@ static inline bool hpack_is_blank(char c) {
 }
 
 static bool is_clean_value(struct slice value) {
-    const char *end = value.base + value.length;
     if (value.length == 0)
         return true;
+    const char *end = value.base + value.length;
     return !hpack_is_blank(value.base[0]) && !hpack_is_blank(end[-1]) &&
            bytes_skip(value.base, end, BYTES_TEXT) == end;
 }

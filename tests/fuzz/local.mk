@@ -5,6 +5,7 @@ fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_
 fuzzers_proxy = tests/fuzz/fuzz_event_lines tests/fuzz/fuzz_helper_pools tests/fuzz/fuzz_info_text tests/fuzz/fuzz_log_record \
 	tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
 	tests/fuzz/fuzz_field_rules tests/fuzz/fuzz_forwarded tests/fuzz/fuzz_icap \
+	tests/fuzz/fuzz_http2_fields tests/fuzz/fuzz_http2_frame \
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
 	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
@@ -15,6 +16,9 @@ fuzzers_services = tests/fuzz/fuzz_filter tests/fuzz/fuzz_image tests/fuzz/fuzz_
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
 if LLHTTP
 fuzzers += tests/fuzz/fuzz_compare
+endif
+if NGHTTP2
+fuzzers += tests/fuzz/fuzz_hpack
 endif
 if FUZZ
 noinst_PROGRAMS += $(fuzzers)
@@ -136,6 +140,14 @@ tests_fuzz_fuzz_icap_call_SOURCES = tests/fuzz/fuzz_icap_call.c $(fuzz_lines)
 tests_fuzz_fuzz_icap_call_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_icap_call_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_icap_call_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_http2_fields_SOURCES = tests/fuzz/fuzz_http2_fields.c $(fuzz_lines)
+tests_fuzz_fuzz_http2_fields_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_http2_fields_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_http2_fields_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_http2_frame_SOURCES = tests/fuzz/fuzz_http2_frame.c
+tests_fuzz_fuzz_http2_frame_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_http2_frame_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_http2_frame_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_range_SOURCES = tests/fuzz/fuzz_range.c $(fuzz_lines)
 tests_fuzz_fuzz_range_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_range_LDFLAGS = $(fuzz_ldflags)
@@ -189,3 +201,19 @@ check_PROGRAMS += tests/fuzz/compare-heads
 TESTS += tests/fuzz/compare-corpora.sh
 endif
 EXTRA_DIST += tests/fuzz/compare-corpora.sh
+
+# Retort's HPACK and that of nghttp2 on the same blocks: as a test, and as a fuzzer.
+tests_fuzz_fuzz_hpack_SOURCES = tests/fuzz/fuzz_hpack.c tests/fuzz/fuzz_hpack.h
+tests_fuzz_fuzz_hpack_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_hpack_CFLAGS = $(AM_CFLAGS) $(NGHTTP2_CFLAGS)
+tests_fuzz_fuzz_hpack_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_hpack_LDADD = $(proxy_libs) $(NGHTTP2_LIBS)
+tests_fuzz_compare_hpack_SOURCES = tests/fuzz/compare_hpack.c tests/fuzz/fuzz_hpack.c tests/fuzz/fuzz_hpack.h
+tests_fuzz_compare_hpack_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_compare_hpack_CFLAGS = $(AM_CFLAGS) $(NGHTTP2_CFLAGS)
+tests_fuzz_compare_hpack_LDADD = $(proxy_libs) $(NGHTTP2_LIBS)
+if NGHTTP2
+check_PROGRAMS += tests/fuzz/compare-hpack
+TESTS += tests/fuzz/compare-hpack.sh
+endif
+EXTRA_DIST += tests/fuzz/compare-hpack.sh

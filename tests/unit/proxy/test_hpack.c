@@ -161,6 +161,7 @@ static const char *const wrong_blocks[] = {
     "0081 1800",              /* "a", and padding that is not all ones */
     "0084 ffff ffff 00",      /* EOS */
     "0085 1fff ffff ff00",    /* "a", EOS */
+    "0083 18c6 3100",         /* "aaaa" and four of the five bits of another "a" */
     "0082 1fff 00",           /* "a" and padding of eleven bits */
     "0081 ff00",              /* padding of eight bits alone */
     "0084 ffff fffc 00",      /* the code of CR and of EOS alike begin so: not whole */
@@ -652,10 +653,11 @@ START_TEST(pseudo_fields_are_encoded) {
 END_TEST
 
 /* Numbers of one byte and more in front of texts, and the room that they take. */
+static const size_t lengths[] = {0,   1,   2,   13,  14,  15,  16,  17,    31,    32,    33,   125,
+                                 126, 127, 128, 129, 254, 255, 256, 16509, 16510, 16511, 65000};
+
 START_TEST(lengths_are_encoded) {
-    static char value[70000], line[70100], block[70100];
-    static const size_t lengths[] = {0,   1,   14,  15,    16,    126,   127,
-                                     128, 254, 255, 16509, 16510, 16511, 65000};
+    static char value[70000], block[70100];
     memset(value, 'v', sizeof value);
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         struct slice text = slice_make(value, lengths[i]);
@@ -664,10 +666,6 @@ START_TEST(lengths_are_encoded) {
         encoded(block, at);
         ck_assert_uint_eq(list.count, 1);
         ck_assert(slice_equal(list.fields[0].value, text));
-        char *end = slice_put(slice_put(slice_put(line, SLICE("X:")), text), SLICE("\r\n"));
-        struct slice lines = guard_put(slice_make(line, (size_t)(end - line)));
-        at = hpack_put_lines(block, lines);
-        ck_assert_uint_le((size_t)(at - block), hpack_text_room(lines.length));
         if (lengths[i] == 0)
             continue;
         at = hpack_put_field(block, text, SLICE("1"));
@@ -675,6 +673,60 @@ START_TEST(lengths_are_encoded) {
         encoded(block, at);
         ck_assert(slice_equal(list.fields[0].name, text));
     }
+}
+END_TEST
+
+/* The text of a line, "NAME:BLANKS VALUE\r\n", with these lines behind it, in front of a forbidden
+ * page. */
+static struct slice line_of(struct slice name, const char *blanks, struct slice value,
+                            const char *behind) {
+    static char line[70100];
+    char *at = slice_put(slice_put(line, name), SLICE(":"));
+    at = slice_put(slice_put(at, slice_from(blanks)), value);
+    at = slice_put(slice_put(at, SLICE("\r\n")), slice_from(behind));
+    return guard_put(slice_make(line, (size_t)(at - line)));
+}
+
+static void check_line(struct slice name, struct slice value, const char *behind) {
+    static const char *const blanks[] = {"", " ", "  ", "\t", " \t "};
+    static char block[70100 + 2000];
+    for (size_t i = 0; i < COUNT_OF(blanks); i++) {
+        struct slice lines = line_of(name, blanks[i], value, behind);
+        char *at = hpack_put_lines(block, lines);
+        ck_assert_uint_le((size_t)(at - block), hpack_text_room(lines.length));
+        encoded(block, at);
+        ck_assert_uint_eq(list.count, *behind == 'V' ? 2 : 1);
+        ck_assert(slice_equal_nocase(list.fields[0].name, name));
+        ck_assert(slice_equal(list.fields[0].value, value));
+    }
+}
+
+/* Lines with names and values of every length, at the end of the text and before it. */
+START_TEST(lines_of_every_length_are_encoded) {
+    static const char *const names[] = {"X",
+                                        "Age",
+                                        "X-Cache-Status",
+                                        "X-Cache-Status-",
+                                        "X-Cache-Status-1",
+                                        "x_cache^status~17",
+                                        "Access-Control-Allow-Origin",
+                                        "Access-Control-Allow-Headers-Now",
+                                        "Access-Control-Allow-Headers-Now-",
+                                        "Strict-Transport-Security",
+                                        "content-type",
+                                        "CONTENT-TYPE",
+                                        "Content-Typf",
+                                        "Content-Languagf"};
+    static char value[70000];
+    memset(value, 'v', sizeof value);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        for (size_t k = 0; k < COUNT_OF(lengths); k++) {
+            struct slice text = slice_make(value, lengths[k]);
+            check_line(slice_from(names[i]), text, "");
+            check_line(slice_from(names[i]), text, "\r\n");
+            check_line(slice_from(names[i]), text, "Via: 1.1 a\r\n");
+            check_line(slice_from(names[i]), text, "Via: 1.1 and a long name of a proxy\r\n");
+        }
 }
 END_TEST
 
@@ -699,6 +751,7 @@ Suite *hpack_suite(void) {
         heads_are_encoded,
         pseudo_fields_are_encoded,
         lengths_are_encoded,
+        lines_of_every_length_are_encoded,
     };
     return suite_of("hpack", tests, COUNT_OF(tests));
 }
