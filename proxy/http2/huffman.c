@@ -124,7 +124,7 @@ static inline bool take_last_codes(struct huffman_input *input, struct huffman_o
         if (bits == UINT64_MAX)
             return input->have <= HUFFMAN_BITS_PADDING;
         unsigned symbol, length = huffman_find(bits, &symbol);
-        if (length > input->have)
+        if (symbol == HUFFMAN_EOS || length > input->have)
             return false;
         if (output->put < output->room)
             output->out[output->put] = (char)symbol;

@@ -136,35 +136,36 @@ END_TEST
 
 /* What decoders MUST refuse, each after a request that leaves one entry in the table. */
 static const char *const wrong_blocks[] = {
-    "80",                     /* index 0 (§6.1) */
-    "bf",                     /* index 63, one behind the last entry (§2.3.3) */
-    "ff80 01",                /* 255 */
-    "ff",                     /* the number is cut off */
-    "ff80",                   /* likewise */
-    "ff80 8080 8001",         /* 127 + 2^28; no such entry */
-    "ffff ffff ff0f",         /* 2^32 + 126: more than 2^31-1 */
-    "ffff ffff ffff 01",      /* more than six bytes */
-    "ff80 8080 8080 00",      /* likewise, though the number is 127 */
-    "40",                     /* a literal without name */
-    "4001",                   /* its name is cut off */
-    "4001 61",                /* without value */
-    "4001 6102 62",           /* its value is cut off */
-    "007f ffff ffff 07",      /* a name of 2^31 + 126 bytes */
-    "0f80 01",                /* a name of entry 143 */
-    "7f00",                   /* a name of entry 63 */
-    "0001 61ff ffff ff0f",    /* a value of 2^32 bytes */
-    "3fe2 1f",                /* a table of 4097 bytes (§6.3) */
-    "823f e11f",              /* a new size behind a field (§4.2) */
-    "2020 20",                /* three new sizes */
-    "3f",                     /* the new size is cut off */
-    "0086 f2b2 4a84 ffff 00", /* padding of eight bits and more (§5.2) */
-    "0081 1800",              /* "a", and padding that is not all ones */
-    "0084 ffff ffff 00",      /* EOS */
-    "0085 1fff ffff ff00",    /* "a", EOS */
-    "0083 18c6 3100",         /* "aaaa" and four of the five bits of another "a" */
-    "0082 1fff 00",           /* "a" and padding of eleven bits */
-    "0081 ff00",              /* padding of eight bits alone */
-    "0084 ffff fffc 00",      /* the code of CR and of EOS alike begin so: not whole */
+    "80",                                 /* index 0 (§6.1) */
+    "bf",                                 /* index 63, one behind the last entry (§2.3.3) */
+    "ff80 01",                            /* 255 */
+    "ff",                                 /* the number is cut off */
+    "ff80",                               /* likewise */
+    "ff80 8080 8001",                     /* 127 + 2^28; no such entry */
+    "ffff ffff ff0f",                     /* 2^32 + 126: more than 2^31-1 */
+    "ffff ffff ffff 01",                  /* more than six bytes */
+    "ff80 8080 8080 00",                  /* likewise, though the number is 127 */
+    "40",                                 /* a literal without name */
+    "4001",                               /* its name is cut off */
+    "4001 61",                            /* without value */
+    "4001 6102 62",                       /* its value is cut off */
+    "007f ffff ffff 07",                  /* a name of 2^31 + 126 bytes */
+    "0f80 01",                            /* a name of entry 143 */
+    "7f00",                               /* a name of entry 63 */
+    "0001 61ff ffff ff0f",                /* a value of 2^32 bytes */
+    "3fe2 1f",                            /* a table of 4097 bytes (§6.3) */
+    "823f e11f",                          /* a new size behind a field (§4.2) */
+    "2020 20",                            /* three new sizes */
+    "3f",                                 /* the new size is cut off */
+    "0086 f2b2 4a84 ffff 00",             /* padding of eight bits and more (§5.2) */
+    "0081 1800",                          /* "a", and padding that is not all ones */
+    "0084 ffff ffff 00",                  /* EOS */
+    "0085 1fff ffff ff00",                /* "a", EOS */
+    "008b 3829 ce4f 06fe ffff ffff 0f00", /* EOS and another code in the last bytes */
+    "0083 18c6 3100",                     /* "aaaa" and four of the five bits of another "a" */
+    "0082 1fff 00",                       /* "a" and padding of eleven bits */
+    "0081 ff00",                          /* padding of eight bits alone */
+    "0084 ffff fffc 00",                  /* the code of CR and of EOS alike begin so: not whole */
 };
 
 START_TEST(wrong_blocks_are_refused) {
@@ -676,22 +677,24 @@ START_TEST(lengths_are_encoded) {
 }
 END_TEST
 
-/* The text of a line, "NAME:BLANKS VALUE\r\n", with these lines behind it, in front of a forbidden
+/* The text of a line, "NAME:BLANKS VALUE LAST\r\n", with these lines behind it, in front of a forbidden
  * page. */
 static struct slice line_of(struct slice name, const char *blanks, struct slice value,
-                            const char *behind) {
+                            const char *last, const char *behind) {
     static char line[70100];
     char *at = slice_put(slice_put(line, name), SLICE(":"));
     at = slice_put(slice_put(at, slice_from(blanks)), value);
+    at = slice_put(at, slice_from(last));
     at = slice_put(slice_put(at, SLICE("\r\n")), slice_from(behind));
     return guard_put(slice_make(line, (size_t)(at - line)));
 }
 
 static void check_line(struct slice name, struct slice value, const char *behind) {
-    static const char *const blanks[] = {"", " ", "  ", "\t", " \t "};
+    static const char *const blanks[] = {"", " ", " ", " ", "  ", "\t", " \t "};
+    static const char *const last[] = {"", "", " ", "\t", "", "", " \t "};
     static char block[70100 + 2000];
     for (size_t i = 0; i < COUNT_OF(blanks); i++) {
-        struct slice lines = line_of(name, blanks[i], value, behind);
+        struct slice lines = line_of(name, blanks[i], value, last[i], behind);
         char *at = hpack_put_lines(block, lines);
         ck_assert_uint_le((size_t)(at - block), hpack_text_room(lines.length));
         encoded(block, at);
