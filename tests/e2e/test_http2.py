@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
 
 from harness import browser, http2, ports, wire
@@ -22,6 +23,7 @@ from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort
 from harness.services import Services
 from harness.suite import heavy, memcheck, seconds
+from test_takeover import Successor
 
 NAMES = ("a.test", "localhost", "127.0.0.1")
 
@@ -418,6 +420,41 @@ def test_drain(lab):
         end = client.goaway()
         equal(end.error, http2.NO_ERROR, "GOAWAY")
         true(end.last >= slow, f"its last stream {end.last}")
+
+
+def test_a_takeover_loses_no_request(lab):
+    """Connections of the old process end with GOAWAY: what it names is answered, and the rest was not looked at."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url()}, drain_timeout="6s")
+    replaced, lost, answered, connections = threading.Event(), [], [0], [0]
+
+    def visit():
+        while not replaced.is_set() or connections[0] < 2:
+            connections[0] += 1
+            with Http2(proxy.reverse, timeout=20 * lab.patience) as client:
+                streams = []
+                while not (client.end or client.eof):
+                    streams = [client.request("GET", "/text?say=x&ms=20") for _ in range(10)]
+                    for stream in streams:
+                        try:
+                            equal(client.response(stream).body, b"x", "body")
+                            answered[0] += 1
+                        except (Gone, Reset) as error:
+                            last = int.from_bytes(client.end.payload[:4], "big") if client.end else 1 << 31
+                            if stream <= last:
+                                lost.append((stream, str(error)))
+                    if replaced.is_set() and connections[0] > 1:
+                        break
+    visitor = threading.Thread(target=visit)
+    visitor.start()
+    until(lambda: answered[0] > 50, 10, "requests")
+    successor = Successor(lab, proxy)
+    successor.wait_for_the_end_of_the_old_one()
+    proxy.process = successor.process
+    replaced.set()
+    visitor.join(20 * lab.patience)
+    equal(lost, [], "requests that were lost")
+    true(connections[0] >= 2, f"{connections[0]} connections, {answered[0]} answers")
 
 
 def test_reload(lab):

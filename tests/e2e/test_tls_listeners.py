@@ -149,8 +149,8 @@ def test_algorithms(lab):
              "Cipher is TLS_AES_128_GCM_SHA256", "the server's order of ciphers")
     contains(s_client("-tls1_2", listener=1), "Cipher is (NONE)", "TLS 1.2 where 1.3 is wanted")
     contains(s_client("-groups", "X25519:P-384", listener=2), "ECDH, secp384r1", "the group of the third listener")
-    contains(s_client("-alpn", "h2,spdy/3"), "no application protocol", "unknown protocols of ALPN")
-    contains(s_client("-alpn", "h2,http/1.1"), "ALPN protocol: http/1.1", "ALPN")
+    contains(s_client("-alpn", "h3,spdy/3"), "no application protocol", "unknown protocols of ALPN")
+    contains(s_client("-alpn", "http/1.1,h2"), "ALPN protocol: h2", "ALPN")
     equal(one.count("New, TLSv1.2"), 1, "handshakes")
     true(site.counter("tls_failures_mismatch") >= 6, f"mismatches: {site.counter('tls_failures_mismatch')}")
 
