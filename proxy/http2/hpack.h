@@ -67,8 +67,9 @@ struct hpack_list {
 };
 
 /* How much text a list of that size may need, for what http2/fields.h joins as well. No list may
- * have less text than the decoder's table. */
-#define HPACK_LIST_TEXT(size_most) (2 * (size_most))
+ * have less text than the decoder's table, however small a head may be. */
+#define HPACK_LIST_TEXT(size_most)                                                                 \
+    (2 * (size_most) > HPACK_TABLE_DEFAULT ? 2 * (size_most) : HPACK_TABLE_DEFAULT)
 
 static inline void hpack_list_init(struct hpack_list *list, char *text, size_t text_room,
                                    struct hpack_field *fields, unsigned room, size_t size_most) {
