@@ -11,6 +11,7 @@ common_libservice_la_SOURCES = \
 	common/service/helper_client.c common/service/helper_client.h \
 	common/service/helper_line.c common/service/helper_line.h \
 	common/service/helper_protocol.c common/service/helper_protocol.h \
+	common/service/module.c common/service/module.h \
 	common/service/option.c common/service/option.h \
 	common/service/service.c common/service/service.h \
 	common/service/url_pattern.c common/service/url_pattern.h

@@ -128,6 +128,15 @@ static bool set_switch(const struct service_option *option, bool *place, struct 
     return true;
 }
 
+const struct service_option *service_option_find(const struct service_option *options,
+                                                 struct slice name) {
+    for (const struct service_option *option = options; option != NULL && option->name != NULL;
+         option++)
+        if (slice_equal(slice_from(option->name), name))
+            return option;
+    return NULL;
+}
+
 bool service_option_set(const struct service_option *option, void *settings, struct slice text,
                         char *error, size_t error_size) {
     void *place = option_place(option, settings);

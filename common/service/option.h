@@ -8,6 +8,7 @@
  *          "zlib level"},
  *         {NULL}};
  *     service_options_defaults(options, &settings);
+ *     const struct service_option *option = service_option_find(options, SLICE("Level"));
  *     if (!service_option_set(option, &settings, SLICE("11"), error, sizeof error)) ...
  *     service_options_release(options, &settings);
  *
@@ -56,6 +57,9 @@ struct service_option {
     const char *help;
 };
 
+/* NULL: there is no option of that name. Upper and lower case are told apart. */
+const struct service_option *service_option_find(const struct service_option *options,
+                                                 struct slice name);
 /* `settings` is uninitialised before the call, and belongs to the caller afterwards. */
 void service_options_defaults(const struct service_option *options, void *settings);
 bool service_option_set(const struct service_option *option, void *settings, struct slice text,

@@ -22,6 +22,7 @@ tests_unit_services_unit_services_SOURCES = \
 	tests/unit/services/test_helper_protocol.c \
 	tests/unit/services/test_image_type.c \
 	tests/unit/services/test_jpeg_gray.c \
+	tests/unit/services/test_module.c \
 	tests/unit/services/test_option.c \
 	tests/unit/services/test_picture.c \
 	tests/unit/services/test_picture_cost.c \

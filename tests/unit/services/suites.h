@@ -24,6 +24,7 @@ Suite *helper_line_suite(void);
 Suite *helper_protocol_suite(void);
 Suite *image_type_suite(void);
 Suite *jpeg_gray_suite(void);
+Suite *module_suite(void);
 Suite *option_suite(void);
 Suite *picture_suite(void);
 Suite *picture_cost_suite(void);

@@ -51,6 +51,7 @@ int main(void) {
     srunner_add_suite(runner, helper_protocol_suite());
     srunner_add_suite(runner, image_type_suite());
     srunner_add_suite(runner, jpeg_gray_suite());
+    srunner_add_suite(runner, module_suite());
     srunner_add_suite(runner, option_suite());
     srunner_add_suite(runner, picture_suite());
     srunner_add_suite(runner, picture_cost_suite());

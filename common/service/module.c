@@ -1,0 +1,109 @@
+#include "service/module.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define C_ICAP_PREFIX "srv_"
+
+bool service_module_name(const char *path, char name[SERVICE_MODULE_NAME]) {
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    if (strncmp(file, C_ICAP_PREFIX, strlen(C_ICAP_PREFIX)) == 0)
+        file += strlen(C_ICAP_PREFIX);
+    size_t length = strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789");
+    if (length == 0 || length >= SERVICE_MODULE_NAME || strcmp(file + length, ".so") != 0)
+        return false;
+    memcpy(name, file, length);
+    name[length] = '\0';
+    return true;
+}
+
+/* The first function that a host needs and that is not there. */
+static const char *missing_function(const struct service_ops *ops) {
+    if (ops->begin == NULL)
+        return "begin";
+    if (ops->preview == NULL)
+        return "preview";
+    return ops->end == NULL ? "end" : NULL;
+}
+
+static unsigned count_counters(const struct service_ops *ops) {
+    unsigned count = 0;
+    while (ops->counters != NULL && ops->counters[count] != NULL)
+        count++;
+    return count;
+}
+
+static unsigned count_options(const struct service_ops *ops) {
+    unsigned count = 0;
+    while (ops->options != NULL && ops->options[count].name != NULL)
+        count++;
+    return count;
+}
+
+bool service_module_check(const struct service_ops *ops, const char *path, const char *name,
+                          char error[SERVICE_MODULE_ERROR]) {
+    const unsigned points = SERVICE_REQUEST | SERVICE_RESPONSE;
+    if (ops->version != SERVICE_VERSION)
+        snprintf(error, SERVICE_MODULE_ERROR,
+                 "%s was built for version %u of the service interface, and this program has "
+                 "version %d: build the module again with the headers of this Retort",
+                 path, ops->version, SERVICE_VERSION);
+    else if (ops->name == NULL || strcmp(ops->name, name) != 0)
+        snprintf(error, SERVICE_MODULE_ERROR,
+                 "%s defines the service %s with .name = \"%s\": both names have to be the same",
+                 path, name, ops->name == NULL ? "" : ops->name);
+    else if (ops->description == NULL)
+        snprintf(error, SERVICE_MODULE_ERROR, "%s: the service has no .description", path);
+    else if (ops->points == 0 || (ops->points & ~points) != 0)
+        snprintf(error, SERVICE_MODULE_ERROR,
+                 "%s: .points of the service has to be SERVICE_REQUEST, SERVICE_RESPONSE or both",
+                 path);
+    else if (missing_function(ops) != NULL)
+        snprintf(error, SERVICE_MODULE_ERROR,
+                 "%s: the service has no function .%s, which every host calls", path,
+                 missing_function(ops));
+    else if (count_counters(ops) > SERVICE_MODULE_COUNTERS)
+        snprintf(error, SERVICE_MODULE_ERROR, "%s: the service has %u counters, and %d are allowed",
+                 path, count_counters(ops), SERVICE_MODULE_COUNTERS);
+    else if (count_options(ops) > SERVICE_MODULE_OPTIONS)
+        snprintf(error, SERVICE_MODULE_ERROR, "%s: the service has %u options, and %d are allowed",
+                 path, count_options(ops), SERVICE_MODULE_OPTIONS);
+    else
+        return true;
+    return false;
+}
+
+const struct service_ops *service_module_load(const char *path, char error[SERVICE_MODULE_ERROR]) {
+    char name[SERVICE_MODULE_NAME], symbol[sizeof SERVICE_SYMBOL_PREFIX + SERVICE_MODULE_NAME];
+    char file[4096];
+    if (!service_module_name(path, name)) {
+        snprintf(error, SERVICE_MODULE_ERROR,
+                 "\"%.300s\" is no name of a module: call the file NAME.so or srv_NAME.so, where "
+                 "NAME is the name of the service, in small letters and digits",
+                 path);
+        return NULL;
+    }
+    /* dlopen looks for a name without a slash in the system's folders of libraries. */
+    if (snprintf(file, sizeof file, "%s%s", strchr(path, '/') != NULL ? "" : "./", path) >=
+        (int)sizeof file) {
+        snprintf(error, SERVICE_MODULE_ERROR, "the path of the module %s is too long", name);
+        return NULL;
+    }
+    void *module = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (module == NULL) {
+        snprintf(error, SERVICE_MODULE_ERROR, "the module can't be loaded: %s", dlerror());
+        return NULL;
+    }
+    snprintf(symbol, sizeof symbol, "%s%s", SERVICE_SYMBOL_PREFIX, name);
+    const struct service_ops *ops = dlsym(module, symbol);
+    if (ops == NULL) {
+        snprintf(
+            error, SERVICE_MODULE_ERROR,
+            "%s has no symbol %s: the service is defined with SERVICE_DEFINE(%s), and the file "
+            "is called %s.so or srv_%s.so",
+            path, symbol, name, name, name);
+        return NULL;
+    }
+    return service_module_check(ops, path, name, error) ? ops : NULL;
+}
