@@ -43,3 +43,11 @@ common_libcommon_la_SOURCES = \
 	common/http/trailer.c common/http/trailer.h \
 	common/http/structured.c common/http/structured.h \
 	common/http/url.c common/http/url.h
+
+# The files of recorded exchanges, apart since they need a library for their sums.
+noinst_LTLIBRARIES += common/librecord.la
+common_librecord_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
+common_librecord_la_SOURCES = \
+	common/record/file.c common/record/file.h \
+	common/record/recorded_exchange.c common/record/recorded_exchange.h common/record/recorded_exchange.def
+common_librecord_la_LIBADD = $(XXHASH_LIBS)

@@ -176,8 +176,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/adapter.c proxy/icap/adapter.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
-	proxy/record/recorded_exchange.c proxy/record/recorded_exchange.h proxy/record/recorded_exchange.def \
-	proxy/record/file.c proxy/record/file.h \
 	proxy/record/filter.c proxy/record/filter.h \
 	proxy/icap/health.c proxy/icap/health.h \
 	proxy/icap/lost_connections.c proxy/icap/lost_connections.h \
@@ -519,7 +517,7 @@ EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 proxy_retort_CPPFLAGS = $(proxy_cppflags) -DCONFIGURATION='"$(retortconfdir)/retort.conf"'
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
-proxy_libs = proxy/libproxy.a common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
+proxy_libs = proxy/libproxy.a common/librecord.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(GNUTLS_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) -lcrypt -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)

@@ -2,7 +2,7 @@
 # Holds the order in which the rooms of the source tree may include each other. A room is a folder; each has a rank, and includes
 # itself and rooms that have no higher one:
 #
-#   common/base <- common/event, common/http <- common/service
+#   common/base <- common/event, common/http <- common/record, common/service
 #     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
 #        <- adapt, client/http1, client/http2
 #     <- icap <- transaction <- events <- worker, admin, main, ctl
@@ -25,7 +25,7 @@ LC_ALL=C awk '
 BEGIN {
     rooms(0, "common/base")
     rooms(1, "common/event common/http")
-    rooms(2, "common/service")
+    rooms(2, "common/record common/service")
     rooms(2.5, "proxy/tls")
     rooms(3, "proxy/net")
     rooms(3.5, "proxy/limits")
@@ -48,6 +48,7 @@ BEGIN {
     rooms(4, "icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 
     stand_apart("common/event common/http")
+    stand_apart("common/record common/service")
     stand_apart("proxy/record proxy/settings")
     stand_apart("proxy/cache proxy/origin proxy/spans")
     stand_apart("proxy/disk proxy/client proxy/origin proxy/icap")

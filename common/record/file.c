@@ -40,8 +40,8 @@ static bool check_beginning(struct record_file *file, char *error) {
                  "%s is not a recording: `retortctl icap record` makes them", file->name);
     else if (memcmp(bytes, RECORDED_FILE_HEAD, sizeof bytes) != 0)
         snprintf(error, RECORD_FILE_ERROR,
-                 "%s is a recording of a version that this retortctl does not know; use the one "
-                 "that made it",
+                 "%s is a recording of a version that this program does not know; use the "
+                 "Retort that made it",
                  file->name);
     else
         return true;
