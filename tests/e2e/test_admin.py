@@ -39,7 +39,7 @@ def test_metrics_in_prometheus_text(lab):
     samples = {}
     for line in answer.text().splitlines():
         if line.startswith("#"):
-            true(re.match(r"# (HELP|TYPE) [a-z_]+ ", line), f"comment {line!r}")
+            true(re.match(r"# (HELP|TYPE) [a-z0-9_]+ ", line), f"comment {line!r}")
             continue
         match = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[^}]*\})? (\S+)', line)
         true(match, f"sample {line!r}")

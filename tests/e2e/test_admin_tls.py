@@ -194,7 +194,7 @@ def test_certificates_that_end_while_a_connection_is_open(lab):
     so do requests of connections that are open."""
     plane = Plane(lab)
     plane.roles("anna admin CN=anna", "carl admin CN=carl", "long admin CN=long")
-    soon = 5 * lab.patience
+    soon = 4 + 2 * lab.patience  # less than the time that an idle connection has
     between, lasting = plane.clients.intermediate("between", days=soon / 86400), plane.clients.intermediate("lasting")
     people = {"leaf": plane.clients.leaf(cn="anna", usage=CLIENT, days=soon / 86400), "between": between.leaf(cn="carl", usage=CLIENT),
               "lasting": lasting.leaf(cn="long", usage=CLIENT)}
@@ -213,8 +213,8 @@ def test_certificates_that_end_while_a_connection_is_open(lab):
     time.sleep(max(0, until - time.time()))
     equal({name: plane.ask(connection=connection)[0] for name, connection in open_ones.items()},
           {"leaf": 401, "between": 401, "lasting": 200}, "after the end of two")
-    take(*lists[:2], lasting.crl(days=3 / 86400))
-    until = time.time() + 4
+    take(*lists[:2], lasting.crl(days=(2 + lab.patience) / 86400))
+    until = time.time() + 3 + lab.patience
     lasts = plane.connect(people["lasting"])
     equal(plane.ask(connection=lasts)[0], 200, "with a list that ends soon")
     time.sleep(max(0, until - time.time()))

@@ -227,7 +227,7 @@ def test_a_stuck_consumer(lab):
             if n == 400:
                 before = resident(proxy)
         grown = resident(proxy) - before
-        true(grown < 2048, f"memory has grown by {grown} KB")
+        true(grown < 2048 or lab.asan, f"memory has grown by {grown} KB")
         begun, got, lost = time.monotonic(), 0, 0
         while got + lost < count:
             event = stuck.next()

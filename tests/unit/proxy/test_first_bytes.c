@@ -49,7 +49,7 @@ START_TEST(the_preface_of_http2_comes_in_pieces) {
     for (size_t i = 24; i < sizeof preface; i++)
         check_preface(preface, i, HTTP2_PREFACE_WHOLE);
     check_preface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r", 24, HTTP2_PREFACE_NONE);
-    check_preface("PRI * HTTP/2.0\r\n\r\nGET / HTTP/1.1\r\n\r\n", 38, HTTP2_PREFACE_NONE);
+    check_preface("PRI * HTTP/2.0\r\n\r\nGET / HTTP/1.1\r\n\r\n", 36, HTTP2_PREFACE_NONE);
     check_preface("\r\nPRI", 5, HTTP2_PREFACE_NONE);
     check_preface("pri", 3, HTTP2_PREFACE_NONE);
 }

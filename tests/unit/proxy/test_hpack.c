@@ -65,10 +65,12 @@ START_TEST(literals_of_the_rfc) {
     start(4096);
     check_block("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572",
                 "custom-key: custom-header\n", 55);
+    hpack_decoder_release(&decoder);
     start(4096);
     check_block("040c 2f73 616d 706c 652f 7061 7468", ":path: /sample/path\n", 0);
     check_block("1008 7061 7373 776f 7264 0673 6563 7265 74", "!password: secret\n", 0);
     check_block("82", ":method: GET\n", 0);
+    hpack_decoder_release(&decoder);
 }
 END_TEST
 
