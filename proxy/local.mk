@@ -337,6 +337,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/access.c proxy/transaction/access.h \
 	proxy/transaction/access_destination.c proxy/transaction/access_destination.h \
 	proxy/transaction/access_permit.c proxy/transaction/access_permit.h \
+	proxy/transaction/access_refusal.c proxy/transaction/access_refusal.h \
 	proxy/transaction/steps/access.c proxy/transaction/steps/access.h \
 	proxy/transaction/steps/recheck.c proxy/transaction/steps/recheck.h \
 	proxy/transaction/purge_orders.c proxy/transaction/purge_orders.h \

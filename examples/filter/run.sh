@@ -104,8 +104,9 @@ run_checks() {
     verify "pupil: a game during lessons" fetch $ben "$(http games index.html)"
     verify "pupil: a game during lessons: 403" status_is 403
     verify "pupil: a game during lessons: a page says so" page_says "not available here"
-    verify "pupil: a game during lessons, by https: no connection" not fetch $ben "$(https games index.html)"
-    verify "pupil: a game during lessons, by https: 403 to the CONNECT" status_is 403
+    verify "pupil: a game during lessons, by https" fetch $ben "$(https games index.html)"
+    verify "pupil: a game during lessons, by https: 403" status_is 403
+    verify "pupil: a game during lessons, by https: a page says so" page_says "https://games.localhost:$https_port/index.html"
     verify "pupil: in German" fetch $ben "$(http games index.html)" -H "Accept-Language: de"
     verify "pupil: in German: a page says so" page_says 'lang="de"'
     verify "games: no site was asked" nobody_was_asked games

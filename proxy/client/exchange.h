@@ -67,6 +67,8 @@ enum exchange_state {
 /* What differs between protocols. */
 struct exchange_class {
     const char *name;
+    bool carries_connection; /* what open_tunnel gives is a connection of its own, which others can
+                                take over (duplex_take_connection) */
     struct source *(*body)(struct exchange *exchange);
     void (*reply)(struct exchange *exchange, const struct reply *reply);
     void (*interim)(struct exchange *exchange, const struct http_head *head);

@@ -10,6 +10,9 @@ static const size_t texts[] = {
     offsetof(struct intercepted_facts, issuer),
     offsetof(struct intercepted_facts, verification),
     offsetof(struct intercepted_facts, page_error),
+    offsetof(struct intercepted_facts, page_name),
+    offsetof(struct intercepted_facts, page_location),
+    offsetof(struct intercepted_facts, page_rule),
     offsetof(struct intercepted_facts, page_head),
     offsetof(struct intercepted_facts, page_body),
 };

@@ -40,9 +40,12 @@ struct intercepted_facts {
     struct slice issuer;       /* of the origin's certificate; empty: not known */
     struct slice verification; /* "ok", or why the origin's certificate is not trusted */
     /* The answer to every request inside, when the connection is only there to show a page. */
-    unsigned page_status;    /* 0: there is no such page */
-    struct slice page_error; /* the reason, for the proxy's own page; empty: the page below */
-    struct slice page_head;  /* a response head that a service made, as text */
+    unsigned page_status;       /* 0: there is no such page */
+    struct slice page_error;    /* the reason, for the proxy's own page; empty: the page below */
+    struct slice page_name;     /* of the error_page section; empty: class and status choose it */
+    struct slice page_location; /* a redirection in place of the page; empty: none */
+    struct slice page_rule;     /* the class of the access section that decided; empty: none did */
+    struct slice page_head;     /* a response head that a service made, as text */
     struct slice page_body;
 };
 

@@ -113,6 +113,7 @@ static void transparent_finish(struct exchange *exchange) {
 
 static const struct exchange_class transparent_exchange_class = {
     .name = "transparent",
+    .carries_connection = true,
     .reply = transparent_reply,
     .interim = transparent_interim,
     .open_tunnel = transparent_open_tunnel,

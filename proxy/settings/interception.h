@@ -41,6 +41,7 @@ struct interception_settings {
     uint64_t hello_timeout;    /* for the whole ClientHello */
     size_t hello_size;         /* most bytes of a ClientHello */
     bool mirror_errors;        /* an origin that is not trusted: a leaf that is not trusted */
+    bool show_denied;          /* what access denies: opened for the page that says so */
     bool client_certificates;  /* origins that ask for one are spliced */
     bool remove_alt_svc;       /* of responses */
     unsigned refusals;         /* of our leaf, after which a client's host is spliced; 0: never */

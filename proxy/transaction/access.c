@@ -1,6 +1,7 @@
 #include "transaction/access.h"
 
 #include "transaction/access_destination.h"
+#include "transaction/inside.h"
 #include "transaction/internal.h"
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
@@ -25,9 +26,16 @@ bool access_is_tunnel(const struct transaction *transaction) {
 
 struct slice access_rule_name(const struct transaction *transaction) {
     const struct access *access = transaction->access;
+    if (access == NULL && inside_has_page(transaction))
+        return inside_facts(transaction)->page_rule;
     return access == NULL || access->section == NULL
                ? slice_make("", 0)
                : slice_from(url_class_name(access->section->url_class));
+}
+
+const struct access_refusal *access_refusal_to_show(const struct transaction *transaction) {
+    const struct access *access = transaction->access;
+    return access != NULL && access->refusal.status != 0 ? &access->refusal : NULL;
 }
 
 bool access_names_a_server(const struct transaction *transaction) {

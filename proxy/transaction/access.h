@@ -20,6 +20,7 @@
 #define RETORT_TRANSACTION_ACCESS_H
 
 #include "access/rules.h"
+#include "transaction/access_refusal.h"
 #include "transaction/proof.h"
 #include "transaction/step.h"
 
@@ -42,14 +43,19 @@ struct access {
     struct slice name;                     /* that the TLS of a CONNECT asks for; empty: none */
     struct access_search *search; /* for the addresses of the host; NULL: they were not sought */
     struct proof *proof;          /* NULL: no credentials were looked at */
+    struct access_refusal
+        refusal; /* of a CONNECT, which INTERCEPT shows inside of the connection */
 };
 
 /* The client is proven to be this user. The caller's reference becomes the transaction's. */
 void access_set_identity(struct transaction *transaction, struct identity **identityp);
-/* The class of the section that decided; empty: none did. */
+/* The class of the section that decided; empty: none did. Of a page inside of a connection, the one
+ * that decided about the connection. */
 struct slice access_rule_name(const struct transaction *transaction);
 /* Does the request bypass the cache and all services? */
 bool access_is_tunnel(const struct transaction *transaction);
+/* NULL: the request is let in, or the client has its answer. */
+const struct access_refusal *access_refusal_to_show(const struct transaction *transaction);
 /* Can the client be answered with 407 or 401 now? */
 bool access_may_challenge(const struct transaction *transaction);
 /* Does the request name a server? Clients of a reverse listener name none of their own. */

@@ -44,7 +44,7 @@ static enum step make_failure(struct transaction *transaction, unsigned status, 
                               size_t count) {
     struct slice sentence = write_sentence(transaction, status, reason);
     if (transaction->intercept != NULL)
-        return intercept_fail(transaction, status, reason, sentence);
+        return intercept_fail(transaction, status, reason, sentence, name);
     request_own(transaction);
     /* An object that is being stored is good, and others may use it. */
     if (transaction->storing.object == NULL) {

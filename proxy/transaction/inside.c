@@ -30,15 +30,27 @@ static enum step answer_by_service(struct transaction *transaction,
     return STEP_DELIVER;
 }
 
+static enum step answer_by_redirection(struct transaction *transaction,
+                                       const struct intercepted_facts *facts) {
+    struct slice to = arena_slice(&transaction->arena, facts->page_location);
+    delivery_redirect(transaction, facts->page_status, to);
+    delivery_close_connection(transaction);
+    return STEP_DELIVER;
+}
+
 enum step inside_answer(struct transaction *transaction) {
     const struct intercepted_facts *facts = inside_facts(transaction);
     request_own(transaction);
     if (facts->page_error.length == 0)
         return answer_by_service(transaction, facts);
+    if (facts->page_location.length > 0)
+        return answer_by_redirection(transaction, facts);
     const char *reason = arena_copy(&transaction->arena, facts->page_error);
-    enum step next = fail_with(transaction, facts->page_status, reason);
+    const char *name =
+        facts->page_name.length > 0 ? arena_copy(&transaction->arena, facts->page_name) : NULL;
+    enum step next = fail_page(transaction, facts->page_status, reason, name);
     delivery_close_connection(transaction);
-    if (facts->page_status == 403)
+    if (facts->page_status < 500)
         outcome_set_result(&transaction->outcome, RESULT_DENIED);
     return next;
 }

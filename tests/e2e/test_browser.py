@@ -102,7 +102,8 @@ def trusting_home(lab, authority):
 @seconds(180)
 def test_intercepted_page(lab):
     """The same by https: opened, adapted by all four services, and the second time from the cache without any connection to the
-    origin. A browser that does not know the proxy's authority sees nothing of it."""
+    origin. What access denies is a page of the proxy, not an error of the browser. A browser that does not know the proxy's authority
+    sees nothing of it."""
     browser()
     root, authority = Authority(lab, "root"), Authority(lab, "authority", path_length=0)
     certificate, port = root.leaf(SITE), ports.take()
@@ -111,6 +112,9 @@ def test_intercepted_page(lab):
     services = Services(lab, ads="||localhost^*/ads/\n")
     proxy = Retort(lab, services=services.for_proxy(), origin={"ca_file": root.file}, extra=f"""
 connect_ports = {{ {port} }}
+url_class games {{ domain = "games.localhost" }}
+access games {{ action = deny }}
+access all {{ action = allow }}
 authority {{ certificate = "{authority.file}"  key = "{authority.key}" }}
 intercept all {{ action = bump }}""")
     home, url = trusting_home(lab, authority), f"https://{SITE}:{port}/index.html"
@@ -125,5 +129,7 @@ intercept all {{ action = bump }}""")
     equal(sorted(results), ["HIT"] * 3 + ["MISS"] * 3, "results of the page and its two pictures")
     verdicts = {verdict["service"] for entry in inside for verdict in entry["icap"] if verdict["verdict"] in ("MODIFIED", "SATISFIED")}
     equal(verdicts, {"adremover", "gray", "inject", "gzip"}, "services that changed something")
+    contains(browse(lab, proxy, f"https://games.localhost:{port}/", home), "the access rules of this proxy do not allow this request",
+             "what a browser shows of a host that is denied")
     stranger = browse(lab, proxy, url, lab.path("profile"))
     lacks(stranger, "retort-test", "what a browser shows that does not trust the authority")

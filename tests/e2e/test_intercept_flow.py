@@ -8,7 +8,7 @@ from harness.certificates import CLIENT, Authority
 from harness.checks import contains, equal, lacks, true, until
 from harness.hello import Hello, records, server_flight
 from harness.icap import IcapServer, unchanged
-from harness.interception import Interception
+from harness.interception import Interception, Refused
 from harness.retort import Service
 from harness.suite import memcheck
 
@@ -84,6 +84,88 @@ def test_actions(lab):
     counts = [site.proxy.counter("intercept_" + name) for name in ("spliced", "bumped", "blocked")]
     equal(counts, [2, 1, 1], "spliced, bumped, blocked")
     lacks("\n".join(str(line) for line in site.proxy.log()), "/private", "the log of a spliced connection")
+
+
+REFUSING = """
+url_class denied { domain = "denied.example" }
+url_class moved { domain = "moved.example" }
+url_class banks { domain = "bank.example" }
+url_class staff { domain = "staff.example" }
+access denied { action = deny  status = 451  page = own }
+access moved { action = redirect  status = 303  to = "http://blocked.example/why?host=%{host}&url=%{url}" }
+access banks { action = deny }
+access staff { action = authenticate  with = { people } }
+access all { action = allow }
+intercept banks { action = splice }
+intercept all { action = bump }
+"""
+
+
+def refusing(lab, interception=""):
+    lab.write("own.html", "<p>%{url} by %{rule}: %{error}</p>")
+    lab.write("users", "")
+    return site_of(lab, "fine.example", rules=REFUSING, interception=interception, extra=f"""
+error_page all {{ name = own  file = "{lab.path('own.html')}" }}
+authenticator people {{ type = basic  file = "{lab.path('users')}" }}""")
+
+
+def shown(site, host, name=None):
+    """The page inside of the connection to this host, whose TLS asks for `name`."""
+    page = site.get(name or host, "/a?b", to=(host, site.origin.port))
+    equal(page.header("Connection"), "close", f"{host}: the connection behind the page")
+    return page
+
+
+def status_in_clear_text(site, host):
+    try:
+        site.tunnel(to=(host, site.origin.port)).close()
+    except Refused as refused:
+        return refused.response.status
+    return 200
+
+
+def test_what_access_refuses(lab):
+    """Browsers show nothing of an answer to CONNECT, so the page, or the redirection, is inside of the connection where it would be
+    opened anyway. What is left closed, and a question for credentials, is answered in clear text."""
+    site = refusing(lab)
+    page = shown(site, "denied.example")
+    equal(page.status, 451, "denied: status")
+    url = site.url("denied.example", "/a?b")
+    equal(page.text().strip(), f"<p>{url} by denied: the access rules of this proxy do not allow this request</p>", "denied: the page of the section")
+    page = shown(site, "moved.example")
+    equal(page.status, 303, "redirected: status")
+    equal(page.header("Location"), f"http://blocked.example/why?host=moved.example&url=https%3A%2F%2F{site.host('moved.example')}%2F".replace(
+        ":", "%3A").replace("http%3A", "http:", 1), "redirected: where to")
+    equal(shown(site, "denied.example", "fine.example").status, 451, "a host that is denied, with TLS for one that is not")
+    page = shown(site, site.origin.host, "denied.example")
+    contains(page.text(), " by denied: ", "TLS for a host that is denied: the page of the section")
+    equal(shown(site, site.origin.host, "moved.example").status, 303, "TLS for a host that is redirected")
+    for host, status in (("bank.example", 403), ("staff.example", 407)):
+        equal(status_in_clear_text(site, host), status, f"CONNECT {host}")
+    equal(site.origin.names, [], "connections at the server")
+    connects = [entry for entry in site.proxy.log(12) if entry["method"] == "CONNECT"]
+    equal([(entry["result"], entry.get("access")) for entry in connects[:2]], [("DENIED", "denied"), ("DENIED", "moved")], "CONNECT in the log")
+    inside = site.proxy.entries("denied.example")
+    equal([(entry["status"], entry["result"]) for entry in inside if entry["url"] == url], [(451, "DENIED")] * 2, "the page in the log")
+    equal(site.proxy.counter("intercept_blocked"), 5, "blocked")
+
+
+@memcheck
+def test_refused_clients_get_no_tunnel(lab):
+    """Whatever a client sends that is told that the connection is there, none of it goes anywhere; nor is it waited for too long."""
+    site = refusing(lab, 'hello_timeout = "500ms"  not_tls = tunnel')
+    for what, sent in (("no TLS", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), ("a record of another kind", b"\x17\x03\x03\x00\x01x"),
+                       ("half a ClientHello", records(Hello(b"denied.example").message())[:40]), ("nothing", b"")):
+        with site.tunnel(to=("denied.example", site.origin.port)) as client:
+            client.send(sent)
+            true(client.at_end(20 * lab.patience), f"the connection is cut after {what}")
+    site.tunnel(to=("denied.example", site.origin.port)).close()
+    equal(site.origin.names, [], "connections at the server")
+    equal({entry["result"] for entry in site.proxy.log(5)}, {"DENIED"}, "results in the log")
+    site.proxy.write_config(site.proxy.text().replace("not_tls = tunnel", "show_denied = false"))
+    equal(site.proxy.reload().status, 200, "reload")
+    for host, status in (("denied.example", 451), ("moved.example", 403)):
+        equal(status_in_clear_text(site, host), status, f"CONNECT {host}, show_denied = false")
 
 
 def test_a_name_gives_no_other_host_a_tunnel(lab):

@@ -105,6 +105,7 @@ static void http1_exchange_finish(struct exchange *base) {
 
 static const struct exchange_class http1_exchange_class = {
     .name = "HTTP/1",
+    .carries_connection = true,
     .body = http1_request_body_take,
     .reply = http1_reply_start,
     .interim = http1_exchange_interim,

@@ -7,14 +7,12 @@
 #include "transaction/fail.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/admit.h"
+#include "transaction/steps/intercept.h"
 #include "transaction/steps/purge.h"
 #include "transaction/transaction.h"
 #include "transaction/variables.h"
 
 /* ACCESS: who the client is, and whether the request is let in. */
-
-static const char no_user[] = "this is for known users only, and a client on this connection can "
-                              "not be asked who it is";
 
 /* ---- who the client is -------------------------------------------------------------------- */
 
@@ -64,28 +62,24 @@ static bool begin_proof(struct transaction *transaction) {
 
 /* ---- what happens ------------------------------------------------------------------------- */
 
+/* Of a CONNECT, browsers display the page only inside of the connection. */
 enum step access_deny(struct transaction *transaction, const struct access_decision *decision) {
-    const struct access_settings *section = decision->section;
-    if (access_destination_is_nowhere(transaction) &&
-        transaction->settings->access_asks_destination)
-        return fail_with(transaction, 502,
-                         "the name of the host can't be resolved, and the access rules ask for its "
-                         "address");
-    if (decision->unsure)
-        return fail_denied(transaction, "an expression of the access rules needs too much work for "
-                                        "this URL");
-    if (section == NULL)
-        return fail_denied(transaction, "no access rule of this proxy allows this request");
-    if (section->action == ACCESS_ACTION_AUTHENTICATE)
-        return fail_denied(transaction, no_user);
-    if (section->action == ACCESS_ACTION_REDIRECT)
-        return fail_denied(transaction, "the access rules of this proxy redirect this request, "
-                                        "which a client can't follow here");
-    transaction->net->counters.client_denied++;
-    enum step next =
-        fail_page(transaction, section->status,
-                  "the access rules of this proxy do not allow this request", section->page);
-    outcome_set_result(&transaction->outcome, RESULT_DENIED);
+    struct access_refusal refusal = access_refusal_of(transaction, decision);
+    bool inside = intercept_shows_refusals(transaction);
+    if (inside)
+        access_refusal_send_elsewhere(&refusal, transaction, decision->section,
+                                      transaction->request.url.host);
+    if (refusal.location.length > 0)
+        transaction->net->counters.access_redirected++;
+    else if (access_refusal_is_denial(&refusal))
+        transaction->net->counters.client_denied++;
+    if (inside) {
+        transaction->access->refusal = refusal;
+        return STEP_INTERCEPT;
+    }
+    enum step next = fail_page(transaction, refusal.status, refusal.reason, refusal.page);
+    if (access_refusal_is_denial(&refusal))
+        outcome_set_result(&transaction->outcome, RESULT_DENIED);
     return next;
 }
 
@@ -132,10 +126,7 @@ static enum step access_redirect(struct transaction *transaction,
                          "an access rule of this proxy redirects this URL to itself");
     request_own(transaction);
     transaction->net->counters.access_redirected++;
-    struct http_head *head = delivery_make_page(transaction, RESULT_DENIED, section->status,
-                                                SLICE("<!DOCTYPE html>\n<title>Elsewhere</title>\n"
-                                                      "<p>The answer is elsewhere.</p>\n"));
-    http_head_add(head, SLICE("Location"), to);
+    delivery_redirect(transaction, section->status, to);
     return STEP_DELIVER;
 }
 

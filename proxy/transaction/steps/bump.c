@@ -4,6 +4,7 @@
 #include "client/clients.h"
 #include "intercept/interception.h"
 #include "tls/server.h"
+#include "transaction/access.h"
 #include "transaction/steps/intercept.h"
 #include "transaction/transaction.h"
 
@@ -240,9 +241,13 @@ static enum step show_error(struct transaction *transaction, unsigned status, co
 
 static enum step show_given_error(struct transaction *transaction) {
     const struct intercept_page *page = &transaction->intercept->page;
-    transaction->net->counters.intercept_blocked += page->status == 403;
-    transaction->bump->facts.page_status = page->status;
-    transaction->bump->facts.page_error = page->error;
+    struct intercepted_facts *facts = &transaction->bump->facts;
+    transaction->net->counters.intercept_blocked += page->status < 500;
+    facts->page_status = page->status;
+    facts->page_error = page->error;
+    facts->page_name = slice_from(page->name != NULL ? page->name : "");
+    facts->page_location = page->location;
+    facts->page_rule = access_rule_name(transaction);
     return start_shaking(transaction);
 }
 

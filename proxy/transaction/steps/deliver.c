@@ -58,6 +58,13 @@ struct http_head *delivery_make_page(struct transaction *transaction, enum cache
                                     text);
 }
 
+void delivery_redirect(struct transaction *transaction, unsigned status, struct slice to) {
+    struct http_head *head = delivery_make_page(transaction, RESULT_DENIED, status,
+                                                SLICE("<!DOCTYPE html>\n<title>Elsewhere</title>\n"
+                                                      "<p>The answer is elsewhere.</p>\n"));
+    http_head_add(head, SLICE("Location"), to);
+}
+
 /* The client's copy is valid, so the answer is a head without a body (RFC 9110 §15.4.5). */
 static void reply_not_modified(struct transaction *transaction, const struct http_head *stored) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);

@@ -28,6 +28,8 @@ void delivery_set_head(struct transaction *transaction, const struct http_head *
 /* Makes an HTML page of ours the reply. Returns its head, for more fields. */
 struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
                                      unsigned status, struct slice text);
+/* Sends the client to another URL; in the log the request counts as denied. */
+void delivery_redirect(struct transaction *transaction, unsigned status, struct slice to);
 /* As delivery_make_page, with another Content-Type. */
 struct http_head *delivery_make_typed_page(struct transaction *transaction,
                                            enum cache_result result, unsigned status,

@@ -97,8 +97,7 @@ static bool begins_as_tls(const struct intercept *intercept) {
 }
 
 /* The rules are about the name that the client asks for, and about the host that it connects to. */
-static enum intercept_action intercept_decide(struct transaction *transaction) {
-    const struct intercept *intercept = transaction->intercept;
+static enum intercept_action intercept_decide(struct transaction *transaction, struct slice name) {
     const struct url *url = &transaction->request.url;
     struct address address;
     struct class_subject connection;
@@ -109,7 +108,7 @@ static enum intercept_action intercept_decide(struct transaction *transaction) {
         .host = url->host,
         .host_is_address = address_parse_ip(&address, url->host, url->port),
         .port = url->port,
-        .name = client_hello_name(&intercept->hello),
+        .name = name,
         .connection = &connection,
     };
     return intercept_rules_decide(transaction->settings, &subject, &transaction->arena);
@@ -139,9 +138,27 @@ static void note_name(struct transaction *transaction, struct intercept *interce
 }
 
 /* A connection that is opened anyway shows a page; another one is cut. */
+static enum step intercept_refuse(struct transaction *transaction,
+                                  const struct access_refusal *refusal) {
+    enum step next = fail_page(transaction, refusal->status, refusal->reason, refusal->page);
+    transaction->intercept->page.location = refusal->location;
+    if (access_refusal_is_denial(refusal))
+        outcome_set_result(&transaction->outcome, RESULT_DENIED);
+    return next;
+}
+
+/* The access sections do not allow the server that the client names in its TLS. */
 static enum step intercept_deny(struct transaction *transaction) {
-    return fail_denied(transaction, "the access rules of this proxy do not allow connections to "
-                                    "this server");
+    const struct access_settings *section = transaction->access->section;
+    struct access_refusal refusal = {
+        403, .reason = "the access rules of this proxy do not allow connections to this server"};
+    transaction->net->counters.client_denied++;
+    if (section != NULL && section->action == ACCESS_ACTION_DENY) {
+        refusal.status = section->status;
+        refusal.page = section->page;
+    }
+    access_refusal_send_elsewhere(&refusal, transaction, section, transaction->intercept->name);
+    return intercept_refuse(transaction, &refusal);
 }
 
 /* Nothing can be shown to a client that does not speak TLS, or not HTTP inside it. */
@@ -149,7 +166,7 @@ static enum step intercept_without_tls(struct transaction *transaction) {
     struct intercept *intercept = transaction->intercept;
     transaction->net->counters.intercept_not_tls++;
     note_name(transaction, intercept);
-    intercept->action = intercept_decide(transaction);
+    intercept->action = intercept_decide(transaction, intercept_sni(transaction));
     if (!access_allows_name(transaction, slice_make("", 0)))
         return intercept_deny(transaction);
     bool tunnelled = intercept->action == INTERCEPT_SPLICE ||
@@ -158,7 +175,7 @@ static enum step intercept_without_tls(struct transaction *transaction) {
     if (!tunnelled)
         return intercept_fail(transaction, 403,
                               "the connection does not begin with TLS that can be opened",
-                              slice_make("", 0));
+                              slice_make("", 0), NULL);
     intercept->action = INTERCEPT_SPLICE;
     return reqmod_or_lookup(transaction);
 }
@@ -170,12 +187,12 @@ static enum step intercept_unfinished(struct transaction *transaction) {
     transaction->net->counters.intercept_unfinished++;
     intercept->hello = (struct client_hello){.name_length = 0};
     note_name(transaction, intercept);
-    intercept->action = intercept_decide(transaction);
+    intercept->action = intercept_decide(transaction, intercept_sni(transaction));
     if (intercept->action != INTERCEPT_SPLICE || transaction->settings->access_names_servers)
         return intercept_fail(transaction, 403,
                               "the ClientHello is malformed, larger than interception.hello_size, "
                               "or did not arrive within interception.hello_timeout",
-                              slice_make("", 0));
+                              slice_make("", 0), NULL);
     return reqmod_or_lookup(transaction);
 }
 
@@ -201,7 +218,7 @@ static enum step intercept_tls(struct transaction *transaction) {
         return intercept_without_tls(transaction);
     intercept->is_tls = can_be_opened(transaction);
     note_name(transaction, intercept);
-    intercept->action = intercept_decide(transaction);
+    intercept->action = intercept_decide(transaction, intercept_sni(transaction));
     if (!allowed)
         return intercept_deny(transaction);
     if (intercept->action == INTERCEPT_BUMP && is_exempt(transaction)) {
@@ -213,7 +230,31 @@ static enum step intercept_tls(struct transaction *transaction) {
     return reqmod_or_lookup(transaction);
 }
 
+/* Before the client says a name, only the rule for the host of its CONNECT is known. At a transparent
+ * listener there is none, and a client can't be told anything in clear text. */
+bool intercept_shows_refusals(struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    const struct exchange *exchange = transaction->exchange;
+    return transaction->intercept == NULL && transaction->request.kind == REQUEST_CONNECT &&
+           settings->interception.show_denied && settings->intercept_count > 0 &&
+           settings->authority != NULL && exchange->class->carries_connection &&
+           exchange->ends->tls == NULL &&
+           (exchange->is_connection ||
+            intercept_decide(transaction, slice_make("", 0)) != INTERCEPT_SPLICE);
+}
+
+/* Whatever the client has sent, the connection goes nowhere. */
+static enum step intercept_show_refusal(struct transaction *transaction,
+                                        const struct access_refusal *refusal, enum hello hello) {
+    struct intercept *intercept = transaction->intercept;
+    intercept->is_tls = hello == HELLO_TLS && can_be_opened(transaction);
+    note_name(transaction, intercept);
+    intercept->action = intercept_decide(transaction, intercept_sni(transaction));
+    return intercept_refuse(transaction, refusal);
+}
+
 enum step step_intercept(struct transaction *transaction) {
+    const struct access_refusal *refusal = access_refusal_to_show(transaction);
     if (transaction->intercept == NULL && !intercept_begin(transaction))
         return STEP_LOG;
     struct intercept *intercept = transaction->intercept;
@@ -221,6 +262,8 @@ enum step step_intercept(struct transaction *transaction) {
     if (hello == HELLO_INCOMPLETE)
         return STEP_WAIT;
     timer_cancel(&transaction->net->loop->timers, &intercept->timer);
+    if (refusal != NULL)
+        return intercept_show_refusal(transaction, refusal, hello);
     switch (hello) {
     case HELLO_TLS: return intercept_tls(transaction);
     case HELLO_NOT_TLS:
@@ -229,7 +272,7 @@ enum step step_intercept(struct transaction *transaction) {
     default: break;
     }
     return intercept_fail(transaction, 400, "the client left before it sent anything",
-                          slice_make("", 0));
+                          slice_make("", 0), NULL);
 }
 
 /* Only the two that inspect less or allow less; nobody but the operator may have a connection
@@ -250,7 +293,7 @@ enum step intercept_answer(struct transaction *transaction, struct http_head *an
     struct intercept *intercept = transaction->intercept;
     if (!intercept->is_tls)
         return intercept_fail(transaction, 403, "an adaptation service answered the CONNECT",
-                              slice_make("", 0));
+                              slice_make("", 0), NULL);
     intercept->page =
         (struct intercept_page){.status = answer->status, .answer = answer, .body = *bodyp};
     *bodyp = NULL;
@@ -260,13 +303,14 @@ enum step intercept_answer(struct transaction *transaction, struct http_head *an
 /* A connection that is to be spliced is not opened for a page about a failure: the page would cost
  * the client its secrets. */
 enum step intercept_fail(struct transaction *transaction, unsigned status, const char *reason,
-                         struct slice sentence) {
+                         struct slice sentence, const char *name) {
     struct intercept *intercept = transaction->intercept;
     outcome_set_error(&transaction->outcome, reason);
     outcome_set_page(&transaction->outcome, status == 403 ? RESULT_DENIED : RESULT_ERROR,
                      step_name(transaction->step));
     if (intercept->is_tls && intercept->action != INTERCEPT_SPLICE && intercept->client != NULL) {
-        intercept->page = (struct intercept_page){.status = status, .error = sentence};
+        intercept->page =
+            (struct intercept_page){.status = status, .error = sentence, .name = name};
         return STEP_BUMP;
     }
     if (intercept->client != NULL)

@@ -27,8 +27,10 @@
 
 /* What the client is shown instead of the origin's answers. */
 struct intercept_page {
-    unsigned status;    /* 0: there is no page */
-    struct slice error; /* the reason, for a page of the proxy's own; empty: the answer below */
+    unsigned status;       /* 0: there is no page */
+    struct slice error;    /* the reason, for a page of the proxy's own; empty: the answer below */
+    const char *name;      /* of its error_page section; NULL: class and status choose it */
+    struct slice location; /* a redirection in place of the page; empty: none */
     struct http_head *answer; /* of a service */
     struct source *body;      /* owned; NULL: none */
 };
@@ -65,9 +67,13 @@ void intercept_narrow(struct transaction *transaction, const struct http_head *h
 /* A service answers the CONNECT itself. Takes the body. */
 enum step intercept_answer(struct transaction *transaction, struct http_head *answer,
                            struct source **bodyp);
-/* The CONNECT fails: BUMP will show why, or the connection is cut. `reason` is for the log. */
+/* The CONNECT fails: BUMP will show why, or the connection is cut. `reason` is for the log, `name`
+ * that of an error_page section, or NULL. */
 enum step intercept_fail(struct transaction *transaction, unsigned status, const char *reason,
-                         struct slice sentence);
+                         struct slice sentence, const char *name);
+/* Is the step to show why access refuses this CONNECT? It then leaves access->refusal. Where false,
+ * the answer is in clear text. */
+bool intercept_shows_refusals(struct transaction *transaction);
 /* The step that follows when services have been asked. */
 enum step intercept_next(struct transaction *transaction);
 /* Gives the client's side and what was read from it to the caller. */

@@ -146,9 +146,9 @@ static enum step receive_request(struct transaction *transaction) {
         return fail_with(transaction, 400,
                          "this port speaks HTTPS, and the request came in clear text: write "
                          "https:// in place of http://");
-    if (exchange_is_intercepted(exchange) && inside_has_page(transaction))
-        return inside_answer(transaction);
     enum step next = receive_target(transaction);
+    if (next == STEP_ADMIT && exchange_is_intercepted(exchange) && inside_has_page(transaction))
+        return inside_answer(transaction);
     if (next == STEP_ADMIT && exchange_is_intercepted(exchange) &&
         !inside_is_for(transaction, &transaction->request.url))
         return refuse_misdirected(transaction);
