@@ -1,6 +1,7 @@
 #include "record/file.h"
 
 #include "base/assert.h"
+#include "base/plural.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -92,8 +93,9 @@ static void take_end(struct record_file *file, const struct recorded_exchange *l
     end->unfinished = last->unfinished;
     snprintf(end->reason, sizeof end->reason, "%.*s", SLICE_PRINT(last->ended));
     if (last->kept != end->read + end->damaged)
-        record_file_complain(file, "%s: its end states %llu exchanges, but it contains %llu",
-                             file->name, (unsigned long long)last->kept,
+        record_file_complain(file, "%s: its end states %llu %s, but it contains %llu", file->name,
+                             (unsigned long long)last->kept,
+                             plural((int64_t)last->kept, "exchange", "exchanges"),
                              (unsigned long long)(end->read + end->damaged));
     else if (fgetc(file->stream) != EOF)
         record_file_complain(file, "%s: there is data after its end", file->name);

@@ -5,6 +5,7 @@
 #include "adremover/filter.h"
 #include "adremover/request_kind.h"
 #include "base/assert.h"
+#include "base/plural.h"
 #include "base/version.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -296,7 +297,7 @@ static int check(const struct adlist *adlist) {
         check_json(counts);
         return EXIT_SUCCESS;
     }
-    printf("%8u rules in use\n", counts->rules);
+    printf("%8u %s in use\n", counts->rules, plural(counts->rules, "rule", "rules"));
     printf("%8u of them exceptions\n", counts->exceptions);
     printf("%8u of them whole hosts\n", counts->hosts);
     printf("%8u of them regular expressions\n", counts->regexes);

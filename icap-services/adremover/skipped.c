@@ -1,6 +1,7 @@
 #include "adremover/skipped.h"
 
 #include "base/assert.h"
+#include "base/plural.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,8 +55,8 @@ void skipped_text(const struct filter_counts *counts, unsigned unread, char *out
     ASSERT(capacity >= SKIPPED_TEXT_MIN);
     out[0] = '\0';
     if (counts->unsupported > 0) {
-        skipped_append(&text, "skipped for options that are not supported: %u rules (",
-                       counts->unsupported);
+        skipped_append(&text, "skipped for options that are not supported: %u %s (",
+                       counts->unsupported, plural(counts->unsupported, "rule", "rules"));
         append_options(&text, counts);
         skipped_append(&text, ")");
     }

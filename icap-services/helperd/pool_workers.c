@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "helperd/dispatch.h"
 
 #include <errno.h>
@@ -144,13 +145,13 @@ static void pool_workers_on_lost(struct worker *worker) {
 static void pool_workers_log_exit(const struct pool *pool, const struct worker *worker,
                                   int status) {
     if (WIFSIGNALED(status))
-        log_warn("pool %s: a helper was ended by signal %d (%s) after %llu jobs",
-                 pool->settings.name, WTERMSIG(status), strsignal(WTERMSIG(status)),
-                 (unsigned long long)worker->served);
+        log_warn("pool %s: a helper was ended by signal %d (%s) after %llu %s", pool->settings.name,
+                 WTERMSIG(status), strsignal(WTERMSIG(status)), (unsigned long long)worker->served,
+                 plural((int64_t)worker->served, "job", "jobs"));
     else if (WEXITSTATUS(status) != 0)
-        log_warn("pool %s: a helper ended with status %d after %llu jobs; its command is %s",
+        log_warn("pool %s: a helper ended with status %d after %llu %s; its command is %s",
                  pool->settings.name, WEXITSTATUS(status), (unsigned long long)worker->served,
-                 pool->settings.command[0]);
+                 plural((int64_t)worker->served, "job", "jobs"), pool->settings.command[0]);
     else
         log_info("pool %s: a helper left", pool->settings.name);
 }

@@ -3,6 +3,7 @@
 #include "admin/cache_call.h"
 #include "admin/guard.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "record/inspections.h"
 
 #include <inttypes.h>
@@ -67,8 +68,10 @@ static void start_inspection(struct page *page, const struct admin_calls *calls,
     limits.body = body;
     limits.seconds = RECORDER_MOST.seconds; /* it ends by inspect_page_stop, or as its store says */
     struct recorder *recorder = recorder_for(&sink, &limits);
-    log_info("inspection of the next %llu transactions started through the admin plane%s",
-             (unsigned long long)wish->transactions, wish->masked ? "" : ", with all secrets");
+    log_info("inspection of the next %llu %s started through the admin plane%s",
+             (unsigned long long)wish->transactions,
+             plural((int64_t)wish->transactions, "transaction", "transactions"),
+             wish->masked ? "" : ", with all secrets");
     calls->record(calls->context, recorder);
     recorder_release(&recorder);
     inspections_open(calls->inspections);

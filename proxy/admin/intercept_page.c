@@ -2,6 +2,7 @@
 
 #include "base/clocks.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "intercept/interception.h"
 
 #include <time.h>
@@ -64,6 +65,7 @@ void intercept_page_clear(struct page *page, const struct admin_calls *calls,
     unsigned cleared = refusals_clear(calls->interception->refusals, client, host);
     if (client.length == 0)
         cleared += refusals_clear(calls->interception->asks_clients, client, host);
-    log_info("%u refusals of interception were cleared through the admin plane", cleared);
+    log_info("%u %s of interception cleared through the admin plane", cleared,
+             plural(cleared, "refusal", "refusals"));
     page_json(page, 200, json_pack("{s:i}", "cleared", (int)cleared));
 }

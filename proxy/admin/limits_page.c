@@ -2,6 +2,7 @@
 
 #include "base/clocks.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "limits/limits.h"
 
 /* What a call asks for. */
@@ -86,7 +87,8 @@ static void show_limits(struct page *page, struct limits_wish *wish) {
 
 static void clear_limits(struct page *page, struct limits_wish *wish) {
     size_t cleared = limit_table_clear(wish->limits->table, limits_now(), is_wished, wish);
-    log_info("%zu entries of limits were cleared through the admin plane", cleared);
+    log_info("%zu %s of limits cleared through the admin plane", cleared,
+             plural((int64_t)cleared, "entry", "entries"));
     page_json(page, 200, json_pack("{s:I}", "cleared", (json_int_t)cleared));
 }
 

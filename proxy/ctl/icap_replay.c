@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "ctl/difference.h"
 #include "ctl/icap_command.h"
 #include "event/mailbox.h"
@@ -406,13 +407,12 @@ static void tell_json(const struct replay *replay, const char *complaint) {
 }
 
 static void tell_text(const struct tallies *t) {
-    printf(
-        "%llu exchanges: %llu equal, %llu differ (%llu in the verdict, %llu in the head, %llu in "
-        "the body), %llu not compared\n",
-        (unsigned long long)t->exchanges, (unsigned long long)t->equal,
-        (unsigned long long)t->different, (unsigned long long)t->verdicts,
-        (unsigned long long)t->heads, (unsigned long long)t->bodies,
-        (unsigned long long)t->not_compared);
+    printf("%llu %s: %llu equal, %llu differ (%llu in the verdict, %llu in the head, %llu in "
+           "the body), %llu not compared\n",
+           (unsigned long long)t->exchanges, plural((int64_t)t->exchanges, "exchange", "exchanges"),
+           (unsigned long long)t->equal, (unsigned long long)t->different,
+           (unsigned long long)t->verdicts, (unsigned long long)t->heads,
+           (unsigned long long)t->bodies, (unsigned long long)t->not_compared);
 }
 
 static int icap_replay_tell(const struct replay *replay) {

@@ -1,5 +1,7 @@
 #include "ctl/icap_command.h"
 
+#include "base/plural.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,10 +147,10 @@ static void icap_show_list(struct icap_choices *options, struct record_file *fil
 
 static int tell_end(const struct icap_choices *options, const struct record_file_end *end) {
     if (!options->json)
-        printf("%llu exchanges, %llu dropped, %llu not finished at the end%s%s\n",
-               (unsigned long long)end->read, (unsigned long long)end->dropped,
-               (unsigned long long)end->unfinished, end->reason[0] != '\0' ? ": " : "",
-               end->reason);
+        printf("%llu %s, %llu dropped, %llu not finished at the end%s%s\n",
+               (unsigned long long)end->read, plural((int64_t)end->read, "exchange", "exchanges"),
+               (unsigned long long)end->dropped, (unsigned long long)end->unfinished,
+               end->reason[0] != '\0' ? ": " : "", end->reason);
     return end->complaint == NULL ? EXIT_SUCCESS : icap_complain(EXIT_FAILURE, end->complaint);
 }
 

@@ -37,7 +37,8 @@ static int limits_show(const json_t *answer) {
     json_t *element, *list = json_object_get(answer, "list");
     json_array_foreach(json_object_get(answer, "sections"), i, element)
         limits_show_section(element);
-    printf("%lld entries\n", admin_page_number(answer, "entries"));
+    long long entries = admin_page_number(answer, "entries");
+    printf("%lld %s\n", entries, plural(entries, "entry", "entries"));
     json_array_foreach(list, i, element) limits_show_entry(element);
     return EXIT_SUCCESS;
 }

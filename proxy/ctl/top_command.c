@@ -53,8 +53,9 @@ static void top_draw(struct top *top) {
     uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
     top->view.seconds = (double)(now - top->begun) / 1000;
     if (top->screen)
-        printf("\033[H\033[JThe last %.0f s; %llu transactions lost%s\n", top->view.seconds,
+        printf("\033[H\033[JThe last %.0f s; %llu %s lost%s\n", top->view.seconds,
                (unsigned long long)event_reader_lost(top->reader),
+               plural((int64_t)event_reader_lost(top->reader), "transaction", "transactions"),
                event_reader_is_connected(top->reader) ? "" : "; connecting again");
     tally_print(top->tally, stdout, &top->view);
     if (!top->screen && !top->view.json && !top->once)

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "config.h"
 #include "spans/collector.h"
 #include "spans/otlp.h"
@@ -127,9 +128,10 @@ static uint64_t exporter_read_reply(struct span_exporter *exporter, const char *
         (exporter->told_rejected != 0 && now.tv_sec < exporter->told_rejected + COMPLAINT))
         return rejected;
     exporter->told_rejected = now.tv_sec;
-    log_warn("the collector %s rejected %llu of %u spans (retort_spans_rejected_total counts "
+    log_warn("the collector %s rejected %llu of %u %s (retort_spans_rejected_total counts "
              "them): \"%s\"; see its log",
-             collector, (unsigned long long)rejected, sent, why);
+             collector, (unsigned long long)rejected, sent, plural((int64_t)sent, "span", "spans"),
+             why);
     return rejected;
 }
 

@@ -304,7 +304,7 @@ def test_byte_order_marks_are_skipped(lab):
     rules = lab.write("list.txt", mark + "[Adblock Plus 2.0]\n||ads.example^\n")
     done = subprocess.run([lab.built("proxy/retortctl"), "adlist", "check", rules], capture_output=True, text=True, check=True,
                           timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
-    contains(done.stdout, " 1 rules in use", "what is in the list")
+    contains(done.stdout, " 1 rule in use", "what is in the list")
     helper = subprocess.run([lab.built("icap-services/text-helper"), "--file", lab.write("texts", mark + "default\tx\n"), "--once", "10.1.2.3"],
                             capture_output=True, text=True, check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
     equal((helper.returncode, helper.stdout.strip()), (0, "x"), f"the text; it said: {helper.stderr}")

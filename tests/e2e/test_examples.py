@@ -18,6 +18,7 @@ from harness.checks import Skip, between, contains, equal, one_of, true
 from harness.lab import SOURCE
 from harness.retort import run_check
 from harness.suite import heavy
+from harness.units import unit
 
 WORDS = r"(?:workers|name|error_log|log_level|temporary_directory|drain_timeout|connect_ports|\w+_(?:space|keep)) *="
 SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin|authority|"
@@ -284,6 +285,14 @@ def test_of_systemd(lab):
         equal(count, 1, f"{name}: ExecStart")
         text = re.sub(r"^ExecReload=\S+/retortctl ", f"ExecReload={lab.built('proxy/retortctl')} ", text, flags=re.M)
         units.append(lab.write(f"{name}.service", text))
+    # What the timer starts, and when.
+    with open(os.path.join(SOURCE, "conf/retort-lists.timer"), encoding="utf-8") as file:
+        timer = file.read()
+    units.append(lab.write("retort-lists.timer", timer))
+    with open(unit(lab, "retort-lists"), encoding="utf-8") as file:
+        units.append(lab.write("retort-lists.service", re.sub(r"^Documentation=.*\n", "", file.read(), flags=re.M)))
+    when = output_of(lab, "systemd-analyze", "calendar", re.search(r"^OnCalendar=(.*)$", timer, flags=re.M)[1])
+    contains(when, "Next elapse", "what systemd says of the timer")
     os.makedirs(lab.path("c-icap.service.d"))
     with open(lab.built("conf/c-icap.service.d-retort.conf"), encoding="utf-8") as file:
         lab.write("c-icap.service.d/retort.conf", file.read())

@@ -96,8 +96,8 @@ def test_what_is_refused(lab):
             (plain(b"", status="500 Oh"), "could not be fetched"),
             (plain(b""), "is empty"),
             (plain(NEW + b"\0\n"), "is no text"),
-            (plain(b"! nothing\n"), "has 0 rules, where there were 4"),
-            (plain(b"||a.example^\n"), "has 1 rules, where there were 4"),
+            (plain(b"! nothing\n"), "has too few rules (0, and there were 4)"),
+            (plain(b"||a.example^\n"), "has too few rules (1, and there were 4)"),
             (plain(gzip.compress(NEW)[:-9]), "can't be unpacked"),
             (b"no HTTP\r\n\r\n", "could not be fetched")):
         publisher.refuses(answer, words)

@@ -235,7 +235,7 @@ def test_what_is_recorded(lab):
     status, out, _ = ctl(lab, "show", path)
     equal(status, 0, "exit status")
     contains(out, "s modified 5000 -> 10000 bytes", "list")
-    contains(out, "1 exchanges, 0 dropped", "closing count")
+    contains(out, "1 exchange, 0 dropped", "closing count")
     equal(proxy.counter("icap_recorded"), 1, "counter")
 
 

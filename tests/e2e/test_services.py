@@ -478,7 +478,7 @@ def test_adlist(lab):
     strange = lab.write("-j.txt", "||dash.example^\n")
     done = subprocess.run([lab.built("proxy/retortctl"), "adlist", "check", "--", os.path.basename(strange)], capture_output=True,
                           text=True, timeout=60, check=False, cwd=os.path.dirname(strange))
-    contains(done.stdout, "1 rules in use", f"a file whose name begins like an option {done.stderr}")
+    contains(done.stdout, "1 rule in use", f"a file whose name begins like an option {done.stderr}")
     done = run("check", rules)
     true(re.search(r"^ *4 rules in use$", done.stdout, re.M), done.stdout)
     true(re.search(r"^ *1 csp$", done.stdout, re.M), done.stdout)
