@@ -26,8 +26,9 @@ struct tls_client {
     unsigned session_count;
     uint64_t verified_at; /* of the last whole handshake */
     int64_t expires; /* when the certificate of that handshake expires, in seconds since 1970 */
-    unsigned char protocol[PROTOCOL_MOST]; /* its length, and the name (RFC 7301 §3.1) */
-    bool asked;                            /* see tls_client_was_asked */
+    unsigned char protocols[PROTOCOL_MOST]; /* each: its length, and the name (RFC 7301 §3.1) */
+    unsigned protocols_length;
+    bool asked; /* see tls_client_was_asked */
     char *host;
     char error[TLS_ERROR_MAX];
 };
@@ -144,17 +145,30 @@ static char *copy_host(struct slice host) {
     return slice_dup(host);
 }
 
-struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocol) {
+/* Writes the names, which stand apart by commas, as ALPN has them. */
+static void write_protocols(struct tls_client *client, const char *names) {
+    size_t length = names == NULL ? 0 : strlen(names), begin = 0;
+    ASSERT(length + 1 < PROTOCOL_MOST);
+    for (size_t i = 0; length > 0 && i <= length; i++) {
+        bool ends = i == length || names[i] == ',';
+        client->protocols[i + 1] = (unsigned char)names[i];
+        if (!ends)
+            continue;
+        client->protocols[begin] = (unsigned char)(i - begin);
+        begin = i + 1;
+    }
+    client->protocols_length = (unsigned)begin;
+}
+
+struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host,
+                                 const char *protocols) {
     struct tls_client *client;
-    size_t length = protocol != NULL ? strlen(protocol) : 0;
-    ASSERT(length < PROTOCOL_MOST);
     pthread_once(&index_once, make_index);
     ALLOC_OBJ(client, TLS_CLIENT_MAGIC);
     client->references = 1;
     client->trust = tls_trust_take(trust);
     client->host = copy_host(host);
-    client->protocol[0] = (unsigned char)length;
-    memcpy(client->protocol + 1, protocol != NULL ? protocol : "", length);
+    write_protocols(client, protocols);
     tls_client_note_error(client, tls_trust_error(trust));
     return client;
 }
@@ -205,9 +219,9 @@ static bool name_host(const struct tls_client *client, SSL *ssl) {
 }
 
 /* A server that speaks several protocols then knows which one comes (RFC 9325 §3.7). */
-static bool name_protocol(const struct tls_client *client, SSL *ssl) {
-    return client->protocol[0] == 0 ||
-           SSL_set_alpn_protos(ssl, client->protocol, client->protocol[0] + 1u) == 0;
+static bool name_protocols(const struct tls_client *client, SSL *ssl) {
+    return client->protocols_length == 0 ||
+           SSL_set_alpn_protos(ssl, client->protocols, client->protocols_length) == 0;
 }
 
 /* The server wants a certificate. It gets the one of the trust, if there is one. */
@@ -226,7 +240,7 @@ SSL *tls_client_open(struct tls_client *client) {
     if (context == NULL)
         return NULL;
     if (ssl == NULL || SSL_set_ex_data(ssl, client_index, client) != 1 || !name_host(client, ssl) ||
-        !name_protocol(client, ssl) ||
+        !name_protocols(client, ssl) ||
         (tls_trust_verifies(client->trust) && !tls_verify_begin(ssl, client->host))) {
         SSL_free(ssl);
         tls_client_note_error(client, "TLS can't be started: out of memory");

@@ -28,8 +28,9 @@ enum { TLS_ERROR_MAX = 600 };
 
 struct tls_client;
 
-/* `protocol` is what is to be spoken (RFC 7301); NULL: the server is not told. */
-struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocol);
+/* `protocols` are those that may be spoken, the best first: "h2,http/1.1" (RFC 7301). NULL: the
+ * server is not told. tls_stream_speaks says which one it chose. */
+struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host, const char *protocols);
 /* With a trust of its own, which fetches no intermediate certificates. */
 struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host);
 struct tls_client *tls_client_take(struct tls_client *client);

@@ -365,6 +365,13 @@ bool tls_stream_is_unverified(const struct tls_stream *stream) {
     return !stream->established && tls_verify_error(stream->ssl)[0] != '\0';
 }
 
+bool tls_stream_speaks(const struct tls_stream *stream, struct slice protocol) {
+    const unsigned char *chosen;
+    unsigned length;
+    SSL_get0_alpn_selected(stream->ssl, &chosen, &length);
+    return slice_equal(slice_make((const char *)chosen, length), protocol);
+}
+
 bool tls_stream_is_resumed(const struct tls_stream *stream) {
     return SSL_session_reused(stream->ssl) == 1;
 }

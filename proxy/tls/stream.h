@@ -83,6 +83,8 @@ enum io_status tls_stream_flush(struct tls_stream *stream);
 
 /* Did the handshake fail because the server's certificate was not accepted? */
 bool tls_stream_is_unverified(const struct tls_stream *stream);
+/* Did the handshake agree on this protocol (RFC 7301)? */
+bool tls_stream_speaks(const struct tls_stream *stream, struct slice protocol);
 /* Did the handshake resume an earlier session? */
 bool tls_stream_is_resumed(const struct tls_stream *stream);
 /* The loop reports that the socket has become readable; hangup: that the other side has finished. A
