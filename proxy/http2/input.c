@@ -51,15 +51,38 @@ static bool was_cut(const struct http2_session *session, uint32_t id) {
     return newest - id >= 2 * HTTP2_CUT_KEPT || (session->cut[at / 64] >> at % 64 & 1);
 }
 
+/* A client may end many streams at once, whose frames are under way still: they cost nothing, since
+ * otherwise users who leave would end the connection that others share with them. */
+static bool spend_for_ended(struct http2_session *session, unsigned units) {
+    if (session->late == 0)
+        return http2_session_spend(session, units);
+    session->late--;
+    return true;
+}
+
 /* A frame that makes sense for an open stream only. False: the connection is over. */
-static bool check_closed(struct http2_session *session, uint32_t id) {
+static bool check_ended(struct http2_session *session, uint32_t id) {
     if (is_unopened(session, id))
         input_wrong(session, HTTP2_PROTOCOL_ERROR, "a frame for a stream that nobody has opened");
     else if (!was_cut(session, id))
         input_wrong(session, HTTP2_STREAM_CLOSED, "a frame for a stream that has ended");
     else
-        return http2_session_spend(session, HTTP2_COST_FRAME);
+        return true;
     return false;
+}
+
+static bool check_closed(struct http2_session *session, uint32_t id) {
+    return check_ended(session, id) && spend_for_ended(session, HTTP2_COST_FRAME);
+}
+
+/* The same for DATA: those bytes cost nothing that the window of the stream had let through. */
+static void check_closed_data(struct http2_session *session, const struct http2_frame *frame) {
+    if (!check_ended(session, frame->stream))
+        return;
+    if (frame->length <= session->late_bytes)
+        session->late_bytes -= frame->length;
+    else
+        http2_session_spend(session, HTTP2_COST_FRAME);
 }
 
 /* The other side has ended its direction. */
@@ -239,7 +262,7 @@ static struct http2_stream *stream_of_data(struct http2_session *session,
                                            const struct http2_frame *frame) {
     struct http2_stream *stream = http2_stream_find(session, frame->stream);
     if (stream == NULL) {
-        check_closed(session, frame->stream);
+        check_closed_data(session, frame);
         return NULL;
     }
     struct http2_fault fault = http2_no_fault();
@@ -346,7 +369,9 @@ static void on_rst_stream(struct http2_session *session, const struct http2_fram
         session->class->on_over(stream, (enum http2_error)error, error != HTTP2_REFUSED_STREAM);
     }
     /* Only a server says so when all is well. */
-    if (error != HTTP2_NO_ERROR || session->side == HTTP2_SERVER)
+    if (stream == NULL)
+        spend_for_ended(session, HTTP2_COST_RESET);
+    else if (error != HTTP2_NO_ERROR || session->side == HTTP2_SERVER)
         http2_session_spend(session, HTTP2_COST_RESET);
 }
 
@@ -443,7 +468,7 @@ static void on_goaway(struct http2_session *session, struct slice payload) {
     struct slice text;
     http2_frame_read_goaway(payload, &last, &error, &text);
     http2_session_spend(session, HTTP2_COST_FRAME);
-    session->closing = true;
+    session->closing = session->peer.leaving = true;
     if (session->side == HTTP2_CLIENT)
         LIST_FOR_EACH_SAFE (link, next, &session->streams) {
             struct http2_stream *stream = CONTAINER_OF(link, struct http2_stream, link);
@@ -461,9 +486,12 @@ static void grow_window(struct http2_session *session, uint32_t increment) {
         input_wrong(session, HTTP2_FLOW_CONTROL_ERROR, "a window larger than 2^31-1");
         return;
     }
+    bool was_shut = session->send_window <= 0;
     session->send_window += increment;
     if (session->send_window > 0)
         session->starved_since = 0;
+    if (was_shut)
+        http2_session_tell_change(session);
     while (session->send_window > 0 && !list_empty(&session->starved)) {
         struct http2_stream *stream =
             CONTAINER_OF(list_first(&session->starved), struct http2_stream, turn);

@@ -394,6 +394,18 @@ static void look_at_streams(struct http2_session *session, uint64_t now, uint64_
     }
 }
 
+/* The other side has not let the connection's window grow for too long. A client ends the streams
+ * that wait for it, because those of others are not concerned. */
+static void end_starved(struct http2_session *session) {
+    if (session->side == HTTP2_SERVER) {
+        http2_session_broke(session);
+        return;
+    }
+    while (session->phase == HTTP2_OPEN && !list_empty(&session->starved))
+        http2_stream_break(CONTAINER_OF(list_first(&session->starved), struct http2_stream, turn),
+                           HTTP2_CANCEL);
+}
+
 static void look_at_session(struct http2_session *session, uint64_t now, uint64_t *next) {
     const struct http2_limits *limits = &session->limits;
     if (session->draining && session_is_due(session->ends_at, now, next))
@@ -403,7 +415,7 @@ static void look_at_session(struct http2_session *session, uint64_t now, uint64_
         http2_session_broke(session);
     else if (session->starved_since != 0 &&
              session_is_due(session->starved_since + limits->send_timeout, now, next))
-        http2_session_broke(session);
+        end_starved(session);
     else if (session->input_since != 0 &&
              session_is_due(session->input_since + limits->head_timeout, now, next))
         http2_session_fail(session, HTTP2_ENHANCE_YOUR_CALM, "a frame or a head came too slowly");

@@ -48,7 +48,9 @@ enum {
     HTTP2_STREAM_BUCKETS = 32,
     HTTP2_CUT_KEPT = 1024,      /* streams of which we know whether we ended them; a power of 2 */
     HTTP2_CLOGGED = 192 * 1024, /* bytes that wait while frames are read that we may answer */
-    HTTP2_TURN_STREAMS = 64,    /* that one connection may open before others have their turn */
+    HTTP2_LATE_FRAMES = 1000,   /* for each stream that a client ends, and for all together: */
+    HTTP2_LATE_MOST = 1000 * 1000,
+    HTTP2_TURN_STREAMS = 64, /* that one connection may open before others have their turn */
     HTTP2_FRAME_SENT = HTTP2_FRAME_SIZE_DEFAULT, /* the longest DATA and HEADERS that we send */
 };
 
@@ -79,7 +81,8 @@ struct http2_limits {
 
 /* What the other side allows (RFC 9113 §6.5.2). */
 struct http2_peer {
-    bool known; /* its SETTINGS have come */
+    bool known;   /* its SETTINGS have come */
+    bool leaving; /* its GOAWAY has come */
     bool tunnels;
     uint32_t streams; /* at a time */
     uint32_t window;  /* that a stream begins with */
@@ -106,8 +109,9 @@ struct http2_session_class {
     void (*on_over)(struct http2_stream *stream, enum http2_error error, bool processed);
     /* stream->deadline has passed. */
     void (*on_deadline)(struct http2_stream *stream);
-    /* The number of streams has fallen, or the other side's settings have changed, or it takes no
-     * new streams any more (session->closing). NULL: the owner does not care. */
+    /* The number of streams has fallen, or the other side's settings have changed, or its window
+     * was used up and has grown, or it takes no new streams any more (session->closing). NULL: the
+     * owner does not care. */
     void (*on_change)(struct http2_session *session);
     /* The connection is over: nothing is called any more, and http2_session_release may be. Not
      * called from within a function of the session that its owner has called. */
@@ -160,6 +164,9 @@ struct http2_session {
     uint32_t next_out;     /* the id of the next stream that we open */
     /* The streams that we have ended, as bits: frames may be under way. */
     uint64_t cut[HTTP2_CUT_KEPT / 64];
+    /* Client: what may still come for streams that we ended: frames, and bytes of DATA. */
+    unsigned late;
+    uint64_t late_bytes;
     /* Input */
     struct net_buffer *buffer;        /* NULL: nothing waits */
     bool in_data;                     /* the bytes of a DATA frame are arriving */
@@ -260,6 +267,12 @@ static inline void http2_session_note_cut(struct http2_session *session, uint32_
 static inline void http2_session_forget_cut(struct http2_session *session, uint32_t id) {
     unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
     session->cut[at / 64] &= ~(UINT64_C(1) << at % 64);
+}
+/* A client has ended a stream on which so many bytes may be under way. */
+static inline void http2_session_expect_late(struct http2_session *session, uint32_t bytes) {
+    session->late_bytes += bytes;
+    if (session->late < HTTP2_LATE_MOST)
+        session->late += HTTP2_LATE_FRAMES;
 }
 /* What the other side takes does not reach it: frames wait to be sent. */
 static inline bool http2_session_is_stuck(const struct http2_session *session) {

@@ -84,6 +84,8 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
     uint32_t id = stream->id;
     stream->failed |= !stream->they_ended;
     http2_session_note_cut(session, id);
+    if (session->side == HTTP2_CLIENT)
+        http2_session_expect_late(session, stream->window);
     http2_stream_forget(stream);
     http2_frame_put_rst_stream(frame, id, error);
     http2_outbox_put(session, slice_make(frame, sizeof frame));
