@@ -247,11 +247,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/slot.c proxy/origin/slot.h \
 	proxy/origin/small_fetch.c proxy/origin/small_fetch.h \
 	proxy/origin/staple_fetch.c proxy/origin/staple_fetch.h \
-	proxy/origin/call.c proxy/origin/call.h \
+	proxy/origin/call.c proxy/origin/call.h proxy/origin/call_queue.c \
 	proxy/origin/connections.c proxy/origin/connections.h \
 	proxy/origin/http1/http1.h \
 	proxy/origin/http1/call.c proxy/origin/http1/call.h \
 	proxy/origin/http1/send.c proxy/origin/http1/receive.c proxy/origin/http1/body.c \
+	proxy/origin/http2/http2.h proxy/origin/http2/carrier.c proxy/origin/http2/carrier.h \
+	proxy/origin/http2/call.c proxy/origin/http2/call.h \
+	proxy/origin/http2/send.c proxy/origin/http2/receive.c \
 	proxy/rewrite/field_rules.c proxy/rewrite/field_rules.h proxy/rewrite/url_rules.c proxy/rewrite/url_rules.h \
 	proxy/rewrite/forwarded.c proxy/rewrite/forwarded.h \
 	proxy/rewrite/text_template.c proxy/rewrite/text_template.h proxy/rewrite/variables.def \

@@ -19,6 +19,7 @@
 #include "origin/certificate_fetch.h"
 #include "origin/check.h"
 #include "origin/http1/http1.h"
+#include "origin/http2/http2.h"
 #include "origin/lookup.h"
 #include "origin/security.h"
 #include "origin/staple_fetch.h"
@@ -318,7 +319,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
         tls_server_new(&(struct tls_server_settings){.policy = "intercepted", .http2 = true});
     host->inside_http1 = tls_server_new(&(struct tls_server_settings){.policy = "intercepted"});
     transaction_host_init(host);
-    host->origins = origin_connections_new(&worker->net, &origin_http1_class);
+    host->origins = origin_connections_new(&worker->net, &origin_http1_class, &origin_http2_class);
     origin_connections_set_limit(host->origins, worker->settings->origin.max_idle_total);
     host->origin_securities = origin_securities_new(&worker->net);
     worker->fetches = certificate_fetches_new(&worker->net, host->origins);

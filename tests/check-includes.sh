@@ -34,7 +34,7 @@ BEGIN {
     rooms(4.5, "proxy/identity proxy/log proxy/rewrite")
     rooms(5, "proxy/record proxy/settings")
     rooms(6, "proxy/cache proxy/origin proxy/spans")
-    rooms(6.5, "proxy/origin/http1")
+    rooms(6.5, "proxy/origin/http1 proxy/origin/http2")
     rooms(7, "proxy/disk")
     rooms(8, "proxy/access proxy/client proxy/intercept")
     rooms(9, "proxy/adapt proxy/client/http1 proxy/client/http2")
@@ -61,6 +61,8 @@ BEGIN {
     closed("proxy/client/http1", "proxy/worker.c")
     closed("proxy/client/http2", "proxy/worker.c")
     closed("proxy/origin/http1", "proxy/worker.c")
+    closed("proxy/origin/http2", "proxy/worker.c")
+    stand_apart("proxy/origin/http1 proxy/origin/http2")
     closed("proxy/icap", "proxy/adapters.c proxy/ctl/icap_replay.c")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.

@@ -85,6 +85,7 @@ static bool has_ips(const struct name_ips *ips) {
 static bool answer_error(struct resolver_query *query, const char *error) {
     query->result.count = 0;
     query->result.error = error;
+    query->result.refused = true;
     return true;
 }
 

@@ -39,7 +39,8 @@ enum {
 
 struct resolution {
     unsigned count;
-    const char *error;                            /* static text; NULL when count > 0 */
+    const char *error; /* static text; NULL when count > 0 */
+    bool refused;      /* nobody was asked: there are too many look-ups, or it can't be a name */
     struct address addresses[RESOLVER_ADDRESSES]; /* port 0 */
 };
 
@@ -67,6 +68,7 @@ static inline void resolver_query_init(struct resolver_query *query) {
     list_init(&query->link);
     query->on_some = NULL;
     query->client = NULL;
+    query->result.refused = false;
     query->configured = query->complete = false;
 }
 

@@ -6,8 +6,6 @@
 /* LOOK_AGAIN: milliseconds between two checks of a host that may be lost. */
 enum { LOOK_AGAIN = 250, INTERIM_MAX = 100 };
 
-static void connect_fresh(struct origin_call *call);
-
 static void origin_call_finish(struct origin_call *call, enum origin_state state) {
     call->state = state;
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
@@ -23,10 +21,25 @@ void origin_call_let_go(struct origin_call *call) {
     call->request.slot = NULL; /* its next server belongs to another call */
 }
 
-/* An old connection was closed, and the request can be sent on a new one. */
+/* An old connection was closed, or the origin has done nothing for the request, so that it can be
+ * sent on another connection. */
 static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
-    return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
-           call->request.repeatable && !call->body_begun;
+    bool harmless = call->unprocessed || (call->reused && call->request.repeatable);
+    return failure == ORIGIN_BROKE_OFF && harmless && !call->heard && !call->body_begun &&
+           call->repeats < ORIGIN_CALL_REPEATS;
+}
+
+/* On a new connection, or on one that calls share: the one that has failed takes none any more. */
+static void origin_call_repeat(struct origin_call *call) {
+    call->net->counters.origin_retries++;
+    call->repeats++;
+    call->reused = call->unprocessed = false;
+    call->state = ORIGIN_CONNECTING;
+    call->class = NULL;
+    if (call->site == NULL || !call->site->shares)
+        origin_call_dial(call);
+    else
+        origin_call_queue(call);
 }
 
 const char *origin_call_keep_error(struct origin_call *call, const char *error) {
@@ -47,14 +60,15 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     task_cancel(&call->send_task);
     task_cancel(&call->dial_task);
     dial_cancel(&call->dial);
+    origin_call_unqueue(call);
     origin_call_drop(call);
     if (call->state == ORIGIN_WAITING && origin_call_may_repeat(call, failure)) {
-        call->net->counters.origin_retries++;
-        connect_fresh(call);
+        origin_call_repeat(call);
         return;
     }
     call->failure = failure;
     call->error = error;
+    origin_call_opener_is_done(call);
     if (call->request.slot != NULL && failure != ORIGIN_NO_REQUEST && failure != ORIGIN_DENIED)
         origin_slot_failed(call->request.slot, error);
     origin_call_let_go(call);
@@ -81,10 +95,9 @@ static void look_again(struct origin_call *call, uint64_t after) {
 
 /* The other idle connections will fail as well. A group has other servers. */
 static void lose_host(struct origin_call *call) {
-    pool_close_key(call->connections->pool, call->request.pool_key);
     if (call->request.slot != NULL)
         call->request.repeatable = false;
-    origin_call_fail(call, ORIGIN_BROKE_OFF, "its host does not answer any more");
+    call->class->lose_host(call);
 }
 
 /* The origin has been silent for a while. Checks that its host still acknowledges packets, as a
@@ -106,6 +119,10 @@ static void origin_call_on_timeout(struct timer *timer) {
         return;
     if (call->net->loop->now < call->patience_ends) {
         look(call);
+        return;
+    }
+    if (call->waits) {
+        origin_call_waited_long(call);
         return;
     }
     origin_call_fail(call, ORIGIN_TIMED_OUT,
@@ -166,20 +183,22 @@ static void origin_call_on_dialled(struct task *task) {
     call->unsent = !call->dial.proxy_answered;
     call->reached = call->dial.reached;
     if (call->dial.state == DIAL_FAILED) {
+        call->dial_failed = true;
         origin_call_fail(call, dial_failure(call), origin_call_keep_error(call, call->dial.error));
         return;
     }
     struct connection *connection = dial_take(&call->dial, NULL, NULL);
-    call->class = call->connections->http1;
+    call->class = origin_connections_class(call->connections, connection, call->request.protocols);
     call->class->use(call, &connection);
     call->net->counters.origin_connections++;
+    origin_call_opener_is_done(call);
     origin_call_begin(call);
 }
 
-static void connect_fresh(struct origin_call *call) {
+void origin_call_dial(struct origin_call *call) {
     call->state = ORIGIN_CONNECTING;
     call->class = NULL;
-    call->reused = call->heard = false;
+    call->reused = call->heard = call->dial_failed = false;
     call->unsent = true; /* earlier failures did no harm, otherwise this code would not run */
     const struct dial_target target = {
         .host = call->request.host,
@@ -205,10 +224,13 @@ static void on_body_news(struct task *task) {
         call->class->send(call);
 }
 
-static bool origin_call_reuse(struct origin_call *call) {
-    call->class = call->connections->http1;
-    if (call->request.repeatable && call->class->reuse(call))
+bool origin_call_reuse(struct origin_call *call, const struct origin_call_class *class) {
+    call->class = class;
+    if (class->reuse(call)) {
+        call->net->counters.origin_connections_reused += call->reused;
+        origin_call_begin(call);
         return true;
+    }
     call->class = NULL;
     return false;
 }
@@ -237,13 +259,12 @@ void origin_call_start(struct origin_call *call, struct net_context *net,
     task_init(&call->send_task, on_body_news);
     if (request->body != NULL)
         source_set_waker(request->body, &call->send_task);
-    if (!origin_call_reuse(call)) {
-        connect_fresh(call);
-        return;
+    if (request->protocols != ORIGIN_HTTP1) {
+        call->site = origin_site_take(connections, request->pool_key);
+        origin_call_seek(call);
+    } else if (!request->repeatable || !origin_call_reuse(call, connections->http1)) {
+        origin_call_dial(call);
     }
-    call->reused = true;
-    net->counters.origin_connections_reused++;
-    origin_call_begin(call);
 }
 
 void origin_call_pause(struct origin_call *call) {
@@ -325,7 +346,11 @@ void origin_call_close(struct origin_call *call) {
     origin_call_let_go(call);
     timer_cancel(&call->net->loop->timers, &call->timer);
     timer_cancel(&call->net->loop->timers, &call->total_timer);
+    origin_call_unqueue(call);
     origin_call_drop(call);
+    call->class = NULL;
+    origin_call_opener_is_done(call);
+    origin_site_leave(&call->site);
     tls_client_release(&call->request.security);
     tls_client_release(&call->request.proxy.tls);
     free(call->own_error);

@@ -34,6 +34,7 @@
 #include "net/dial.h"
 #include "net/duplex.h"
 #include "origin/connections.h"
+#include "origin/security.h"
 #include "origin/slot.h"
 
 #include <stdalign.h>
@@ -57,16 +58,17 @@ struct origin_request {
     enum reach reach;
     dial_permit_fn *permit; /* is also asked about the address of a pooled connection; NULL: none */
     void *permit_arg;       /* lives as long as the call */
-    struct slice pool_key;  /* another one for each reach, `from` and security */
+    struct slice pool_key;  /* another one for each reach, `from`, security and `protocols` */
+    enum origin_protocols protocols; /* that a connection may come to speak */
     const struct address *from;   /* that the connection comes from; NULL: the system chooses it */
     const struct address *client; /* whose request it is, for the bound on look-ups; NULL: the
                                      proxy's own. Read by origin_call_start only. */
     struct tls_client *security;  /* https (origin/security.h), counted by the call; NULL: http */
     struct dial_proxy proxy;      /* the parent that opens a tunnel to an https origin */
     struct slice preface;         /* sent first on a new connection, TLS included */
-    /* The request as HTTP/1.1 writes it, complete, with the empty line. `fields` may stand in its
-     * place: the same request as a head, from which the protocol makes what it sends, with memory
-     * of `arena`. Both live as long as the call. */
+    /* The request as HTTP/1.1 writes it, complete, with the empty line. Where another protocol may
+     * carry it, `fields` stands in its place: the same request as a head, from which the protocol
+     * makes what it sends, with memory of `arena`. Both live as long as the call. */
     struct slice head;
     const struct http_head *fields;
     struct arena *arena;
@@ -89,7 +91,7 @@ struct origin_request {
 };
 
 /* The bytes of a protocol's own part of a call. */
-enum { ORIGIN_CALL_ROOM = 384 };
+enum { ORIGIN_CALL_ROOM = 384, ORIGIN_CALL_REPEATS = 3 };
 
 struct origin_call {
     unsigned magic;
@@ -106,13 +108,19 @@ struct origin_call {
     struct task dial_task;
     struct task send_task; /* the request's body may have more */
     struct timer timer, total_timer;
-    uint64_t patience_ends; /* with the origin; `timer` may look at its host before */
-    unsigned doubts;        /* looks in a row that found the host silent */
-    unsigned interim;       /* 1xx responses so far */
-    bool unsent;            /* no connection for the request has been there yet */
-    bool reached;           /* a dial has made a connection, whether TLS then failed or not */
-    bool reused, heard;     /* the connection was used before; it has sent something */
-    bool body_begun;        /* bytes of the request's body have been read */
+    uint64_t patience_ends;   /* with the origin; `timer` may look at its host before */
+    unsigned doubts;          /* looks in a row that found the host silent */
+    unsigned interim;         /* 1xx responses so far */
+    struct origin_site *site; /* counted; NULL: calls share no connections there */
+    struct list_link waiting; /* of site->waiting */
+    bool waits;               /* it is there */
+    bool dial_failed;         /* its own dial, with `failure` */
+    bool unprocessed;         /* the origin says that it has done nothing for the request */
+    unsigned repeats;
+    bool unsent;        /* no connection for the request has been there yet */
+    bool reached;       /* a dial has made a connection, whether TLS then failed or not */
+    bool reused, heard; /* the connection was used before; it has sent something */
+    bool body_begun;    /* bytes of the request's body have been read */
     struct http_head *response;
     struct source body;
     bool no_body;           /* the response has none */
@@ -128,13 +136,17 @@ struct origin_call {
 };
 
 /* What differs between protocols. The functions end with the call in a consistent state: each may
- * fail it (origin_call_fail), which calls `drop`. */
+ * fail it (origin_call_fail), which calls `drop`. Those that only a protocol has whose connections
+ * calls share are NULL for others. */
 struct origin_call_class {
-    const char *name; /* as logs and traces show it: "HTTP/1.1" */
-    /* Takes a connection that was used before. False: none is there. */
+    const char *name;    /* as logs and traces show it: "HTTP/1.1" */
+    const char *version; /* as Via has it: "1.1" */
+    /* Takes a connection that is there already. False: there is none, or none has room. */
     bool (*reuse)(struct origin_call *call);
     /* Takes a new connection (*connectionp becomes NULL). */
     void (*use)(struct origin_call *call, struct connection **connectionp);
+    /* May the call open a further connection that calls share? */
+    bool (*may_open)(const struct origin_call *call);
     /* Sends the request on the connection taken, and takes what has come already. */
     void (*begin)(struct origin_call *call);
     /* The request's body may have more. */
@@ -150,9 +162,18 @@ struct origin_call_class {
     void (*finish)(struct origin_call *call);
     /* NULL where bytes of the body are never there before it is read. */
     struct net_buffer *(*take_waiting)(struct origin_call *call);
+    /* NULL: no answer opens a tunnel. */
     struct duplex *(*take_tunnel)(struct origin_call *call);
     /* The call holds no connection any more, nor anything of `room`. It may be called again. */
     void (*drop)(struct origin_call *call);
+    /* The origin's host is lost: connections that lead there are of no use any more. */
+    void (*lose_host)(struct origin_call *call);
+    /* Keeps a new connection for the next calls. */
+    void (*keep)(struct origin_site *site, struct connection **connectionp);
+    void (*close_idle)(struct origin_site *site);
+    /* What the protocol keeps for a worker. The end closes all its connections. */
+    void *(*open_worker)(struct net_context *net);
+    void (*close_worker)(void *own);
 };
 
 void origin_call_start(struct origin_call *call, struct net_context *net,
@@ -173,6 +194,21 @@ struct duplex *origin_call_take_tunnel(struct origin_call *call);
 void origin_call_forget_request(struct origin_call *call);
 void origin_call_close(struct origin_call *call);
 
+/* Inside origin/. */
+/* Makes a connection for the call. */
+void origin_call_dial(struct origin_call *call);
+/* Takes a connection of that protocol that is there, and sends the request. False: there is none. */
+bool origin_call_reuse(struct origin_call *call, const struct origin_call_class *class);
+/* A call to a site (origin/call_queue.c): takes a connection, opens one, or waits for one. */
+void origin_call_seek(struct origin_call *call);
+void origin_call_queue(struct origin_call *call);
+void origin_call_unqueue(struct origin_call *call);
+void origin_call_waited_long(struct origin_call *call);
+/* The calls that wait try again. */
+void origin_call_let_try(struct origin_site *site);
+/* If the call opens a connection for its site, it is done: it has one, has failed, or is closed. */
+void origin_call_opener_is_done(struct origin_call *call);
+
 /* For protocols. */
 /* The connection is not the call's any more, or closed: nothing runs on its account. */
 void origin_call_let_go(struct origin_call *call);
@@ -191,6 +227,7 @@ void origin_call_note_heard(struct origin_call *call);
 bool origin_call_take_interim(struct origin_call *call);
 /* `response` is the final head, no_body and may_have_trailers are set, and `body` is a source. */
 void origin_call_answer(struct origin_call *call);
+#define ORIGIN_LOST_HOST "its host does not answer any more"
 /* The head of the response is larger than request.max_head. */
 void origin_call_refuse_head(struct origin_call *call);
 

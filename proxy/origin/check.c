@@ -3,8 +3,6 @@
 #include "base/assert.h"
 #include "origin/call.h"
 
-#include <stdio.h>
-
 enum { FIRST_AFTER = 10 }; /* milliseconds between the first checks of two servers */
 
 /* One server that is checked. */
@@ -15,11 +13,14 @@ struct origin_check {
     struct origin_group *group;
     struct origin_member *member; /* held */
     const struct origins_settings *settings;
+    enum origin_protocols protocols;
     struct timer timer;
     struct task task;
     struct origin_call call;
     struct http_head response;
-    char *head, *key;
+    struct http_head request;
+    struct arena arena; /* of one check */
+    char *key;
     char preface[PROXY_HEADER_WRITTEN]; /* a PROXY header */
     size_t preface_length;
 };
@@ -52,6 +53,7 @@ static void check_on_news(struct task *task) {
     net->counters.origin_servers_down +=
         origin_group_checked(check->group, check->member, net->loop->now, net->loop, error);
     origin_call_close(&check->call);
+    arena_release(&check->arena);
     loop_timer_after(net->loop, &check->timer, check->settings->check_interval);
 }
 
@@ -67,12 +69,15 @@ static void check_on_timer(struct timer *timer) {
         .host = check->member->url.host,
         .port = check->member->url.port,
         .reach = check->member->reach,
-        .security = trust == NULL ? NULL
-                                  : origin_securities_find(checks->securities, key,
-                                                           check->member->named.host, trust),
+        .security = trust == NULL
+                        ? NULL
+                        : origin_securities_find(checks->securities, key, check->member->named.host,
+                                                 trust, check->protocols),
         .pool_key = key,
         .preface = slice_make(check->preface, check->preface_length),
-        .head = slice_from(check->head),
+        .protocols = check->protocols,
+        .fields = &check->request,
+        .arena = &check->arena,
         .method = HTTP_METHOD_GET,
         .connect_timeout = check->settings->check_timeout,
         .first_byte_timeout = check->settings->check_timeout,
@@ -89,13 +94,27 @@ static void check_on_timer(struct timer *timer) {
 static void check_write_key(struct origin_check *check) {
     const struct origin_member *member = check->member;
     struct slice place = slice_from(member->host_port), name = member->named.host;
-    struct slice mark = slice_from(reach_mark(member->reach)), key = place;
+    struct slice mark = slice_from(reach_mark(member->reach));
+    const struct tls_trust_settings *trust =
+        url_is_https(&member->url) ? &check->settings->trust : NULL;
+    check->protocols = origin_protocols_of(check->settings->http2, trust != NULL);
     check->key = xcalloc(1, place.length + name.length + ORIGIN_KEY_MORE + mark.length + 1);
-    if (url_is_https(&member->url))
-        key = origin_security_key(check->key, place, name, &check->settings->trust);
-    else
-        memcpy(check->key, place.base, place.length);
+    struct slice key = origin_security_key(check->key, place, name, trust, check->protocols);
     memcpy(check->key + key.length, mark.base, mark.length);
+}
+
+static void check_write_request(struct origin_check *check) {
+    const struct origin_member *member = check->member;
+    struct http_head *request = &check->request;
+    bool is_found = reach_is_found(member->reach);
+    http_head_init(request);
+    request->method = SLICE("GET");
+    request->method_id = HTTP_METHOD_GET;
+    request->target = slice_from(check->settings->health_check);
+    http_head_set(request, HTTP_HOST,
+                  is_found ? member->named.host : slice_from(member->host_port));
+    http_head_set(request, HTTP_USER_AGENT, SLICE("Retort health check"));
+    http_head_set(request, HTTP_CONNECTION, SLICE("close"));
 }
 
 static void check_start(struct origin_checks *checks, struct origin_group *group,
@@ -106,22 +125,14 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
     check->group = group;
     check->member = member;
     check->settings = settings;
+    arena_init(&check->arena);
     timer_init(&check->timer, check_on_timer);
     task_init(&check->task, check_on_news);
     check_write_key(check);
     if (settings->proxy_protocol != PROXY_HEADER_OFF)
         check->preface_length =
             proxy_header_write(settings->proxy_protocol, NULL, NULL, check->preface);
-    bool is_found = reach_is_found(member->reach);
-    int length =
-        asprintf(&check->head,
-                 "GET %s HTTP/1.1\r\n"
-                 "Host: %.*s\r\n"
-                 "User-Agent: Retort health check\r\n"
-                 "Connection: close\r\n\r\n",
-                 settings->health_check,
-                 SLICE_PRINT(is_found ? member->named.host : slice_from(member->host_port)));
-    ASSERT(length > 0);
+    check_write_request(check);
     checks->list = xrealloc(checks->list, (checks->count + 1) * sizeof(struct origin_check *));
     checks->list[checks->count++] = check;
     loop_timer_after(checks->net->loop, &check->timer, FIRST_AFTER * checks->count);
@@ -129,10 +140,10 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
 
 static void check_end(struct origin_check *check) {
     origin_call_close(&check->call);
+    arena_release(&check->arena);
     task_cancel(&check->task);
     timer_cancel(&check->checks->net->loop->timers, &check->timer);
     origin_group_drop_member(check->group, &check->member);
-    free(check->head);
     free(check->key);
     FREE_OBJ(check);
 }

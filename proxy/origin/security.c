@@ -40,8 +40,14 @@ struct origin_securities {
 };
 
 struct slice origin_security_key(char *out, struct slice place, struct slice name,
-                                 const struct tls_trust_settings *trust) {
-    char *at = slice_put(out, SLICE("https://"));
+                                 const struct tls_trust_settings *trust,
+                                 enum origin_protocols protocols) {
+    char *at = protocols == ORIGIN_HTTP1 ? out : slice_put(out, SLICE("h2 "));
+    if (trust == NULL) {
+        at = slice_put(at, place);
+        return slice_make(out, (size_t)(at - out));
+    }
+    at = slice_put(at, SLICE("https://"));
     at = slice_put(at, place);
     at = slice_put(at, SLICE(" "));
     at = slice_put(at, name);
@@ -113,11 +119,13 @@ static struct origin_trust *trust_of(struct origin_securities *table,
 
 static struct origin_security *security_make(struct origin_securities *table, struct slice key,
                                              struct slice name,
-                                             const struct tls_trust_settings *settings) {
+                                             const struct tls_trust_settings *settings,
+                                             enum origin_protocols protocols) {
     struct origin_security *security = xcalloc(1, sizeof *security + key.length);
     security->magic = ORIGIN_SECURITY_MAGIC;
     security->trust = trust_of(table, settings);
-    security->client = tls_client_of(security->trust->trust, name, "http/1.1");
+    security->client = tls_client_of(security->trust->trust, name,
+                                     protocols == ORIGIN_HTTP1 ? "http/1.1" : "h2,http/1.1");
     memcpy(security->bytes, key.base, key.length);
     security->key = slice_make(security->bytes, key.length);
     return security;
@@ -134,7 +142,8 @@ static void security_forget_oldest(struct origin_securities *table) {
 
 struct tls_client *origin_securities_find(struct origin_securities *table, struct slice key,
                                           struct slice name,
-                                          const struct tls_trust_settings *settings) {
+                                          const struct tls_trust_settings *settings,
+                                          enum origin_protocols protocols) {
     CHECK_OBJ(table, ORIGIN_SECURITIES_MAGIC);
     uint64_t hash = secret_hash(key);
     struct origin_security **at = security_at(table, key, hash), *security = *at;
@@ -143,7 +152,7 @@ struct tls_client *origin_securities_find(struct origin_securities *table, struc
         list_prepend(&table->recent, &security->link);
         return security->client;
     }
-    security = *at = security_make(table, key, name, settings);
+    security = *at = security_make(table, key, name, settings, protocols);
     security->hash = hash;
     list_prepend(&table->recent, &security->link);
     table->count++;

@@ -54,6 +54,8 @@ const char *adapt_point_name(enum adapt_point point) {
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
 static const char *const query_sent_words[] = {"stored", "whole", NULL};
+/* enum origins_http2. */
+static const char *const origins_http2_words[] = {"auto", "on", "off", NULL};
 static const char *const proxy_protocol_words[] = {"off", "v1", "v2", NULL};
 static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
                                             NULL};

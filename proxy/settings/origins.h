@@ -61,6 +61,13 @@ struct origins_rules {
     bool failure_status[100];    /* for 500 to 599: whether the status counts as a failure */
 };
 
+/* Which versions of HTTP servers may be asked with. */
+enum origins_http2 {
+    ORIGINS_HTTP2_AUTO, /* https: what the TLS handshake agrees on; http: HTTP/1.1 */
+    ORIGINS_HTTP2_ON,   /* https: likewise; http: HTTP/2 without asking */
+    ORIGINS_HTTP2_OFF,
+};
+
 struct origins_settings {
     char *name;
     char **server_texts;
@@ -75,6 +82,7 @@ struct origins_settings {
     uint64_t check_interval, check_timeout;
     enum proxy_header_version proxy_protocol; /* of the header that connections begin with */
     char *credentials; /* "user:password" for servers that are asked as proxies; NULL: none */
+    enum origins_http2 http2;
     struct tls_trust_settings trust; /* what the group does not set is that of "origin" */
 };
 

@@ -396,6 +396,11 @@ struct settings {
         bool dns_search_clients;         /* clients' names are completed too */
         char *hosts_file;                /* or "none" */
         unsigned tls_hosts;              /* https origins whose TLS sessions a worker keeps */
+        enum origins_http2 http2;        /* of servers that no group names */
+        unsigned http2_connections;      /* for each origin and worker, besides those that end */
+        unsigned http2_streams;          /* requests under way on a connection */
+        size_t http2_window;             /* bytes of a response that may wait for its client */
+        unsigned http2_budget;           /* work without use that a connection may cause */
         struct tls_trust_settings trust; /* of servers that no group names */
     } origin;
 

@@ -124,7 +124,8 @@ void forwarding_tell_origin(struct transaction *transaction, struct http_head *h
 }
 
 void forwarding_add_via(struct transaction *transaction, struct http_head *response) {
+    struct slice version = transaction->fetch.version;
     if (forwarding_settings_of(transaction)->via)
-        hops_add(response, SLICE("1.1"), slice_from(transaction->settings->name),
-                 &transaction->arena);
+        hops_add(response, version.length > 0 ? version : SLICE("1.1"),
+                 slice_from(transaction->settings->name), &transaction->arena);
 }

@@ -25,9 +25,10 @@ static struct slice set_parent(struct transaction *transaction, const struct aim
         return place;
     char *room =
         arena_alloc(&transaction->arena, place.length + aim->tunnel_name.length + ORIGIN_KEY_MORE);
-    struct slice key = origin_security_key(room, place, aim->tunnel_name, aim->tunnel_trust);
+    struct slice key =
+        origin_security_key(room, place, aim->tunnel_name, aim->tunnel_trust, ORIGIN_HTTP1);
     proxy->tls = origin_securities_find(transaction->host->origin_securities, key, aim->tunnel_name,
-                                        aim->tunnel_trust);
+                                        aim->tunnel_trust, ORIGIN_HTTP1);
     return key;
 }
 
@@ -64,6 +65,7 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
     struct slice place = request_write_authority(transaction, aim->host, aim->port), keyed = place;
     request->host = aim->host;
     request->port = aim->port;
+    request->protocols = aim->protocols;
     request->reach = route_reach(transaction);
     request->from = route_source(transaction);
     request->client = request_client(transaction);
@@ -75,8 +77,9 @@ struct slice next_hop_set(struct transaction *transaction, const struct aim *aim
     request->pool_key =
         route_pool_key(transaction, request->reach, keyed, aim, request->from != NULL);
     if (aim->trust != NULL)
-        request->security = origin_securities_find(transaction->host->origin_securities,
-                                                   request->pool_key, aim->name, aim->trust);
+        request->security =
+            origin_securities_find(transaction->host->origin_securities, request->pool_key,
+                                   aim->name, aim->trust, aim->protocols);
     request->preface = next_hop_preface(transaction, transaction->fetch.route->origins);
     if (request->preface.length > 0)
         request->pool_key = next_hop_keep_apart(transaction, request->pool_key);

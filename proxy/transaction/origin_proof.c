@@ -32,6 +32,7 @@ static struct aim origin_proof_aim(const struct origin_proof *proof) {
         .port = facts->port,
         .name = facts->name,
         .trust = &proof->transaction->settings->origin.trust,
+        .protocols = origin_protocols_of(proof->transaction->settings->origin.http2, true),
     };
 }
 
@@ -65,8 +66,8 @@ static enum origin_proof_state dial_origin(struct origin_proof *proof) {
         proof->parent_tls = target.proxy.tls != NULL ? tls_client_take(target.proxy.tls) : NULL;
     }
     proof->key = route_pool_key(transaction, target.reach, place, &aim, target.from != NULL);
-    proof->origin = tls_client_take(origin_securities_find(transaction->host->origin_securities,
-                                                           proof->key, aim.name, aim.trust));
+    proof->origin = tls_client_take(origin_securities_find(
+        transaction->host->origin_securities, proof->key, aim.name, aim.trust, aim.protocols));
     target.host = aim.host;
     target.port = aim.port;
     target.tls = proof->origin;
@@ -150,7 +151,8 @@ static enum origin_proof_state origin_verified(struct origin_proof *proof) {
     proof->verification = origin_proof_keep(proof, facts->verified);
     note_identity(proof, SERVER_IDENTITY_GOOD, facts->issuer, "");
     const struct settings *settings = transaction->settings;
-    origin_connections_give(transaction->host->origins, proof->key, &origin,
+    origin_connections_give(transaction->host->origins, proof->key,
+                            origin_proof_aim(proof).protocols, &origin,
                             settings->origin.idle_timeout, settings->origin.max_idle);
     return ORIGIN_PROOF_GOOD;
 }

@@ -173,6 +173,7 @@ static void aim_at(const struct transaction *transaction, struct aim *aim, const
     aim->host = aim->name = url->host;
     aim->port = url->port;
     aim->trust = url_is_https(url) ? &transaction->settings->origin.trust : NULL;
+    aim->protocols = origin_protocols_of(transaction->settings->origin.http2, aim->trust != NULL);
 }
 
 /* The server of a group that the slot is at. */
@@ -182,6 +183,7 @@ static void aim_at_member(struct aim *aim, const struct origin_member *member,
     aim->port = member->url.port;
     aim->name = member->named.host;
     aim->trust = url_is_https(&member->url) ? &origins->trust : NULL;
+    aim->protocols = origin_protocols_of(origins->http2, aim->trust != NULL);
 }
 
 static void aim_by_map(struct transaction *transaction, struct aim *aim) {
@@ -258,6 +260,7 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
         aim->host_header = authority;
     }
     aim_at_member(aim, transaction->fetch.slot->member, transaction->fetch.route->origins);
+    aim->protocols = ORIGIN_HTTP1;
 }
 
 void route_aim(struct transaction *transaction, struct aim *aim) {
@@ -275,10 +278,10 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
 struct slice route_pool_key(struct transaction *transaction, enum reach reach, struct slice place,
                             const struct aim *aim, bool spoofs) {
     struct slice key = place;
-    if (aim->trust != NULL)
+    if (aim->trust != NULL || aim->protocols != ORIGIN_HTTP1)
         key = origin_security_key(
             arena_alloc(&transaction->arena, place.length + aim->name.length + ORIGIN_KEY_MORE),
-            place, aim->name, aim->trust);
+            place, aim->name, aim->trust, aim->protocols);
     if (reach == REACH_ANY)
         return key; /* as health checks name it too */
     return arena_concat(&transaction->arena, key, slice_from(reach_mark(reach)),

@@ -14,6 +14,7 @@
 #include "net/reach.h"
 #include "origin/group.h"
 #include "origin/host.h"
+#include "origin/security.h"
 
 struct transaction;
 
@@ -33,6 +34,7 @@ struct aim {
     uint16_t port;
     struct slice name;                      /* of the server, for https */
     const struct tls_trust_settings *trust; /* https; NULL: http */
+    enum origin_protocols protocols;        /* that the connection may come to speak */
     /* The parent that opens a tunnel to an https origin has the host and the port. */
     struct slice tunnel;                           /* "host:port" of the origin; empty: none */
     const struct tls_trust_settings *tunnel_trust; /* of the parent; NULL: no TLS with it */

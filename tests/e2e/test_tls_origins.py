@@ -27,7 +27,7 @@ def test_bodies_of_all_sizes(lab, shared):
     def answer(connection, seen):
         size = int(seen.target.rpartition("=")[2])
         connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nCache-Control: max-age=60\r\n\r\n" % size + pattern(size))
-    origin = TlsOrigin(lab, shared["leaf"], answer, protocols=["h2", "http/1.1"])
+    origin = TlsOrigin(lab, shared["leaf"], answer, protocols=["http/1.1"])
     proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
     for size in (0, 1, 16383, 16384, 16385, 100_000, 2_000_000):
         for _ in range(2):

@@ -44,7 +44,7 @@ static void origin_http1_take_off(struct origin_call *call, size_t count) {
         origin_http1_ended(call);
 }
 
-static void take_trailers(struct origin_call *call) {
+static void origin_http1_take_trailers(struct origin_call *call) {
     struct origin_http1 *http1 = origin_http1_of(call);
     char *space = call->request.trailer_space;
     if (space != NULL)
@@ -141,7 +141,7 @@ static enum source_status origin_http1_read_chunked(struct origin_call *call, ch
             if (status == CHUNKED_BAD)
                 return origin_http1_broke_off(call, "its chunked coding is broken");
             if (status == CHUNKED_END) {
-                take_trailers(call);
+                origin_http1_take_trailers(call);
                 origin_http1_ended(call);
             }
             if (*got > 0)

@@ -45,6 +45,7 @@ static bool origin_http1_reuse(struct origin_call *call) {
         return false;
     }
     call->address = *connection->remote;
+    call->reused = true;
     origin_http1_init(call)->connection = connection;
     return true;
 }
@@ -108,6 +109,11 @@ static void origin_http1_drop(struct origin_call *call) {
     sender_stop(&http1->sender);
 }
 
+static void origin_http1_lose_host(struct origin_call *call) {
+    pool_close_key(call->connections->pool, call->request.pool_key);
+    origin_call_fail(call, ORIGIN_BROKE_OFF, ORIGIN_LOST_HOST);
+}
+
 const char *origin_http1_error(struct origin_call *call) {
     const char *error = connection_error(origin_http1_of(call)->connection);
     return call->request.security != NULL ? origin_call_keep_error(call, error) : error;
@@ -115,6 +121,7 @@ const char *origin_http1_error(struct origin_call *call) {
 
 const struct origin_call_class origin_http1_class = {
     .name = "HTTP/1.1",
+    .version = "1.1",
     .reuse = origin_http1_reuse,
     .use = origin_http1_use,
     .begin = origin_http1_begin,
@@ -126,4 +133,5 @@ const struct origin_call_class origin_http1_class = {
     .take_waiting = origin_http1_take_waiting,
     .take_tunnel = origin_http1_take_tunnel,
     .drop = origin_http1_drop,
+    .lose_host = origin_http1_lose_host,
 };

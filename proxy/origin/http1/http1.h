@@ -2,7 +2,7 @@
  * HTTP/1.1 toward origins: each connection carries one request at a time, and returns to the pool
  * after a complete response.
  *
- *     connections = origin_connections_new(net, &origin_http1_class);
+ *     connections = origin_connections_new(net, &origin_http1_class, &origin_http2_class);
  *
  * Only proxy/worker.c includes this room, because it registers the protocol.
  * Threads: the worker's.

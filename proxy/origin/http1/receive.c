@@ -20,7 +20,7 @@ static void origin_http1_answered(struct origin_call *call) {
 }
 
 /* The head is complete. Returns false when another one follows. */
-static bool take_head(struct origin_call *call) {
+static bool origin_http1_take_head(struct origin_call *call) {
     struct origin_http1 *http1 = origin_http1_of(call);
     const struct http_head *response = call->response;
     if (response->status == 101 && !call->request.upgrade) {
@@ -59,7 +59,7 @@ static bool origin_http1_parse(struct origin_call *call) {
             return true;
         }
         http1->in->begin += (size_t)used;
-        if (take_head(call))
+        if (origin_http1_take_head(call))
             return true;
     } while (origin_http1_waiting(http1) > 0);
     return false;

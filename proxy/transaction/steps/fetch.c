@@ -183,6 +183,27 @@ static bool may_prove_connection(const struct http_head *head) {
     return false;
 }
 
+/* Requests that a connection is to be used for alone go by HTTP/1.1. */
+static bool needs_own_connection(const struct transaction *transaction,
+                                 const struct http_head *head) {
+    return transaction->request.kind == REQUEST_UPGRADE || head->method_id == HTTP_METHOD_CONNECT ||
+           may_prove_connection(head);
+}
+
+/* The request as HTTP/1.1 writes it, or, where another protocol may carry it, as a head. */
+static void fetch_set_head(struct transaction *transaction, const struct http_head *head,
+                           struct origin_request *request) {
+    struct arena *arena = &transaction->arena;
+    if (request->protocols == ORIGIN_HTTP1) {
+        request->head = http_head_text(head, http_head_write_request, arena);
+        return;
+    }
+    struct http_head *fields = arena_alloc(arena, sizeof *fields);
+    http_head_assign(fields, head);
+    request->fields = fields;
+    request->arena = arena;
+}
+
 /* The slot forgets the member with the end of the response. */
 static void fetch_note_server(struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
@@ -220,7 +241,6 @@ static bool fetch_start_call(struct transaction *transaction) {
     bool chunked = frame_body(transaction, head);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
-        .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,
         .body = transaction->request.body,
         .chunked = chunked,
@@ -239,7 +259,10 @@ static bool fetch_start_call(struct transaction *transaction) {
         .max_head = settings->origin.max_head,
         .max_idle = settings->origin.max_idle,
     };
+    if (needs_own_connection(transaction, head))
+        to->protocols = ORIGIN_HTTP1;
     transaction->fetch.origin_name = next_hop_set(transaction, to, &request);
+    fetch_set_head(transaction, head, &request);
     if (transaction->spans != NULL)
         spans_name_origin(transaction, transaction->fetch.origin_name);
     transaction->fetch.asked_at = transaction->net->loop->now;
@@ -555,6 +578,7 @@ enum step step_fetch(struct transaction *transaction) {
     struct http_head *response = call->response;
     if (transaction->spans != NULL)
         spans_note_answer(transaction, response->status);
+    transaction->fetch.version = slice_from(call->class->version);
     response_set_head(&transaction->response, response);
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);

@@ -28,6 +28,7 @@ struct fetch {
     uint64_t deadline;        /* for all that the origin does, in the loop's time */
     uint64_t asked_at;        /* of the loop's clock */
     struct slice origin_name; /* "host:port", for the log */
+    struct slice version;     /* of HTTP that the origin has answered with, "1.1"; empty: not yet */
 };
 
 struct transaction;

@@ -9,6 +9,7 @@
 #include "origin/group.h"
 #include "origin/host.h"
 #include "origin/http1/http1.h"
+#include "origin/http2/http2.h"
 #include "origin/security.h"
 #include "transaction/waiting_download.h"
 
@@ -105,7 +106,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->origin_hosts = origin_hosts_new();
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
-    host->origins = origin_connections_new(net, &origin_http1_class);
+    host->origins = origin_connections_new(net, &origin_http1_class, &origin_http2_class);
     host->origin_securities = origin_securities_new(net);
     host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
     host->logs = access_logs_open(net, client->settings);

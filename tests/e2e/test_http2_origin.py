@@ -1,0 +1,681 @@
+"""HTTP/2 toward origins (RFC 9113): who is asked with it, what calls share, and that an origin which breaks a rule completes and
+stores nothing."""
+
+import struct
+import threading
+import time
+
+from harness import http2_origin as h2
+from harness.certificates import Authority
+from harness.checks import contains, equal, lacks, one_of, same_bytes, true, until
+from harness.http2_origin import Http2Origin, Stream, frame
+from harness.raw_origin import RawOrigin, pattern
+from harness.retort import Retort
+from harness.server import Server
+from harness.suite import memcheck
+from harness.tls_origin import TlsOrigin
+from harness.wire import Truncated, chunked, request
+
+OPEN = "origin_http2_connections_open"
+
+
+def share(lab):
+    root = Authority(lab)
+    return {"leaf": root.leaf("127.0.0.1", "localhost"), "ca": {"ca_file": root.file}}
+
+
+def behind(lab, peer, **options):
+    """A proxy that asks the origin with HTTP/2."""
+    return Retort(lab, reverse={"/": "far/"}, extra=peer.group("far"), **options)
+
+
+def start(lab, answer=Stream.answer, proxy=None, **options):
+    origin = Http2Origin(lab, answer, **options)
+    return origin, behind(lab, origin, **(proxy or {}))
+
+
+def at_once(count, call):
+    """The results of so many calls at the same time."""
+    results = [None] * count
+
+    def run(index):
+        results[index] = call(index)
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def status_of(proxy, path="/x", **options):
+    return proxy.get(path, **options).status
+
+
+# Which protocol
+
+def test_the_handshake_decides(lab, shared):
+    """auto: HTTP/2 where ALPN says so, and HTTP/1.1 where it does not."""
+    origin = Http2Origin(lab, certificate=shared["leaf"])
+    old = TlsOrigin(lab, shared["leaf"], protocols=["http/1.1"])
+    silent = TlsOrigin(lab, shared["leaf"])
+    clear = RawOrigin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url(), "/old/": old.url(), "/silent/": silent.url(), "/clear/": clear.url()},
+                   origin=shared["ca"])
+    for path in ("/", "/old/", "/silent/", "/clear/"):
+        for _ in range(3):
+            equal(proxy.get(path).text(), "the origin's answer\n", path)
+    equal([peer.accepted for peer in (origin, old, silent, clear)], [1, 1, 1, 1], "connections")
+    equal(dict(origin.streams[0].fields[:4]), {":method": "GET", ":scheme": "https", ":authority": origin.authority, ":path": "/"},
+          "pseudo fields")
+    equal(proxy.counter("origin_http2_requests"), 3, "requests by HTTP/2")
+    equal(proxy.counter("origin_requests"), 12, "requests")
+
+
+def test_off(lab, shared):
+    origin = TlsOrigin(lab, shared["leaf"], protocols=["h2", "http/1.1"])
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin={**shared["ca"], "http2": "off"})
+    equal(status_of(proxy), 200, "status")
+    equal(origin.protocols, ["http/1.1"], "protocol")
+
+
+def test_an_origin_that_does_not_speak_it(lab):
+    """By prior knowledge only: the error says what to do."""
+    origin = Server(lab, lambda connection, _number: connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+    proxy = Retort(lab, reverse={"/": "far/"}, extra=f'origins far {{ servers = {{ "http://{origin.authority}" }}  http2 = on }}')
+    answer = proxy.get("/x")
+    equal(answer.status, 502, "status")
+    contains(answer.text(), "does not speak HTTP/2", "the reason")
+
+
+@memcheck
+def test_what_is_sent(lab):
+    origin, proxy = start(lab)
+    proxy.fetch("GET", "/p?q=%41", {"TE": "trailers", "Connection": "TE, X-Hop", "X-Hop": "1", "Upper-Case": "Kept", "Cookie": "a=1",
+                                    "Proxy-Authorization": "Basic YTpi"})
+    fields = origin.streams[0].fields
+    names = [name for name, _ in fields]
+    equal(names[:4], [":method", ":scheme", ":authority", ":path"], "the pseudo fields come first")
+    equal(origin.streams[0][":path"], "/p?q=A", "path")
+    equal([name for name in names if name != name.lower()], [], "names in upper case")
+    equal(origin.streams[0]["te"], "trailers", "TE")
+    for name in ("host", "connection", "x-hop", "proxy-authorization", "transfer-encoding", "keep-alive"):
+        lacks(names, name, "fields")
+    equal(origin.streams[0]["upper-case"], "Kept", "a field")
+    contains(origin.streams[0]["via"], "retort", "Via")
+    true(origin.streams[0].ended.is_set(), "the request has ended with its head")
+
+
+def test_requests_that_need_a_connection_of_their_own(lab, shared):
+    """WebSocket, and credentials that count for a connection."""
+    def answer(connection, seen):
+        if seen.header("Upgrade"):
+            connection.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello")
+            return True
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        return False
+    origin = TlsOrigin(lab, shared["leaf"], answer, protocols=["http/1.1"])
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("GET", "/ws", {"Host": "x", "Upgrade": "websocket", "Connection": "Upgrade"}))
+        equal(wire.response().status, 101, "status")
+    equal(proxy.get("/n", {"Authorization": "NTLM TlRMTVNTUAAB"}).status, 200, "status")
+    equal(proxy.counter("origin_http2_requests"), 0, "requests by HTTP/2")
+
+
+# What calls share
+
+@memcheck
+def test_many_requests_over_one_connection(lab, shared):
+    """A hundred first requests do not open a hundred connections."""
+    origin = Http2Origin(lab, lambda stream: (time.sleep(0.05), stream.answer()), certificate=shared["leaf"], delay=0.3)
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    equal(set(at_once(60, lambda index: status_of(proxy, f"/{index}"))), {200}, "statuses")
+    equal(origin.accepted, 1, "connections")
+    equal(len({stream.id for stream in origin.streams}), 60, "streams")
+    true(proxy.counter("origin_http2_waits") > 10, "requests waited for the connection")
+    equal(proxy.counter(OPEN), 1, "connections now")
+
+
+def test_the_streams_that_the_origin_allows(lab):
+    """No more at a time than it says; further connections, and then requests wait."""
+    busy = {"now": {}, "most": 0}
+
+    def answer(stream):
+        link = stream.link.number
+        with origin.lock:
+            busy["now"][link] = busy["now"].get(link, 0) + 1
+            busy["most"] = max(busy["most"], busy["now"][link])
+        time.sleep(0.05)
+        with origin.lock:
+            busy["now"][link] -= 1
+        stream.answer()
+    origin = Http2Origin(lab, answer, settings={h2.MAX_CONCURRENT_STREAMS: 3})
+    proxy = behind(lab, origin, origin={"http2_connections": 2})
+    equal(status_of(proxy), 200, "the first one: now the origin's settings are known")
+    equal(set(at_once(30, lambda index: status_of(proxy, f"/{index}"))), {200}, "statuses")
+    equal(busy["most"], 3, "streams at a time on a connection")
+    equal(origin.accepted, 2, "connections")
+
+
+def test_a_request_waits_for_a_stream_for_a_time(lab):
+    hold = threading.Event()
+    origin = Http2Origin(lab, lambda stream: (hold.wait(5), stream.answer()), settings={h2.MAX_CONCURRENT_STREAMS: 1})
+    proxy = behind(lab, origin, origin={"http2_connections": 1, "connect_timeout": "300ms"})
+    first = threading.Thread(target=status_of, args=(proxy, "/first"))
+    first.start()
+    until(lambda: origin.streams, 3, "the first request")
+    answer = proxy.get("/second")
+    hold.set()
+    first.join()
+    equal(answer.status, 504, "status")
+    contains(answer.text(), "http2_connections", "the reason")
+    equal(proxy.counter("origin_http2_wait_timeouts"), 1, "counted")
+    equal(len(origin.streams), 1, "requests at the origin")
+
+
+def test_who_waits_for_a_connection_that_fails(lab, shared):
+    """All fail at once, and none of them tries for itself: the origin is asked once."""
+    origin = TlsOrigin(lab, shared["leaf"])  # not trusted
+    proxy = Retort(lab, reverse={"/": origin.url()})
+    equal(set(at_once(20, lambda index: status_of(proxy, f"/{index}"))), {502}, "statuses")
+    true(origin.accepted <= 4, f"{origin.accepted} connections for 20 requests")
+
+
+def test_an_idle_connection_is_closed(lab):
+    origin, proxy = start(lab, proxy={"origin": {"idle_timeout": "200ms"}})
+    equal(status_of(proxy), 200, "status")
+    until(lambda: proxy.counter(OPEN) == 0, 3, "the connection is closed")
+    equal(status_of(proxy), 200, "status")
+    equal(origin.accepted, 2, "connections")
+    equal(origin.links[0].goaway, h2.NO_ERROR, "GOAWAY")
+
+
+# What may be sent again
+
+def test_a_refused_request_is_sent_again(lab):
+    """REFUSED_STREAM: "the request was not processed" (RFC 9113 §8.7). So even a POST is repeated, if its body was not begun."""
+    def answer(stream):
+        if len(origin.streams) == 1:
+            stream.cut(h2.REFUSED_STREAM)
+        else:
+            stream.answer()
+    origin = Http2Origin(lab, answer)
+    proxy = behind(lab, origin)
+    equal(proxy.fetch("POST", "/x", body=b"").status, 200, "status")
+    equal(len(origin.streams), 2, "requests at the origin")
+    equal(proxy.counter("origin_http2_refused"), 1, "counted")
+
+
+def test_an_origin_that_refuses_all(lab):
+    origin, proxy = start(lab, lambda stream: stream.cut(h2.REFUSED_STREAM))
+    equal(status_of(proxy), 502, "status")
+    equal(len(origin.streams), 4, "requests at the origin")
+
+
+def test_streams_behind_the_last_of_a_goaway(lab):
+    """Those up to the last one are answered; the others are sent again on another connection."""
+    both = threading.Barrier(2)
+
+    def answer(stream):
+        if stream.link.number == 1 and stream[":path"] != "/first":
+            both.wait(5)
+            if stream.id == 3:
+                stream.link.go_away(3)
+                stream.answer(b"old")
+            return
+        stream.answer(b"new")
+    origin = Http2Origin(lab, answer)
+    proxy = behind(lab, origin)
+    proxy.get("/first")
+    seen = at_once(2, lambda index: (time.sleep(0.05 * index), proxy.fetch("POST", f"/{index}", body=b"").text())[1])
+    equal(sorted(seen), ["new", "old"], "answers")
+    equal(origin.accepted, 2, "connections")
+    equal((proxy.counter("origin_http2_refused"), proxy.counter("origin_http2_goaways")), (1, 1), "counted")
+
+
+def test_a_lost_connection(lab):
+    """What may have been processed is repeated only if it is safe, and once."""
+    def answer(stream):
+        if stream[":path"] == "/first" or stream.link.number > 1:
+            stream.answer()
+        else:
+            stream.link.close()
+    for method, expected in (("GET", 200), ("POST", 502)):
+        origin = Http2Origin(lab, answer)
+        proxy = behind(lab, origin)
+        proxy.get("/first")
+        equal(proxy.fetch(method, "/x", body=b"" if method == "POST" else None).status, expected, method)
+        equal(origin.accepted, 2 if expected == 200 else 1, "connections")
+
+
+def test_http_1_1_required(lab):
+    origin, proxy = start(lab, lambda stream: stream.cut(h2.HTTP_1_1_REQUIRED))
+    answer = proxy.get("/x")
+    equal(answer.status, 502, "status")
+    contains(answer.text(), "http2 = off", "the reason")
+    equal(len(origin.streams), 1, "requests")
+
+
+# Bodies
+
+@memcheck
+def test_bodies_of_all_sizes(lab):
+    origin, proxy = start(lab, lambda stream: sized_answer(stream, int(stream[":path"].rpartition("=")[2])))
+    for size in (0, 1, 16383, 16384, 16385, 100_000, 2_000_000):
+        for _ in range(2):
+            same_bytes(proxy.get(f"/x?n={size}").body, pattern(size), f"{size} bytes")
+    equal(len(origin.streams), 7, "requests: the others are hits")
+
+
+def sized_answer(stream, size, end=True):
+    stream.head({":status": "200", "content-length": str(size), "cache-control": "max-age=60"})
+    stream.flow(pattern(size), end=end)
+
+
+def test_uploads(lab):
+    origin, proxy = start(lab, lambda stream: (stream.ended.wait(10), stream.answer()))
+    body = pattern(3_000_000)
+    equal(proxy.fetch("POST", "/up", body=body).status, 200, "status")
+    same_bytes(origin.streams[0].body, body, "the body at the origin")
+    equal(origin.streams[0]["content-length"], str(len(body)), "length")
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("POST", "/chunked", {"Host": "x", "Transfer-Encoding": "chunked"}) + chunked(b"hello", b"world"))
+        equal(wire.response().status, 200, "status")
+    equal((origin.streams[1].body, origin.streams[1]["content-length"]), (b"helloworld", None), "without a length")
+
+
+def test_an_upload_waits_for_the_window(lab):
+    """No byte more than the origin's window; and a client that leaves ends the stream."""
+    origin, proxy = start(lab, lambda stream: stream.answer() if stream[":method"] == "GET" else None,
+                          settings={h2.INITIAL_WINDOW_SIZE: 1000}, grows=False)
+    equal(status_of(proxy), 200, "status: the origin's settings are known now")
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("POST", "/up", {"Host": "x", "Content-Length": "50000"}) + pattern(50000))
+        until(lambda: len(origin.streams) == 2 and len(origin.streams[1].body) == 1000, 3, "the first 1000 bytes")
+        upload = origin.streams[1]
+        time.sleep(0.1)
+        equal(len(upload.body), 1000, "bytes")
+        upload.grow(500)
+        until(lambda: len(upload.body) == 1500, 3, "500 more")
+        wire.abort()
+    until(lambda: upload.reset is not None, 5, "the stream is reset when the client has left")
+    equal(upload.reset, h2.CANCEL, "error")
+    true(not upload.ended.is_set(), "it was not ended as if it were complete")
+
+
+def jam(lab, **options):
+    """One connection whose window an upload has used up; the origin has taken its settings. Ends with the upload's wire."""
+    hold = threading.Event()
+
+    def answer(stream):
+        if stream[":path"] == "/held":
+            stream.head({":status": "200", "cache-control": "no-store"})
+            hold.wait(60)
+            stream.data(b"held", end=True)
+        elif stream[":method"] == "GET" or stream.ended.wait(60):
+            stream.answer()
+    origin = Http2Origin(lab, answer, settings={h2.INITIAL_WINDOW_SIZE: 1_000_000}, grows=False)
+    proxy = behind(lab, origin, origin={"http2_connections": 1, **options})
+    equal(status_of(proxy, "/first"), 200, "status: the origin's settings are known now")
+    held = []
+    other = threading.Thread(target=lambda: held.append(proxy.get("/held", timeout=60).body))
+    other.start()
+    until(lambda: len(origin.streams) == 2, 20, "a download")
+    wire = proxy.wire(reverse=True)
+    wire.send(request("POST", "/up", {"Host": "x", "Content-Length": "100000"}) + pattern(100_000))
+    until(lambda: len(origin.streams) == 3 and len(origin.streams[2].body) == 65535, 20, "the connection's window is used up")
+
+    def release():
+        hold.set()
+        other.join()
+        return held
+    return origin, proxy, wire, release
+
+
+def test_an_upload_that_waits_stops_no_others(lab):
+    origin, proxy, wire, release = jam(lab)
+    with wire, proxy.wire(reverse=True) as waiting:
+        waiting.send(request("POST", "/second", {"Host": "x", "Content-Length": "10"}) + pattern(10))
+        until(lambda: proxy.counter("origin_http2_waits") == 1, 20, "another upload waits")
+        equal(status_of(proxy, "/other"), 200, "status of a download")
+        equal([stream[":path"] for stream in origin.streams], ["/first", "/held", "/up", "/other"], "requests at the origin")
+        origin.streams[2].grow(200_000)
+        equal((wire.response().status, waiting.response().status), (200, 200), "statuses of both uploads")
+    equal((release(), origin.accepted), ([b"held"], 1), "the download before, and connections")
+
+
+def test_an_upload_that_is_never_taken_ends_alone(lab):
+    """The connection's window does not grow: the upload fails, and the download beside it goes on."""
+    origin, _proxy, wire, release = jam(lab, first_byte_timeout="500ms")
+    with wire:
+        one_of(wire.response().status, (502, 504), "status of the upload")
+    until(lambda: origin.streams[2].reset is not None, 20, "its stream is reset")
+    equal((release(), origin.accepted), ([b"held"], 1), "the download, and connections")
+
+
+def test_an_upload_that_breaks_off(lab):
+    origin, proxy = start(lab, lambda stream: None)
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("POST", "/up", {"Host": "x", "Content-Length": "50000"}) + pattern(3000))
+        until(lambda: origin.streams and len(origin.streams[0].body) == 3000, 3, "the first bytes")
+    until(lambda: origin.streams[0].reset is not None, 5, "a reset")
+    true(not origin.streams[0].ended.is_set(), "the request was not completed")
+
+
+def test_both_directions_at_the_same_time(lab):
+    """The head of the response, and bytes of it, before the request has ended; nothing is kept back."""
+    def answer(stream):
+        stream.head({":status": "200"})
+        for count in range(1, 4):
+            stream.wait_body(5 * count)
+            stream.data(b"echo%d" % count)
+        stream.ended.wait(5)
+        stream.data(b"end", end=True)
+    origin, proxy = start(lab, answer)
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("POST", "/talk", {"Host": "x", "Transfer-Encoding": "chunked"}))
+        seen = b""
+        for count in range(1, 4):
+            wire.send(b"5\r\nhello\r\n")
+            while b"echo%d" % count not in seen:
+                seen += wire.read_some()
+        wire.send(b"0\r\n\r\n")
+        while b"end\r\n0\r\n" not in seen:
+            seen += wire.read_some()
+    equal(len(origin.streams), 1, "requests")
+
+
+def test_a_client_that_leaves_ends_its_stream_only(lab):
+    hold = threading.Event()
+
+    def answer(stream):
+        sized_answer(stream, 100_000, end=False) if stream[":path"] == "/gone" else (hold.wait(5), stream.answer())
+    origin, proxy = start(lab, answer)
+    other = threading.Thread(target=status_of, args=(proxy, "/other"))
+    other.start()
+    until(lambda: origin.streams, 3, "the other request")
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("GET", "/gone", {"Host": "x", "Cache-Control": "no-store"}))
+        until(lambda: len(origin.streams) == 2, 3, "the request")
+    until(lambda: origin.streams[1].reset is not None, 5, "a reset")
+    hold.set()
+    other.join()
+    equal((origin.accepted, proxy.counter(OPEN)), (1, 1), "connections")
+    equal(status_of(proxy, "/third"), 200, "status")
+
+
+def test_slow_clients_stop_nobody(lab):
+    """Clients that do not read keep their own streams waiting, and those of nobody else: the connection's window is never used
+    up by bytes that wait."""
+    def answer(stream):
+        if stream[":path"].startswith("/big"):
+            stream.head({":status": "200", "cache-control": "no-store"})
+            stream.data(pattern(250_000))
+        else:
+            stream.answer(pattern(60_000))
+    origin, proxy = start(lab, answer)
+    wires = [proxy.wire(reverse=True) for _ in range(40)]
+    for index, wire in enumerate(wires):
+        wire.send(request("GET", f"/big{index}", {"Host": "x"}))
+    until(lambda: len(origin.streams) == 40, 5, "the requests")
+    for index in range(30):
+        equal(len(proxy.get(f"/small{index}", timeout=5).body), 60_000, "bytes")
+    equal(origin.accepted, 1, "connections")
+    for wire in wires:
+        wire.close()
+
+
+# Heads, interim responses, trailers
+
+def test_interim_responses(lab):
+    def answer(stream):
+        stream.head({":status": "103", "link": "</a.css>; rel=preload"})
+        stream.head({":status": "100"})
+        stream.answer()
+    _origin, proxy = start(lab, answer)
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("GET", "/x", {"Host": "x"}))
+        seen = b""
+        while b"answer\n" not in seen:
+            seen += wire.read_some()
+    contains(seen, b"HTTP/1.1 103 Early Hints\r\n", "answer")
+    contains(seen, b"rel=preload", "answer")
+    equal(seen.count(b"HTTP/1.1 1"), 1, "interim responses")
+
+
+def test_trailers(lab):
+    def answer(stream):
+        stream.head({":status": "200", "cache-control": "no-store"})
+        stream.data(b"hello")
+        stream.head({"grpc-status": "0", "content-length": "7", "set-cookie": "a=1"}, end=True)
+    _origin, proxy = start(lab, answer)
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("GET", "/t", {"Host": "x", "TE": "trailers", "Connection": "TE"}))
+        taken = wire.response()
+    equal((taken.body, taken.trailers), (b"hello", [("grpc-status", "0")]), "with TE: those that may pass")
+    equal(proxy.get("/t").body, b"hello", "without TE")
+
+
+@memcheck
+def test_responses_without_content(lab):
+    def answer(stream):
+        kind = stream[":path"][1:]
+        if kind == "head":
+            stream.head({":status": "200", "content-length": "1234"}, end=True)
+        elif kind == "trailers-only":
+            stream.head({":status": "200", "grpc-status": "12"}, end=True)
+        else:
+            stream.head({":status": kind[:3], "etag": '"1"'}, end="x" not in kind)
+            if "x" in kind:
+                stream.data(b"not content", end=True)
+    origin, proxy = start(lab, answer)
+    head = proxy.fetch("HEAD", "/head")
+    equal((head.status, head.header("Content-Length")), (200, "1234"), "HEAD")
+    equal((proxy.get("/204").status, proxy.get("/304", {"If-None-Match": '"1"'}).status), (204, 304), "statuses")
+    equal(proxy.get("/trailers-only").header("grpc-status"), "12", "a response of a head alone")
+    for path in ("/204x", "/304x"):
+        with proxy.wire(reverse=True) as wire:
+            for _ in range(2):
+                wire.send(request("GET", path, {"Host": "x", "If-None-Match": '"1"'}))
+                answer = wire.response()
+                equal((answer.status, answer.body), (int(path[1:4]), b""), f"{path}: DATA is not passed on")
+    true(len(origin.streams) >= 6, "requests")
+
+
+BAD_HEADS = {
+    "no status": [("content-type", "text/plain")],
+    "two": [(":status", "200"), (":status", "200")],
+    "late": [("x-a", "1"), (":status", "200")],
+    "not a number": [(":status", "2OO")],
+    "four digits": [(":status", "2000")],
+    "switching": [(":status", "101")],
+    "of a request": [(":status", "200"), (":path", "/")],
+    "NUL": [(":status", "200"), ("x-evil", b"a\0b")],
+    "CR": [(":status", "200"), ("x-evil", b"a\rInjected: 1")],
+    "LF": [(":status", "200"), ("x-evil", b"a\nInjected: 1")],
+    "CRLF": [(":status", "200"), ("x-evil", b"a\r\n\r\n<script>")],
+    "name with LF": [(":status", "200"), (b"x-evil\ninjected", "1")],
+    "name with a colon": [(":status", "200"), ("x-evil: a", "1")],
+    "name with a space": [(":status", "200"), ("x evil", "1")],
+    "no name": [(":status", "200"), ("", "1")],
+    "upper case": [(":status", "200"), ("X-Evil", "1")],
+    "connection": [(":status", "200"), ("connection", "x-evil")],
+    "transfer-encoding": [(":status", "200"), ("transfer-encoding", "chunked")],
+    "keep-alive": [(":status", "200"), ("keep-alive", "1")],
+    "upgrade": [(":status", "200"), ("upgrade", "h2c")],
+    "lengths": [(":status", "200"), ("content-length", "5"), ("content-length", "6")],
+    "length of 65 bits": [(":status", "200"), ("content-length", "18446744073709551621")],
+    "negative length": [(":status", "200"), ("content-length", "-5")],
+}
+
+
+def test_malformed_heads(lab):
+    """"Malformed" responses (RFC 9113 §8.1.1): 502, and not a byte of them reaches client, cache or log."""
+    def answer(stream):
+        kind = list(BAD_HEADS)[int(stream[":path"][2:])]
+        stream.head(BAD_HEADS[kind] + [("cache-control", "max-age=60"), ("x-mark", "evilmark")])
+        stream.data(b"evilbody", end=True)
+    origin, proxy = start(lab, answer)
+    for index, kind in enumerate(BAD_HEADS):
+        for _ in range(2):
+            with proxy.wire(reverse=True) as wire:
+                wire.send(request("GET", f"/b{index}", {"Host": "x", "Connection": "close"}))
+                seen = wire.read_to_end()
+            contains(seen[:20], b"HTTP/1.1 502 ", kind)
+            for word in (b"evilmark", b"evilbody", b"Injected", b"<script>", b"\0"):
+                lacks(seen, word, kind)
+    equal(len(origin.streams), 2 * len(BAD_HEADS), "requests: nothing was stored")
+    lacks("\n".join(proxy.log_lines()), "evil", "the access log")
+    until(lambda: all(stream.reset == h2.PROTOCOL_ERROR for stream in origin.streams), 3, "each stream is reset")
+    equal(origin.accepted, 1, "connections: only the streams are at fault")
+    equal(proxy.counter("origin_http2_stream_errors"), 2 * len(BAD_HEADS), "counted")
+
+
+BROKEN_ENDS = {
+    "DATA is shorter": lambda stream: (head_of(stream, 10), stream.data(b"hello", end=True)),
+    "DATA is longer": lambda stream: (head_of(stream, 3), stream.data(b"hello", end=True)),
+    "no DATA": lambda stream: (head_of(stream, 10), stream.data(b"", end=True)),
+    "reset in the middle": lambda stream: (head_of(stream, 10), stream.data(b"hello"), stream.cut()),
+    "reset without a length": lambda stream: (head_of(stream), stream.data(b"hello"), stream.cut()),
+    "reset without an error": lambda stream: (head_of(stream), stream.data(b"hello"), stream.cut(h2.NO_ERROR)),
+    "the connection is lost": lambda stream: (head_of(stream), stream.data(b"hello"), stream.link.close()),
+    "GOAWAY and closed": lambda stream: (head_of(stream), stream.data(b"hello"), stream.link.go_away(stream.id), stream.link.close()),
+    "trailers without an end": lambda stream: (head_of(stream), stream.data(b"hello"), stream.head({"x-t": "1"})),
+    "trailers with a pseudo field": lambda stream: (head_of(stream), stream.data(b"hello"), stream.head({":status": "200"}, end=True)),
+    "trailers with LF": lambda stream: (head_of(stream), stream.data(b"hello"), stream.head([("x-t", b"a\nb")], end=True)),
+    "trailers too early": lambda stream: (head_of(stream, 10), stream.data(b"hello"), stream.head({"x-t": "1"}, end=True)),
+    "a window that overflows": lambda stream: (head_of(stream), stream.data(b"hello"), stream.grow(2**31 - 1, connection=False)),
+    "a bad frame": lambda stream: (head_of(stream), stream.data(b"hello"), stream.link.send(frame(h2.PING, 0, 0, b"short"))),
+    "a push": lambda stream: (head_of(stream), stream.data(b"hello"), stream.link.send(
+        frame(h2.PUSH_PROMISE, h2.END_HEADERS, stream.id, struct.pack(">I", 2) + h2.block({":method": "GET", ":path": "/p"})))),
+    "too much data": lambda stream: (head_of(stream), [stream.data(pattern(16384)) for _ in range(60)]),
+}
+
+
+def head_of(stream, length=None):
+    stream.head([(":status", "200"), ("cache-control", "max-age=60")] + ([("content-length", str(length))] if length else []))
+
+
+def test_responses_that_break_off(lab):
+    """The client sees that bytes are missing, and nothing is stored."""
+    names = list(BROKEN_ENDS)
+    origin, proxy = start(lab, lambda stream: BROKEN_ENDS[names[int(stream[":path"][2:])]](stream))
+    for index, name in enumerate(names):
+        for _ in range(2):
+            try:
+                with proxy.wire(reverse=True) as wire:
+                    wire.send(request("GET", f"/e{index}", {"Host": "x"}))
+                    status = wire.response().status
+            except Truncated:
+                continue
+            equal(status, 502, f"{name}: neither cut off nor refused")
+    equal(len({(stream[":path"], id(stream)) for stream in origin.streams}) >= 2 * len(names), True, "requests: nothing was stored")
+
+
+# What an origin could do to us
+
+def test_floods(lab):
+    """Frames that bring nothing end the connection (ENHANCE_YOUR_CALM), and only that one."""
+    floods = {
+        "PING": lambda stream: frame(h2.PING, 0, 0, b"12345678"),
+        "SETTINGS": lambda stream: frame(h2.SETTINGS),
+        "empty DATA": lambda stream: frame(h2.DATA, 0, stream.id),
+        "PRIORITY": lambda stream: frame(h2.PRIORITY, 0, stream.id + 2, bytes(5)),
+        "WINDOW_UPDATE": lambda stream: frame(h2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1)),
+        "unknown frames": lambda stream: frame(0xBB, 0, 0, b"x"),
+    }
+
+    def answer(stream):
+        kind = stream[":path"][1:].replace("%20", " ")
+        if kind == "ok":
+            stream.answer()
+            return
+        head_of(stream)
+        for _ in range(60):
+            stream.link.send(floods[kind](stream) * 100)
+    origin = Http2Origin(lab, answer)
+    good = Http2Origin(lab)
+    proxy = Retort(lab, reverse={"/": "far/", "/good/": "near/"}, extra=origin.group("far") + good.group("near"),
+                   origin={"http2_budget": 1000})
+    equal(proxy.get("/good/").status, 200, "status")
+    for count, kind in enumerate(floods, 1):
+        try:
+            proxy.get("/" + kind.replace(" ", "%20"))
+        except Truncated:
+            pass
+        until(lambda n=count: proxy.counter("origin_http2_calmed") == n, 5, f"{kind}: the connection ends")
+        equal(proxy.get("/ok").status, 200, f"after {kind}")
+    equal((good.accepted, proxy.get("/good/x").status), (1, 200), "the other origin")
+
+
+def test_heads_that_are_too_large(lab):
+    """CONTINUATION without end, a list that grows when it is decoded, and a head above max_head."""
+    def answer(stream):
+        kind = stream[":path"]
+        if kind == "/continuation":
+            stream.link.send(frame(h2.HEADERS, 0, stream.id, h2.block({":status": "200"})))
+            for _ in range(100):
+                stream.link.send(frame(h2.CONTINUATION, 0, stream.id, h2.block({"x": "1"})))
+        elif kind == "/bomb":  # a large entry of the table, named again and again
+            entry = b"\x40" + h2.string("x") + h2.string("y" * 4000)
+            stream.link.send(frame(h2.HEADERS, h2.END_HEADERS, stream.id, h2.block({":status": "200"}) + entry + b"\xbe" * 10_000))
+        elif kind == "/large":
+            stream.head({":status": "200", "x": "y" * 9000}, end=True)
+        else:
+            stream.answer()
+    origin = Http2Origin(lab, answer)
+    proxy = behind(lab, origin, origin={"max_head": "8KB"})
+    for path in ("/continuation", "/bomb", "/large"):
+        equal(status_of(proxy, path), 502, path)
+        equal(status_of(proxy, "/ok"), 200, f"after {path}")
+
+
+def test_many_clients_that_leave(lab):
+    """What is under way when a stream is reset is nobody's fault: it takes nothing from the origin's budget. But an origin that
+    goes on for ever uses it up."""
+    def answer(stream):
+        if stream[":path"] == "/slow":
+            slow.wait(20)
+            stream.answer()
+            return
+        head_of(stream)
+        while stream.reset is None or stream[":path"] == "/endless":
+            stream.flow(b"x" * 100) if stream.reset is None else stream.data(b"x" * 100)
+    slow = threading.Event()
+    origin, proxy = start(lab, answer, proxy={"origin": {"http2_budget": 200, "http2_window": "16KB"}})
+    result = []
+    other = threading.Thread(target=lambda: result.append(status_of(proxy, "/slow")))
+    other.start()
+    until(lambda: origin.streams, 3, "the other request")
+    def leave(path):
+        with proxy.wire(reverse=True) as wire:
+            wire.send(request("GET", path, {"Host": "x", "Cache-Control": "no-store"}))
+            wire.read_some()
+    for index in range(100):
+        leave(f"/{index}")
+    slow.set()
+    other.join()
+    equal(result, [200], "the other request")
+    equal((origin.accepted, proxy.counter("origin_http2_calmed")), (1, 0), "connections")
+    leave("/endless")
+    until(lambda: proxy.counter("origin_http2_calmed") == 1, 30, "the connection ends")
+
+
+def test_silence(lab):
+    """Timeouts are those of HTTP/1.1: the first byte, a pause of the body, and settings that never come."""
+    def answer(stream):
+        if stream[":path"] == "/pause":
+            head_of(stream, 10)
+            stream.data(b"hello")
+    origin, proxy = start(lab, answer, proxy={"origin": {"first_byte_timeout": "300ms", "read_timeout": "300ms"}})
+    equal(status_of(proxy, "/never"), 504, "status")
+    try:
+        proxy.get("/pause")
+        true(False, "a response that was not complete")
+    except Truncated:
+        pass
+    until(lambda: [stream.reset for stream in origin.streams] == [h2.CANCEL] * 2, 3, "the streams are reset")
+    mute = Http2Origin(lab, lambda stream: None, first=b"", acknowledges=False)
+    proxy = behind(lab, mute, origin={"first_byte_timeout": "300ms"})
+    equal(status_of(proxy), 504, "status of an origin that says nothing")
