@@ -212,14 +212,16 @@ static bool reply_waits_for_end(struct http2_exchange *exchange) {
     return !body_reader_wait(reader);
 }
 
+/* Is a part of the body behind us? The next one begins whether or not anything may be put now. */
+static bool reply_is_between_parts(const struct http2_exchange *exchange) {
+    return exchange->in_parts && exchange->text.length == 0 &&
+           (!exchange->has_reader || body_reader_done(&exchange->reader));
+}
+
 /* Nothing waits to be put: it may be a failure or a pause. True: look again. */
 static bool reply_at_pause(struct http2_exchange *exchange) {
     struct body_reader *reader = &exchange->reader;
-    if (exchange->in_parts && (!exchange->has_reader || body_reader_done(reader))) {
-        reply_next_part(exchange);
-        return true;
-    }
-    if (reply_is_put(exchange))
+    if (reply_is_put(exchange) || reply_is_between_parts(exchange))
         return true;
     if (body_reader_failed(reader)) {
         exchange_abort(&exchange->base);
@@ -239,6 +241,8 @@ bool http2_reply_turn(struct http2_exchange *exchange) {
             return !ended;
     }
     for (bool put = false; !put;) {
+        if (reply_is_between_parts(exchange))
+            reply_next_part(exchange);
         if (reply_is_put(exchange)) {
             reply_put_end(exchange);
             return false;

@@ -211,6 +211,38 @@ START_TEST(an_end_needs_no_window) {
 }
 END_TEST
 
+/* The window may let through exactly one part of a multipart body. */
+static void answer_parts(struct asked *asked) {
+    static const struct reply_part parts[] = {{{"--a\r\n\r\n", 7}, 2, 20},
+                                              {{"\r\n--a\r\n\r\n", 9}, 0, 10}};
+    asked->reply.parts = parts;
+    asked->reply.part_count = 2;
+    asked->reply.tail = SLICE("\r\n--a--\r\n");
+    asked->reply.status = 206;
+    asked->reply.stored = SLICE("HTTP/1.1 206 Partial Content\r\n");
+    asked->reply.length = 27 + 19 + 9;
+    asked->reply.body = body_of_bytes(SLICE("0123456789012345678901234567890"));
+    asked_reply_so(asked);
+}
+
+START_TEST(parts_of_a_body_may_end_where_the_window_does) {
+    for (uint32_t window = 0; window <= 55; window++) {
+        uint32_t length = 0;
+        struct client_lab *lab = open_with("", HTTP2_SETTING_INITIAL_WINDOW_SIZE, window);
+        lab->answer = answer_parts;
+        put_get(1);
+        send_all(lab);
+        put_update(1, 55);
+        send_all(lab);
+        ck_assert_str_eq(client_lab_logged(lab), "GET http://h:80/a\nsent\n");
+        while (find_frame(lab, HTTP2_DATA, 1))
+            length += frame.length;
+        ck_assert_uint_eq(length, 55);
+        client_lab_close(lab);
+    }
+}
+END_TEST
+
 /* RFC 7541 §4.2: "a change in the maximum size of the dynamic table ... MUST occur at the beginning of
  * the first header block following the change to the dynamic table size". */
 START_TEST(the_first_block_says_that_there_is_no_table) {
@@ -671,6 +703,7 @@ Suite *http2_session_suite(void) {
     tcase_add_test(tcase, a_client_that_takes_nothing_is_given_up);
     tcase_add_test(tcase, a_drain_names_the_last_request_that_is_answered);
     tcase_add_test(tcase, an_end_needs_no_window);
+    tcase_add_test(tcase, parts_of_a_body_may_end_where_the_window_does);
     tcase_add_test(tcase, the_first_block_says_that_there_is_no_table);
     tcase_add_test(tcase, a_window_that_nobody_waits_for_may_stay_shut);
     tcase_add_test(tcase, frames_are_read_while_a_reply_is_not_taken);
