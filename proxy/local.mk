@@ -201,6 +201,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/log/format.c proxy/log/format.h proxy/log/codes.def \
 	proxy/log/line.c proxy/log/line.h \
 	proxy/log/place.c proxy/log/place.h \
+	proxy/log/channel.c proxy/log/channel.h \
+	proxy/log/frame.c proxy/log/frame.h \
 	proxy/log/target.c proxy/log/target.h \
 	proxy/net/address.c proxy/net/address.h \
 	proxy/net/address_order.c proxy/net/address_order.h \

@@ -166,6 +166,7 @@ static void apply_settings(struct server *server, struct settings *settings,
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_reload(server->workers[i], settings, origins, services, claimsp);
     server_await_workers(server);
+    log_targets_await();
     settings_release(&server->settings);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);

@@ -14,10 +14,12 @@ static const struct place_form {
     bool is_path;
 } forms[] = {
     {"syslog+tcp://", LOG_PLACE_SYSLOG_TCP, "601", false},
+    {"syslog+tls://", LOG_PLACE_SYSLOG_TLS, "6514", false},
     {"syslog://", LOG_PLACE_SYSLOG_UDP, "514", false},
     {"syslog:", LOG_PLACE_SYSLOG_UNIX, "/dev/log", true},
     {"journald:", LOG_PLACE_JOURNALD, "/run/systemd/journal/socket", true},
     {"tcp://", LOG_PLACE_TCP, NULL, false},
+    {"tls://", LOG_PLACE_TLS, NULL, false},
     {"pipe:", LOG_PLACE_PIPE, NULL, true},
     {"|", LOG_PLACE_PROGRAM, NULL, true},
 };
@@ -74,6 +76,7 @@ bool log_place_parse(struct log_place *place, const char *text, char error[LOG_P
     if (scheme != NULL && memchr(text, '/', (size_t)(scheme - text)) == NULL)
         return place_fail(error, text,
                           "names no place that is known: write a path, syslog:, syslog://HOST, "
-                          "syslog+tcp://HOST, journald:, tcp://HOST:PORT, pipe:/PATH or |PROGRAM");
+                          "syslog+tcp://HOST, syslog+tls://HOST, journald:, tcp://HOST:PORT, "
+                          "tls://HOST:PORT, pipe:/PATH or |PROGRAM");
     return true;
 }

@@ -19,12 +19,14 @@ enum log_place_kind {
     LOG_PLACE_SYSLOG_UDP,  /* syslog://host:514 (RFC 5426) */
     LOG_PLACE_SYSLOG_TCP,  /* syslog+tcp://host:601 (RFC 6587 §3.4.1) */
     LOG_PLACE_JOURNALD,    /* journald: or journald:/path */
+    LOG_PLACE_SYSLOG_TLS,  /* syslog+tls://host:6514 (RFC 5425) */
     LOG_PLACE_TCP,         /* tcp://host:port */
+    LOG_PLACE_TLS,         /* tls://host:port */
     LOG_PLACE_PIPE,        /* pipe:/path: a FIFO */
     LOG_PLACE_PROGRAM,     /* |program argument ... */
 };
 
-enum { LOG_PLACE_ERROR = 300, LOG_PLACE_TEXT = 256, LOG_PLACE_PORT = 8 };
+enum { LOG_PLACE_ERROR = 400, LOG_PLACE_TEXT = 256, LOG_PLACE_PORT = 8 };
 
 struct log_place {
     enum log_place_kind kind;

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "settings/options.h"
+#include "tls/trust_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,22 @@ static bool check_services(struct load *load, const struct document_section *sec
     return true;
 }
 
+/* TLS is for places that have it: an option without effect would promise what is not so. */
+static bool load_log_trust(struct load *load, const struct document_section *section,
+                           struct log_settings *log) {
+    static const char *const names[] = {"verify", "ca_file", "crl_file", "certificate",
+                                        "certificate_key"};
+    if (log->place.kind == LOG_PLACE_TLS || log->place.kind == LOG_PLACE_SYSLOG_TLS)
+        return load_trust(load, section, &log->trust);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (document_value(section, names[i]) != NULL)
+            return load_fail(load, load_line_of(section, names[i]),
+                             "%s: only syslog+tls:// and tls:// places have TLS; leave it out, or "
+                             "write such a place",
+                             names[i]);
+    return true;
+}
+
 static bool load_one_log(struct load *load, const struct document_section *section,
                          struct log_settings *log, bool icap) {
     const char *kind = section->kind->name;
@@ -121,8 +138,8 @@ static bool load_one_log(struct load *load, const struct document_section *secti
     log->path = xstrdup(section->title);
     if (!log_place_parse(&log->place, log->path, error))
         return load_fail(load, section->line, "%s: %s", kind, error);
-    if (!load_values(load, section, kind, log) || !load_format(load, section, log, icap) ||
-        !check_services(load, section, log))
+    if (!load_values(load, section, kind, log) || !load_log_trust(load, section, log) ||
+        !load_format(load, section, log, icap) || !check_services(load, section, log))
         return false;
     set_statuses(log);
     if (log->class_name == NULL)
@@ -152,6 +169,7 @@ bool load_logs(struct load *load) {
 static void release_kind(const char *kind, struct log_settings *logs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         load_release_values(kind, &logs[i]);
+        tls_trust_unload(&logs[i].trust);
         log_format_free(&logs[i].own);
         free(logs[i].statuses);
         free(logs[i].path);

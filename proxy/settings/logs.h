@@ -10,6 +10,7 @@
 
 #include "log/format.h"
 #include "log/place.h"
+#include "tls/trust.h"
 
 #include <stdbool.h>
 
@@ -44,8 +45,9 @@ struct log_settings {
     size_t status_count;               /* 0: all */
     char **results;                    /* names of results; ends with NULL; NULL: all */
     char **services;                   /* names of services; ends with NULL; NULL: all */
-    size_t queue;                      /* bytes that may wait for a place that is no file */
+    size_t queue;                      /* bytes that may wait for the place */
     unsigned facility, severity;       /* of syslog and journald */
+    struct tls_trust_settings trust;   /* of places with TLS */
     unsigned ipv4_prefix, ipv6_prefix; /* bits of a client's address that are written */
 };
 

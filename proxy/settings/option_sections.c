@@ -120,12 +120,13 @@ const struct option_section option_sections[] = {
             "times with different paths. A line is written when the request fits all of class, "
             "status, result and service that the section sets. A reload or SIGUSR1 opens the files "
             "again, so that log rotation works. PATH is a file, or: syslog: or syslog:/PATH for "
-            "the "
-            "machine's own syslog; syslog://HOST:PORT for a syslog server by UDP, port 514 unless "
-            "it is named; syslog+tcp://HOST:PORT by TCP with counted lengths (RFC 6587), port 601 "
-            "unless it is named; journald:; tcp://HOST:PORT for lines over TCP; pipe:/PATH for a "
-            "FIFO; or |PROGRAM ARGUMENTS for the standard input of a program, which is started "
-            "without a shell and again when it ends. Messages for syslog are those of RFC 5424.",
+            "the machine's own syslog; syslog://HOST:PORT for a syslog server by UDP, port 514 "
+            "unless it is named; syslog+tcp://HOST:PORT by TCP with counted lengths (RFC 6587), "
+            "port 601 unless it is named; syslog+tls://HOST:PORT by TLS (RFC 5425), port 6514 "
+            "unless it is named; journald:; tcp://HOST:PORT for lines over TCP; tls://HOST:PORT "
+            "for lines over TLS; pipe:/PATH for a FIFO; or |PROGRAM ARGUMENTS for the standard "
+            "input of a program, which is started without a shell and again when it ends. "
+            "Messages for syslog are those of RFC 5424.",
         .example = "access_log \"/var/log/retort/access.log\" { format = combined }\n"
                    "access_log \"/var/log/retort/failed.log\" { format = json  status = 5xx }\n"
                    "access_log \"syslog://192.0.2.9\" { facility = local6 }",

@@ -1,32 +1,25 @@
 #include "transaction/access_log.h"
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "log/target.h"
 #include "transaction/access_choice.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* FLUSH_AFTER: milliseconds. */
 enum { GATHER = 65536, FLUSH_AFTER = 200 };
 
 struct access_log {
-    int fd;                    /* of a file; otherwise -1 */
-    struct log_target *target; /* NULL: it is a file */
-    const char *path;          /* the settings' */
-    uint64_t *lost;            /* the worker's counter of lines */
-    bool failing;              /* the last write failed or was incomplete */
+    struct log_target *target;
+    uint64_t *lost; /* the worker's counter of lines */
     const struct log_settings *settings;
     bool icap;        /* a line for each call of a service */
     bool plain;       /* each entry has a line, with the whole address */
     bool shortened;   /* clients' addresses are */
     unsigned results; /* a bit for each result that has lines */
     struct access_line_time time;
-    size_t length;
-    char bytes[GATHER + LOG_LINE_MAX];
+    struct log_chunk *lines;
 };
 
 struct access_logs {
@@ -40,66 +33,27 @@ struct access_logs {
     struct access_log *logs;
 };
 
-static void access_log_tell(struct access_log *log, bool failing) {
-    if (failing && !log->failing)
-        log_warn(
-            "cannot write the log %s: %s; lines are lost until this works again "
-            "(retort_access_log_lines_lost_total counts them): check the free space of its disk",
-            log->path, strerror(errno));
-    else if (!failing && log->failing)
-        log_info("writing the log %s works again", log->path);
-    log->failing = failing;
-}
-
-/* A full disk loses log lines, not requests. After a line that was written in part, the next
- * write begins with the rest of that line. */
-static void lose(struct access_log *log, size_t at) {
-    bool torn = at > 0 ? log->bytes[at - 1] != '\n' : log->bytes[0] == '\n';
-    for (size_t i = at; i < log->length; i++)
-        *log->lost += i > 0 && log->bytes[i] == '\n';
-    log->bytes[0] = '\n';
-    log->length = torn;
-}
-
-static void access_log_hand_over(struct access_log *log) {
-    if (!log_target_post(log->target, log->bytes, log->length))
-        for (size_t i = 0; i < log->length; i++)
-            *log->lost += log->bytes[i] == '\n';
-    log->length = 0;
-}
-
-static void flush(struct access_log *log) {
-    size_t at = 0;
-    if (log->length == 0)
+static void access_log_flush(struct access_log *log) {
+    struct log_chunk *lines = log->lines;
+    if (lines->length == 0)
         return;
-    if (log->target != NULL) {
-        access_log_hand_over(log);
+    if (log_target_post(log->target, &log->lines)) {
+        log->lines = log_chunk_new(GATHER + LOG_LINE_MAX);
         return;
     }
-    while (at < log->length) {
-        ssize_t put = write(log->fd, log->bytes + at, log->length - at);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            break;
-        at += (size_t)put;
-    }
-    access_log_tell(log, at < log->length);
-    if (at < log->length)
-        lose(log, at);
-    else
-        log->length = 0;
+    for (size_t i = 0; i < lines->length; i++)
+        *log->lost += lines->bytes[i] == '\n';
+    lines->length = 0;
 }
 
 void access_logs_flush(struct access_logs *logs) {
     for (size_t i = 0; i < logs->count; i++)
-        flush(&logs->logs[i]);
+        access_log_flush(&logs->logs[i]);
 }
 
 void access_logs_count_lost(struct access_logs *logs) {
     for (size_t i = 0; logs != NULL && i < logs->count; i++)
-        if (logs->logs[i].target != NULL)
-            *logs->logs[i].lost += log_target_take_lost(logs->logs[i].target);
+        *logs->logs[i].lost += log_target_take_lost(logs->logs[i].target);
 }
 
 static void access_log_on_timer(struct timer *timer) {
@@ -118,33 +72,22 @@ static void access_log_set(struct access_log *log, const struct log_settings *se
                  settings->services == NULL && settings->url_class == NULL;
 }
 
-/* False: the log has said why not. */
-static bool access_log_find_place(struct access_log *log, const struct log_settings *settings,
-                                  bool icap) {
-    if (settings->place.kind != LOG_PLACE_FILE) {
-        const struct log_demand demand = {settings->place, settings->queue, settings->facility,
-                                          settings->severity, icap ? "icap_log" : "access_log"};
-        log->target = log_target_open(&demand);
-        return log->target != NULL;
-    }
-    /* Where a FIFO stands there, no worker waits for whoever reads it. */
-    log->fd = open(settings->path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0640);
-    if (log->fd < 0)
-        log_error("cannot open the log %s: %s; its lines are lost until a reload can "
-                  "open it: create its directory, and let retort's user write to it",
-                  settings->path, strerror(errno));
-    return log->fd >= 0;
-}
-
 static void access_log_open(struct access_logs *logs, struct net_context *net,
                             const struct log_settings *settings, bool icap) {
     struct access_log *log = &logs->logs[logs->count];
-    log->fd = -1;
-    if (!access_log_find_place(log, settings, icap))
+    const struct log_demand demand = {.path = settings->path,
+                                      .place = settings->place,
+                                      .queue = settings->queue,
+                                      .facility = settings->facility,
+                                      .severity = settings->severity,
+                                      .kind = icap ? "icap_log" : "access_log",
+                                      .trust = &settings->trust};
+    log->target = log_target_open(&demand);
+    if (log->target == NULL)
         return;
     logs->count++;
+    log->lines = log_chunk_new(GATHER + LOG_LINE_MAX);
     access_log_set(log, settings, icap);
-    log->path = settings->path;
     log->lost = &net->counters.access_log_lines_lost;
     logs->asks_class |= settings->url_class != NULL;
 }
@@ -173,8 +116,7 @@ void access_logs_close(struct access_logs **logsp) {
     timer_cancel(&logs->loop->timers, &logs->timer);
     access_logs_count_lost(logs);
     for (size_t i = 0; i < logs->count; i++) {
-        if (logs->logs[i].fd >= 0)
-            close(logs->logs[i].fd);
+        free(logs->logs[i].lines);
         log_target_close(&logs->logs[i].target);
     }
     free(logs->logs);
@@ -182,9 +124,11 @@ void access_logs_close(struct access_logs **logsp) {
 }
 
 static inline void access_log_write_line(struct access_log *log, const struct access_entry *entry) {
-    log->length += access_line_write(log->bytes + log->length, log->settings, entry, &log->time);
-    if (log->length >= GATHER)
-        flush(log);
+    struct log_chunk *lines = log->lines;
+    lines->length +=
+        access_line_write(lines->bytes + lines->length, log->settings, entry, &log->time);
+    if (lines->length >= GATHER)
+        access_log_flush(log);
 }
 
 static bool access_log_wants(const struct access_log *log, const struct access_entry *entry) {

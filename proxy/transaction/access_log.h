@@ -7,15 +7,14 @@
  *     access_logs_write(logs, &entry);
  *     access_logs_close(&logs);
  *
- * Lines gather in memory and leave with one write(2) when 64 KB have gathered or 200 ms have
- * passed. Each worker appends to a file for itself; a write carries whole lines only. Other places
- * have a thread each, which all workers share (log/target.h). Lines that a place does not take are
- * lost and counted (access_log_lines_lost).
+ * Lines gather in memory and are handed over when 64 KB have gathered or 200 ms have passed, whole
+ * lines only. Each place has a thread, which all workers share (log/target.h), so no worker waits for
+ * a disk. Lines that a place does not take are lost and counted (access_log_lines_lost).
  *
  * Called by the step LOG, and by the worker at a reload, at SIGUSR1 and at its end.
  *
- * Threads: the worker's; each worker has its own. Ownership: the logs close their files; an entry is
- * written before the call returns. Errors: a file that can't be opened is named in the error log, and
+ * Threads: the worker's; each worker has its own. Ownership: the logs share their targets; an entry is
+ * written before the call returns. Errors: a place that can't be opened is named in the error log, and
  * its lines are lost and counted.
  */
 #ifndef RETORT_TRANSACTION_ACCESS_LOG_H
@@ -35,7 +34,7 @@ bool access_logs_ask_class(const struct access_logs *logs);
 /* Is there any log to write to? */
 bool access_logs_wanted(const struct access_logs *logs);
 void access_logs_flush(struct access_logs *logs);
-/* Adds what other places than files have lost to the counter. */
+/* Adds what places have lost to the counter. */
 void access_logs_count_lost(struct access_logs *logs);
 void access_logs_close(struct access_logs **logsp);
 

@@ -239,7 +239,7 @@ def test_a_fifo_in_place_of_a_file_stops_nobody(lab):
     """Without a reader, and with one that reads nothing: lines are lost and counted."""
     origin, path = Origin(lab), lab.path("fifo")
     os.mkfifo(path)
-    proxy = Retort(lab, extra=f'access_log "{path}" {{ format = combined }}\n')
+    proxy = Retort(lab, extra=f'access_log "{path}" {{ format = combined  queue = 64KB }}\n')
     equal(proxy.get(origin.url("/text", say="x")).status, 200, "without a reader")
     contains(proxy.process.log(), f"cannot open the log {path}", "the proxy's log")
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
