@@ -24,6 +24,9 @@
  * until the server has closed. */
 enum { CONNECT = 1000, HANDSHAKE = 2000, VERDICT = 300, FAREWELL = 500, ARGUMENTS = 32 };
 
+/* READS: of what a server sends, at a time; one that sends without end stops nobody. */
+enum { READS = 16 };
+
 void log_channel_pause(void) {
     const struct timespec pause = {.tv_nsec = LOG_CHANNEL_PAUSE * 1000000L};
     nanosleep(&pause, NULL);
@@ -207,11 +210,11 @@ static bool channel_shake_hands(struct log_channel *channel) {
 static bool read_tls(struct log_channel *channel) {
     char bytes[4096];
     size_t got;
-    enum io_status status;
+    enum io_status status = IO_DONE;
     tls_stream_note_event(channel->stream, false);
-    while ((status = tls_stream_read(channel->stream, bytes, sizeof bytes, &got)) == IO_DONE) {
-    }
-    return status == IO_WAIT;
+    for (unsigned n = 0; n < READS && status == IO_DONE; n++)
+        status = tls_stream_read(channel->stream, bytes, sizeof bytes, &got);
+    return status == IO_WAIT || status == IO_DONE;
 }
 
 static ssize_t write_tls(struct log_channel *channel, const char *bytes, size_t length) {

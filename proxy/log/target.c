@@ -50,8 +50,9 @@ static struct {
     pthread_cond_t ended, opened;
     struct list_link list; /* those that are open */
     bool ready;
-    unsigned live;      /* threads */
-    unsigned reopening; /* files that are yet to be opened again */
+    unsigned live;         /* threads */
+    unsigned reopening;    /* files that are yet to be opened again */
+    _Atomic uint64_t lost; /* lines of targets that have ended */
 } the_targets = {.lock = PTHREAD_MUTEX_INITIALIZER,
                  .ended = PTHREAD_COND_INITIALIZER,
                  .opened = PTHREAD_COND_INITIALIZER};
@@ -108,7 +109,7 @@ static void target_works(struct log_target *target) {
 
 static bool is_past(const struct timespec *time) {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec > time->tv_sec ||
            (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
 }
@@ -325,6 +326,7 @@ static void target_sent(struct log_target *target, struct log_chunk *chunk) {
 static void target_free(struct log_target **targetp) {
     struct log_target *target = *targetp;
     *targetp = NULL;
+    atomic_fetch_add(&the_targets.lost, atomic_load(&target->lost));
     log_channel_close(&target->channel);
     tls_client_release(&target->channel.client);
     pthread_cond_destroy(&target->changed);
@@ -421,12 +423,18 @@ static void target_append(struct log_target *target, struct log_chunk *chunk) {
     pthread_cond_signal(&target->changed);
 }
 
-/* Under the lock of the targets. */
+/* Under the lock. */
+static bool ends_with_mark(const struct log_target *target) {
+    return target->first != NULL && CONTAINER_OF(target->last, struct log_chunk, next)->length == 0;
+}
+
+/* Under the lock of the targets. One mark stands for all that ask before further lines come. */
 static void target_ask_to_reopen(struct log_target *target) {
-    struct log_chunk *mark = log_chunk_new(0);
-    the_targets.reopening++;
     pthread_mutex_lock(&target->lock);
-    target_append(target, mark);
+    if (!ends_with_mark(target)) {
+        the_targets.reopening++;
+        target_append(target, log_chunk_new(0));
+    }
     pthread_mutex_unlock(&target->lock);
 }
 
@@ -490,7 +498,7 @@ bool log_target_post(struct log_target *target, struct log_chunk **chunkp) {
     size_t length = (*chunkp)->length;
     ASSERT(length > 0);
     pthread_mutex_lock(&target->lock);
-    bool fits = length <= target->demand.queue - target->waiting;
+    bool fits = target->waiting == 0 || target->waiting + length <= target->demand.queue;
     bool tell = !fits && is_to_be_told(target);
     if (fits) {
         target_append(target, shrink(*chunkp));
@@ -506,7 +514,7 @@ bool log_target_post(struct log_target *target, struct log_chunk **chunkp) {
 
 uint64_t log_target_take_lost(struct log_target *target) {
     CHECK_OBJ(target, LOG_TARGET_MAGIC);
-    return atomic_exchange(&target->lost, 0);
+    return atomic_exchange(&target->lost, 0) + atomic_exchange(&the_targets.lost, 0);
 }
 
 void log_target_close(struct log_target **targetp) {
@@ -523,7 +531,7 @@ void log_target_close(struct log_target **targetp) {
     if (!last)
         return;
     pthread_mutex_lock(&target->lock);
-    clock_gettime(CLOCK_REALTIME, &target->give_up);
+    clock_gettime(CLOCK_MONOTONIC, &target->give_up);
     target->give_up.tv_sec += LOG_TARGET_PATIENCE;
     target->closing = true;
     pthread_cond_signal(&target->changed);
@@ -532,11 +540,19 @@ void log_target_close(struct log_target **targetp) {
 
 void log_targets_finish(void) {
     struct timespec end;
+    uint64_t lost;
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 3 * LOG_TARGET_PATIENCE;
     pthread_mutex_lock(&the_targets.lock);
     while (the_targets.live > 0 &&
            pthread_cond_timedwait(&the_targets.ended, &the_targets.lock, &end) == 0) {
     }
+    unsigned late = the_targets.live;
     pthread_mutex_unlock(&the_targets.lock);
+    if (late > 0)
+        log_warn("%u logs did not take their last lines within %u seconds: these lines are lost",
+                 late, 3 * LOG_TARGET_PATIENCE);
+    if ((lost = atomic_load(&the_targets.lost)) > 0)
+        log_warn("%llu lines of logs could not be written before the end: they are lost",
+                 (unsigned long long)lost);
 }

@@ -52,8 +52,10 @@ struct log_demand {
 struct log_target *log_target_open(const struct log_demand *demand);
 /* Room for `capacity` bytes, and none in it. To be freed, unless a target has taken it. */
 struct log_chunk *log_chunk_new(size_t capacity);
-/* Takes the chunk. False: there is no room, and the chunk is still the caller's. */
+/* Takes the chunk, also one that is longer than the queue when nothing else waits. False: there is no
+ * room, and the chunk is still the caller's. */
 bool log_target_post(struct log_target *target, struct log_chunk **chunkp);
+/* Since the last call, with those of targets that have ended. */
 uint64_t log_target_take_lost(struct log_target *target);
 void log_target_close(struct log_target **targetp);
 /* Until files that are to be opened again have been, for LOG_TARGET_PATIENCE at most. */

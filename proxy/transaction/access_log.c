@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FLUSH_AFTER: milliseconds. */
-enum { GATHER = 65536, FLUSH_AFTER = 200 };
+/* GATHER: at most, and of the queue only a PART. FLUSH_AFTER: milliseconds. */
+enum { GATHER = 65536, PART = 4, FLUSH_AFTER = 200 };
 
 struct access_log {
     struct log_target *target;
     uint64_t *lost; /* the worker's counter of lines */
+    size_t gather;  /* bytes that are handed over at once */
     const struct log_settings *settings;
     bool icap;        /* a line for each call of a service */
     bool plain;       /* each entry has a line, with the whole address */
@@ -87,6 +88,7 @@ static void access_log_open(struct access_logs *logs, struct net_context *net,
         return;
     logs->count++;
     log->lines = log_chunk_new(GATHER + LOG_LINE_MAX);
+    log->gather = settings->queue / PART < GATHER ? settings->queue / PART : GATHER;
     access_log_set(log, settings, icap);
     log->lost = &net->counters.access_log_lines_lost;
     logs->asks_class |= settings->url_class != NULL;
@@ -127,7 +129,7 @@ static inline void access_log_write_line(struct access_log *log, const struct ac
     struct log_chunk *lines = log->lines;
     lines->length +=
         access_line_write(lines->bytes + lines->length, log->settings, entry, &log->time);
-    if (lines->length >= GATHER)
+    if (lines->length >= log->gather)
         access_log_flush(log);
 }
 

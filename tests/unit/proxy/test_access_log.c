@@ -1,6 +1,7 @@
 /* Lines of the access logs: the formats to the letter, and what no text from outside can do. */
 #include "suites.h"
 
+#include "log/target.h"
 #include "match/url_class.h"
 #include "transaction/access_log.h"
 
@@ -35,6 +36,7 @@ static void write_entry(const struct access_entry *entry) {
     ck_assert(access_logs_wanted(logs));
     access_logs_write(logs, entry);
     access_logs_close(&logs);
+    log_targets_finish();
     for (size_t i = 0; i < COUNT_OF(formats); i++) {
         snprintf(path, sizeof path, "%s/%zu.log", scratch(), i);
         char *line = read_text(path);
@@ -180,6 +182,7 @@ static const char *own_line(const char *options, const struct access_entry *entr
     struct access_logs *logs = access_logs_open(&net, settings);
     access_logs_write(logs, entry);
     access_logs_close(&logs);
+    log_targets_finish();
     char *written = read_text(path);
     snprintf(line, sizeof line, "%s", written);
     free(written);
