@@ -115,7 +115,8 @@ static bool check_services(struct load *load, const struct document_section *sec
     return true;
 }
 
-/* TLS is for places that have it: an option without effect would promise what is not so. */
+/* TLS is for places that have it: an option without effect would promise what is not so. The default
+ * promises nothing, and stands where all settings are shown. */
 static bool load_log_trust(struct load *load, const struct document_section *section,
                            struct log_settings *log) {
     static const char *const names[] = {"verify", "ca_file", "crl_file", "certificate",
@@ -123,7 +124,7 @@ static bool load_log_trust(struct load *load, const struct document_section *sec
     if (log->place.kind == LOG_PLACE_TLS || log->place.kind == LOG_PLACE_SYSLOG_TLS)
         return load_trust(load, section, &log->trust);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (document_value(section, names[i]) != NULL)
+        if (document_value(section, names[i]) != NULL && (i > 0 || !log->trust.verify))
             return load_fail(load, load_line_of(section, names[i]),
                              "%s: only syslog+tls:// and tls:// places have TLS; leave it out, or "
                              "write such a place",
