@@ -268,6 +268,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/tls/certificate_names.c proxy/tls/certificate_names.h \
 	proxy/tls/certificate_set.c proxy/tls/certificate_set.h \
 	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
+	proxy/tls/validity.c proxy/tls/validity.h \
 	proxy/tls/client_authority.c proxy/tls/client_authority.h \
 	proxy/tls/client.c proxy/tls/client.h \
 	proxy/tls/client_hello.c proxy/tls/client_hello.h \
@@ -476,6 +477,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/metrics_page.c proxy/admin/metrics_page.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
+	proxy/admin/trust_page.c proxy/admin/trust_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
 	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \

@@ -47,7 +47,7 @@ const struct api_route api_routes[] = {
     {READS, .path = "/status", .show = page_status,
      .answer = "version string, pid integer, uptime number, state string, workers integer, "
                "workers_silent integer, file string, cache object, disk any, icap_services array, "
-               "counters object, certificates array",
+               "counters object, certificates array, trust array",
      .summary = "Shows the state, the cache, the services, the certificates and all counters.",
      .parameters = {END}},
     {READS, .path = "/whoami", .ask = whoami_page_make,

@@ -13,6 +13,7 @@
 #include "admin/origins_page.h"
 #include "admin/server_numbers.h"
 #include "admin/services_page.h"
+#include "admin/trust_page.h"
 #include "base/slice.h"
 
 #include <inttypes.h>
@@ -257,6 +258,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     server_numbers_print_metrics(out, report);
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, report);
+    trust_page_print_metrics(out, report);
     limits_page_print_metrics(out, calls);
     events_page_print_metrics(out, calls);
     inspect_page_print_metrics(out, calls);

@@ -3,6 +3,7 @@
 #include "admin/certificates_page.h"
 #include "admin/disk_numbers.h"
 #include "admin/services_page.h"
+#include "admin/trust_page.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "config.h"
@@ -114,6 +115,7 @@ void page_status(struct page *page, const struct admin_calls *calls) {
         "file", report.settings->path, "cache", cache, "disk", disk_to_json(&report),
         "icap_services", services_to_json(&report), "counters", counters_to_json(&report.counters));
     json_object_set_new(json, "certificates", certificates_page_to_json(&report));
+    json_object_set_new(json, "trust", trust_page_to_json(&report));
     page_json(page, 200, json);
     admin_report_release(&report);
 }

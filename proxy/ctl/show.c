@@ -88,6 +88,19 @@ static void show_certificates(FILE *out, const json_t *certificates) {
         show_number_of(certificate, "days"), show_text_of(certificate, "ocsp"));
 }
 
+static void show_trust(FILE *out, const json_t *trust) {
+    size_t i;
+    json_t *row;
+    if (json_array_size(trust) == 0)
+        return;
+    fputc('\n', out);
+    terminal_heading(out, "%-12s %-28s %-10s %6s  %s", "trust", "of", "expires", "days", "file");
+    json_array_foreach(trust, i, row)
+        fprintf(out, "%-12s %-28s %-10s %6" JSON_INTEGER_FORMAT "  %s\n", show_text_of(row, "kind"),
+                show_text_of(row, "place"), show_text_of(row, "expires"),
+                show_number_of(row, "days"), show_text_of(row, "file"));
+}
+
 static void show_counters(FILE *out, json_t *counters) {
     const char *name;
     json_t *value;
@@ -123,6 +136,7 @@ void show_status(FILE *out, json_t *status) {
                 silent, plural(silent, "worker", "workers"));
     show_service_states(out, json_object_get(status, "icap_services"));
     show_certificates(out, json_object_get(status, "certificates"));
+    show_trust(out, json_object_get(status, "trust"));
     show_counters(out, json_object_get(status, "counters"));
 }
 

@@ -61,6 +61,11 @@ int64_t certificate_text_beginning(const X509 *certificate) {
     return certificate_text_seconds(X509_get0_notBefore(certificate));
 }
 
+int64_t certificate_text_list_end(const X509_CRL *list) {
+    const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
+    return next != NULL ? certificate_text_seconds(next) : 0;
+}
+
 void certificate_text_date(int64_t when, char text[CERTIFICATE_TEXT_DATE]) {
     struct tm broken;
     time_t seconds = (time_t)when;

@@ -28,6 +28,8 @@ void certificate_text_fingerprint(const X509 *certificate, char text[CERTIFICATE
  * time. */
 int64_t certificate_text_expiry(const X509 *certificate);
 int64_t certificate_text_beginning(const X509 *certificate);
+/* When a revocation list is out of date; 0: it does not say so. */
+int64_t certificate_text_list_end(const X509_CRL *list);
 /* Writes the day of such a time, in UTC: "2026-11-22". */
 enum { CERTIFICATE_TEXT_DATE = 32 };
 void certificate_text_date(int64_t when, char text[CERTIFICATE_TEXT_DATE]);

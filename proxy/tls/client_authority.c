@@ -123,6 +123,13 @@ void client_authority_apply(const struct client_authority *authority, SSL_CTX *c
     SSL_CTX_set_cert_store(context, client_authority_store(authority));
 }
 
+void client_authority_validity(const struct client_authority *authority,
+                               struct validity *authorities, struct validity *lists) {
+    CHECK_OBJ(authority, CLIENT_AUTHORITY_MAGIC);
+    validity_add_certificates(authorities, authority->authorities);
+    validity_add_lists(lists, authority->revoked);
+}
+
 const unsigned char *client_authority_digest(const struct client_authority *authority) {
     CHECK_OBJ(authority, CLIENT_AUTHORITY_MAGIC);
     return authority->digest;

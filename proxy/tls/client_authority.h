@@ -16,6 +16,7 @@
 #define RETORT_TLS_CLIENT_AUTHORITY_H
 
 #include "tls/pem_file.h"
+#include "tls/validity.h"
 
 #include <openssl/types.h>
 
@@ -33,6 +34,9 @@ void client_authority_release(struct client_authority **authorityp);
 void client_authority_apply(const struct client_authority *authority, SSL_CTX *context);
 /* A store with these authorities and lists, for X509_verify_cert. The caller frees it. */
 X509_STORE *client_authority_store(const struct client_authority *authority);
+/* Until when its authorities and its lists are good. */
+void client_authority_validity(const struct client_authority *authority,
+                               struct validity *authorities, struct validity *lists);
 /* CLIENT_AUTHORITY_DIGEST bytes. */
 const unsigned char *client_authority_digest(const struct client_authority *authority);
 

@@ -332,6 +332,11 @@ const struct certificate_set *mhd_tls_certificates(const struct mhd_tls *tls) {
     return tls->certificates;
 }
 
+const struct client_authority *mhd_tls_client_authority(const struct mhd_tls *tls) {
+    CHECK_OBJ(tls, MHD_TLS_MAGIC);
+    return tls->authority;
+}
+
 bool mhd_tls_names(const struct mhd_tls *tls, struct slice host) {
     CHECK_OBJ(tls, MHD_TLS_MAGIC);
     char *text = slice_dup(host);

@@ -53,6 +53,8 @@ void mhd_tls_release(struct mhd_tls **tlsp);
 bool mhd_tls_is_newer(const struct mhd_tls *tls, const struct mhd_tls *other);
 /* The certificates, which belong to `tls`. */
 const struct certificate_set *mhd_tls_certificates(const struct mhd_tls *tls);
+/* Whose certificates clients may show, which belongs to `tls`; NULL: clients are not asked. */
+const struct client_authority *mhd_tls_client_authority(const struct mhd_tls *tls);
 /* Is one of the certificates for this host, a name or an address without brackets? */
 bool mhd_tls_names(const struct mhd_tls *tls, struct slice host);
 

@@ -12,7 +12,7 @@ import threading
 import time
 
 from harness import ports, wire
-from harness.certificates import Authority
+from harness.certificates import CLIENT, Authority
 from harness.checks import Skip, between, contains, equal, lacks, true, until
 from harness.disk_bench import Bench, names
 from harness.icap import IcapServer
@@ -239,3 +239,35 @@ def test_what_is_too_large_is_counted(lab):
     for number in range(3):
         proxy.fetch("GET", origin.url("/text", say="b", cc="max-age=60", vary="X"), {"X": str(number)})
     until(lambda: value(scrape(proxy)[0], "retort_cache_variants_dropped_total") == 1, 5 * lab.patience, "the variant that made room")
+
+
+def test_what_certificates_depend_on_ends_one_day(lab):
+    """Of each file that something is signed or verified with, what ends first; for listeners, interception and origins. A list
+    that has ended counts less than 0."""
+    root, own = Authority(lab, "root", days=400), Authority(lab, "own", path_length=0, days=300.5)
+    middle = root.intermediate("middle", days=20.5)
+    shown, clients = middle.leaf("a.test", days=90.5), Authority(lab, "clients", days=40.5)
+    both = lab.write("both.pem", root.pem().decode() + clients.pem().decode())
+    client = root.leaf("proxy", usage=CLIENT, days=12.5)
+    tls = f'certificates = "{shown.both}"  client_certificate = optional  client_ca = "{both}"  client_crl = "{clients.crl(days=-0.5)}"'
+    port = ports.take()
+    proxy = Retort(lab, extra=f"""
+listen "127.0.0.1:{port}" {{ mode = forward  {tls} }}
+authority {{ certificate = "{own.file}"  key = "{own.key}" }}
+intercept all {{ action = bump }}
+origins one {{ servers = "https://127.0.0.1:1"  crl_file = "{root.crl(days=3.5)}"  ca_file = "{root.file}" }}
+origins two {{ servers = "https://127.0.0.1:2" }}
+""", origin={"certificate": client.file, "certificate_key": client.key})
+    rows = {(one["kind"], one["place"], one["name"]): one["days"] for one in proxy.status()["trust"]}
+    place = f"listen 127.0.0.1:{port}"
+    equal({row: days for row, days in rows.items() if row[2] != "CN=root" or row[0] == "crl"},
+          {("authority", "authority", "CN=own"): 300, ("issuer", place, "CN=middle"): 20, ("ca", place, "CN=clients"): 40,
+           ("crl", place, "CN=clients"): 0, ("crl", "origins one", "CN=root"): 3, ("certificate", "origin", "CN=proxy"): 12,
+           ("certificate", "origins one", "CN=proxy"): 12}, "rows of the status")
+    found = {(labels["kind"], labels["place"], labels["name"]): left for labels, left in (
+        (dict(labels), left) for labels, left in samples(scrape(proxy)[0], "retort_trust_expiry_seconds").items())}
+    equal(set(found), set(rows), "rows of the metric")
+    for row, low, high in ((("issuer", place, "CN=middle"), 20.4, 20.5), (("crl", place, "CN=clients"), -0.6, -0.5)):
+        between(found[row], low * 86400, high * 86400, f"seconds of {row}")
+    said = proxy.ctl("status")
+    true(re.search(r"^crl +origins one +\S+ +3  /", said, re.M), said)

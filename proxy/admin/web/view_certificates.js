@@ -3,6 +3,9 @@
 import {el, Table} from "./element.js";
 import * as format from "./format.js";
 
+const KINDS = {authority: "the proxy's authority", issuer: "issuer that is shown", ca: "authorities", crl: "revocation lists",
+    certificate: "the proxy's own certificate"};
+
 export default {
     name: "certificates",
     title: "Certificates",
@@ -20,6 +23,17 @@ export default {
             {head: "OCSP", cell: (one) => one.ocsp},
             {head: "File", class: "mono", cell: (one) => one.file},
         ], "No listener has a certificate.");
+        const trust = new Table("What certificates are signed and verified with", (one) => `${one.kind} ${one.place} ${one.file}`, [
+            {head: "File", header: true, class: "mono", cell: (one) => one.file},
+            {head: "Kind", cell: (one) => KINDS[one.kind] || one.kind},
+            {head: "Of", cell: (one) => one.place},
+            {head: "Days left", number: true, make: () => el("span"), set: (node, one) => {
+                node.textContent = String(one.days);
+                node.className = one.days < (one.kind === "crl" ? 1 : 7) ? "bad" : one.days < (one.kind === "crl" ? 2 : 30) ? "warn" : "good";
+            }},
+            {head: "Expires", cell: (one) => one.expires},
+            {head: "First to end", cell: (one) => one.name},
+        ], "No section names a file of authorities or revocation lists.");
         const refusals = new Table("Clients that refuse the proxy's certificates, and servers that ask for certificates", (one) => `${one.client} ${one.host}`, [
             {head: "Client", header: true, cell: (one) => one.client || "all clients"},
             {head: "Server", cell: (one) => one.host},
@@ -29,8 +43,9 @@ export default {
             {head: "Open again", make: (one) => session.button("operate", "Forget", `Forget the refusals of ${one.client || "all clients"} for ${one.host}`,
                 () => session.change((answer) => `${format.count(answer.cleared, "refusal is", "refusals are")} forgotten.`, "/intercept/clear", {client: one.client, host: one.host}))},
         ], "No client has refused a certificate.");
-        this.parts = {certificates, refusals, counts: el("p", {class: "faint"})};
+        this.parts = {certificates, trust, refusals, counts: el("p", {class: "faint"})};
         return [el("h1", null, "Certificates and interception"), el("section", null, certificates.node),
+            el("section", null, trust.node),
             el("section", null, el("h2", null, "Interception"), this.parts.counts, refusals.node)];
     },
     async load(api, signal) {
@@ -40,6 +55,7 @@ export default {
     show({status, intercept}) {
         const count = (name) => format.number(status.counters[name]);
         this.parts.certificates.update(status.certificates);
+        this.parts.trust.update(status.trust);
         this.parts.refusals.update([...intercept.refusals, ...intercept.asking.map((one) => ({...one, client: ""}))]);
         this.parts.counts.textContent = `${count("intercept_bumped")} connections were opened, ${count("intercept_spliced")} relayed as they are, ` +
             `${count("intercept_exempt")} of them because of what the table shows; ${count("intercept_blocked")} were blocked, ` +
