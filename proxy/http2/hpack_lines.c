@@ -126,6 +126,8 @@ static inline const char *put_last_line(char **atp, const char *line, const char
 #endif
 
 char *hpack_put_lines(char *at, struct slice lines) {
+    if (lines.length == 0)
+        return at;
     const char *line = lines.base, *end = line + lines.length, *next;
     while (line < end) {
         while ((next = put_line_fast(&at, line, end)) != NULL)

@@ -265,7 +265,7 @@ void client_lab_close(struct client_lab *lab) {
 void client_lab_put(struct client_lab *lab, struct slice bytes) {
     while (bytes.length > 0) {
         ssize_t put = send(lab->fd, bytes.base, bytes.length, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (put < 0 && errno == EPIPE)
+        if (put < 0 && (errno == EPIPE || errno == ECONNRESET))
             return;
         ck_assert(put > 0 || errno == EAGAIN);
         if (put < 0)

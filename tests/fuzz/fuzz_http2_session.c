@@ -1,0 +1,615 @@
+/*
+ * The connection of a client that speaks HTTP/2, as a whole, through a socketpair: session,
+ * streams, exchanges, bodies and tunnels, with an origin that answers as the path of a request says.
+ *
+ * The input is a byte of flags (enum run_flags) and then steps. A step is a byte below 0x20, which
+ * is the type of a frame, and its flags, its stream, its length and its content, a byte each but the
+ * last; or another byte of enum step_kind. So most inputs are frames of the right length, and the
+ * fuzzer finds sequences rather than lengths.
+ *
+ * What must hold: we send SETTINGS first, frames that are not too long, heads that can be decoded,
+ * nothing for a stream that the client has not opened or that we have ended, and never more data
+ * than the windows allow. A stream ends with END_STREAM only when its client has got each byte of
+ * the body. Last streams of GOAWAY never rise. Once all bodies have ended, time alone ends every
+ * request and the connection, and nothing is left over.
+ */
+#include "client_lab.h"
+
+#include "client/http2/exchange.h"
+#include "http2/frame.h"
+#include "http2/hpack_encode.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum run_flags {
+    FLAG_BARE = 1, /* not even the preface is sent by itself, and nothing of the above is checked */
+    FLAG_UNREAD = 2, /* bodies of requests are not read */
+    FLAG_NO_ACK = 4, /* our SETTINGS are not acknowledged */
+    FLAG_SHUT = 8,   /* windows of streams begin with nothing */
+    FLAG_REVERSE = 16,
+    FLAG_HANG_UP = 32, /* the client goes away in the end, rather than wait */
+};
+
+enum step_kind {
+    STEP_RUN = 0x20, /* what was put is sent; so it is after eight steps */
+    STEP_DEAF,       /* the client reads nothing from here on, or does again */
+    STEP_PASS,       /* a byte: so many tenths of a second pass */
+    STEP_COMPLETE,   /* open bodies end as they should; */
+    STEP_CUT,        /* they break off; */
+    STEP_GROW,       /* or they grow */
+    STEP_DRAIN,
+    STEP_END, /* the client sends nothing more */
+    STEP_ABORT,
+    STEP_RAW, /* a length, and bytes that are sent as they are */
+    STEP_REQUEST =
+        0x30, /* to 0x37, with bits of enum request_bits: a stream, and a byte for its path */
+};
+
+enum request_bits { REQUEST_BODY = 1, REQUEST_POST = 2, REQUEST_CONNECT = 4 };
+
+enum { STREAMS = 256, LARGE = 40000, GROWTH = 7000, HELD = 4, STEPS_AT_ONCE = 8 };
+
+/* A stream as its client sees it. */
+struct seen {
+    bool opened, head, ended, reset;
+    bool answered, whole; /* `length` bytes make the body; nothing but bytes of a tunnel is sent */
+    bool tunnel;
+    uint64_t length, got;
+    int64_t given; /* by WINDOW_UPDATE */
+};
+
+/* A body that is still being written, and a tunnel that sends back what comes. */
+struct held_body {
+    struct body *body;
+    uint32_t id;
+};
+
+struct echo {
+    struct duplex *duplex;
+    struct asked *asked;
+    struct task task;
+    char bytes[3000];
+    size_t begin, end;
+};
+
+static struct client_lab *lab;
+static struct seen seen[STREAMS];
+static struct held_body bodies[HELD];
+static struct echo echoes[HELD];
+static char wire[1 << 20], *wire_end;
+static uint32_t highest, last_named;
+static int64_t connection_given, window_most;
+static bool bare, unanswered, settings_seen, in_block;
+static struct hpack_decoder decoder;
+static char block[1 << 17];
+static size_t block_length;
+static struct http2_frame block_of;
+
+/* What client_lab.c needs of the unit tests. */
+struct settings *settings_from(const char *text) {
+    char path[] = "/tmp/retort-fuzz-XXXXXX", error[SETTINGS_ERROR] = "";
+    int fd = mkstemp(path);
+    ASSERT(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+    struct settings *settings = settings_load(path, error);
+    unlink(path);
+    ASSERT(settings != NULL);
+    return settings;
+}
+
+/* Check's own want to tell a process that runs tests. */
+void _mark_point(const char *file, int line) {
+    (void)file, (void)line;
+}
+
+void _ck_assert_failed(const char *file, int line, const char *expression, const char *format,
+                       ...) {
+    (void)format;
+    fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, expression);
+    abort();
+}
+
+/* The origin */
+
+static void expect(struct asked *asked, uint64_t length, bool whole) {
+    struct exchange *exchange = asked->exchange;
+    if (!slice_equal(exchange->version, SLICE("2.0")))
+        return;
+    uint32_t id = http2_exchange_of(exchange)->stream.id;
+    if (id < STREAMS) {
+        seen[id].answered = true;
+        seen[id].whole = whole;
+        seen[id].length = exchange->is_head ? 0 : length;
+    }
+}
+
+static void reply_bytes(struct asked *asked, size_t length, int64_t announced) {
+    char *text = xmalloc(length + 1);
+    memset(text, 'x', length);
+    asked->reply.status = 200;
+    asked->reply.stored = SLICE("HTTP/1.1 200 OK\r\nA: b\r\n");
+    asked->reply.body = body_of_bytes(slice_make(text, length));
+    asked->reply.length = announced;
+    free(text);
+    expect(asked, length, true);
+    asked_reply_so(asked);
+}
+
+static void grow(struct body *body) {
+    size_t room, left = GROWTH;
+    while (left > 0) {
+        char *at = body_room(body, &room);
+        room = room < left ? room : left;
+        memset(at, 'y', room);
+        body_grow(body, room);
+        left -= room;
+    }
+}
+
+static void reply_open(struct asked *asked, struct held_body *held) {
+    asked->reply.status = 200;
+    asked->reply.stored = SLICE("HTTP/1.1 200 OK\r\n");
+    asked->reply.length = -1;
+    asked->reply.body = body_new(NULL, BODY_SHARED, -1);
+    held->body = body_reference(asked->reply.body);
+    held->id = 0;
+    if (slice_equal(asked->exchange->version, SLICE("2.0")))
+        held->id = http2_exchange_of(asked->exchange)->stream.id;
+    grow(held->body);
+    expect(asked, GROWTH, false);
+    asked_reply_so(asked);
+}
+
+static void reply_parts(struct asked *asked) {
+    static const struct reply_part parts[] = {{{"--a\r\n\r\n", 7}, 10, 20},
+                                              {{"\r\n--a\r\n\r\n", 9}, 1, 1},
+                                              {{"\r\n--a\r\n\r\n", 9}, 0, 6000}};
+    asked->reply.parts = parts;
+    asked->reply.part_count = 3;
+    asked->reply.tail = SLICE("\r\n--a--\r\n");
+    asked->reply.status = 206;
+    asked->reply.stored = SLICE("HTTP/1.1 206 Partial\r\n");
+    asked->reply.length = 7 + 20 + 9 + 1 + 9 + 6000 + 9;
+    char text[6000];
+    memset(text, 'x', sizeof text);
+    asked->reply.body = body_of_bytes(slice_make(text, sizeof text));
+    expect(asked, (uint64_t)asked->reply.length, true);
+    asked_reply_so(asked);
+}
+
+static void send_interim(struct asked *asked) {
+    struct http_head head;
+    http_head_init(&head);
+    head.status = 103;
+    http_head_add(&head, SLICE("Link"), SLICE("</a>; rel=preload"));
+    exchange_interim(asked->exchange, &head);
+}
+
+static void echo_close(struct echo *echo) {
+    task_cancel(&echo->task);
+    duplex_close(&echo->duplex);
+    echo->duplex = NULL;
+    asked_finish(echo->asked);
+}
+
+static void echo_on_wake(struct task *task) {
+    struct echo *echo = CONTAINER_OF(task, struct echo, task);
+    for (;;) {
+        size_t count;
+        enum io_status status;
+        if (echo->begin < echo->end) {
+            struct slice rest = slice_make(echo->bytes + echo->begin, echo->end - echo->begin);
+            status = duplex_write(echo->duplex, rest, &count);
+            echo->begin += count;
+        } else {
+            status = duplex_read(echo->duplex, echo->bytes, sizeof echo->bytes, &count);
+            echo->begin = 0;
+            echo->end = status == IO_DONE ? count : 0;
+        }
+        if (status == IO_WAIT)
+            return;
+        if (status == IO_END)
+            duplex_finish(echo->duplex);
+        if (status != IO_DONE) {
+            echo_close(echo);
+            return;
+        }
+    }
+}
+
+static void open_echo(struct asked *asked, struct echo *echo) {
+    struct http_head head;
+    http_head_init(&head);
+    head.status = 200;
+    if (slice_equal(asked->exchange->version, SLICE("2.0"))) {
+        uint32_t id = http2_exchange_of(asked->exchange)->stream.id;
+        if (id < STREAMS)
+            seen[id].tunnel = true;
+    }
+    echo->begin = echo->end = 0;
+    echo->duplex = exchange_open_tunnel(asked->exchange, &head, asked->exchange->upgrade);
+    if (echo->duplex == NULL)
+        return;
+    task_init(&echo->task, echo_on_wake);
+    echo->asked = asked;
+    asked->exchange->waker = NULL; /* the tunnel is told what happens */
+    echo->duplex->waker = &echo->task;
+    loop_defer(&lab->loop, &echo->task);
+}
+
+static struct echo *free_echo(void) {
+    for (unsigned i = 0; i < HELD; i++)
+        if (echoes[i].duplex == NULL)
+            return &echoes[i];
+    return NULL;
+}
+
+static struct held_body *free_body(void) {
+    for (unsigned i = 0; i < HELD; i++)
+        if (bodies[i].body == NULL)
+            return &bodies[i];
+    return NULL;
+}
+
+static void reply_target(struct asked *asked) {
+    struct exchange *exchange = asked->exchange;
+    bool wrong = exchange->error_status != 0 || exchange->body_failed;
+    expect(asked, wrong ? 2 : exchange->request.target.length, true);
+    asked_reply_target(asked);
+}
+
+static void answer(struct asked *asked) {
+    static const struct slice trailers = {"C: d\r\n", 6};
+    struct exchange *exchange = asked->exchange;
+    struct slice target = exchange->request.target;
+    struct echo *echo = free_echo();
+    struct held_body *held = free_body();
+    bool tunnel =
+        exchange->request.method_id == HTTP_METHOD_CONNECT || exchange->upgrade.length > 0;
+    if (exchange->error_status != 0 || target.length == 0) {
+        reply_target(asked);
+        return;
+    }
+    if (tunnel && echo != NULL) {
+        open_echo(asked, echo);
+        return;
+    }
+    switch (target.base[target.length - 1]) {
+    case 'n': unanswered = true; return;
+    case 'b': reply_bytes(asked, LARGE, LARGE); return;
+    case 'u': reply_bytes(asked, LARGE, -1); return;
+    case 'e': reply_bytes(asked, 0, -1); return;
+    case 'a': exchange_abort(exchange); return;
+    case 'p': reply_parts(asked); return;
+    case 't':
+        asked->reply.trailers = &trailers;
+        reply_bytes(asked, 100, -1);
+        return;
+    case 'o':
+        if (held != NULL) {
+            reply_open(asked, held);
+            return;
+        }
+    /* fallthrough */
+    case 'i': send_interim(asked);
+    /* fallthrough */
+    default: reply_target(asked);
+    }
+}
+
+static void end_bodies(enum body_state how) {
+    for (unsigned i = 0; i < HELD; i++) {
+        if (bodies[i].body == NULL)
+            continue;
+        body_finish(bodies[i].body, how);
+        if (bodies[i].id < STREAMS)
+            seen[bodies[i].id].whole = how == BODY_COMPLETE;
+        body_release(&bodies[i].body);
+    }
+}
+
+static void grow_bodies(void) {
+    for (unsigned i = 0; i < HELD; i++) {
+        if (bodies[i].body == NULL)
+            continue;
+        grow(bodies[i].body);
+        if (bodies[i].id < STREAMS)
+            seen[bodies[i].id].length += GROWTH;
+    }
+}
+
+/* What the client sees */
+
+static struct seen *seen_of(uint32_t id) {
+    ASSERT(id % 2 == 1 && id < STREAMS);
+    return &seen[id];
+}
+
+static void see_end(struct seen *stream) {
+    ASSERT(stream->head);
+    stream->ended = true;
+    ASSERT(stream->tunnel || !stream->answered || (stream->whole && stream->got == stream->length));
+}
+
+static void see_block(void) {
+    static char text[1 << 18];
+    static struct hpack_field fields[HTTP_FIELDS_MAX];
+    struct hpack_list list;
+    struct seen *stream = seen_of(block_of.stream);
+    bool ended = block_of.flags & HTTP2_END_STREAM;
+    hpack_list_init(&list, text, sizeof text, fields, HTTP_FIELDS_MAX, 1 << 17);
+    ASSERT(hpack_decode(&decoder, slice_make(block, block_length), &list) == HPACK_GOOD);
+    ASSERT(stream->opened && !stream->ended && !stream->reset);
+    ASSERT(list.count > 0 && (list.fields[0].pseudo == HPACK_STATUS) == !stream->head);
+    for (unsigned i = 0; i < list.count; i++)
+        ASSERT(list.fields[i].is_clean && (i == 0 || list.fields[i].pseudo == HPACK_NONE));
+    bool interim = !stream->head && list.fields[0].value.base[0] == '1';
+    ASSERT(ended || !stream->head);
+    ASSERT(!interim || !ended);
+    stream->head |= !interim;
+    if (ended)
+        see_end(stream);
+}
+
+static void see_data(const struct http2_frame *frame) {
+    struct seen *stream = seen_of(frame->stream);
+    ASSERT(stream->head && !stream->ended && !stream->reset);
+    stream->got += frame->length;
+    connection_given -= frame->length;
+    stream->given -= frame->length;
+    ASSERT(connection_given >= 0 && stream->given + window_most >= 0);
+    ASSERT(stream->tunnel || stream->got <= stream->length);
+    if (frame->flags & HTTP2_END_STREAM)
+        see_end(stream);
+}
+
+static void see_frame(const struct http2_frame *frame, struct slice payload) {
+    ASSERT(frame->length <= HTTP2_FRAME_SIZE_DEFAULT);
+    ASSERT(settings_seen || (frame->type == HTTP2_SETTINGS && !(frame->flags & HTTP2_ACK)));
+    ASSERT(in_block == (frame->type == HTTP2_CONTINUATION));
+    settings_seen = true;
+    switch (frame->type) {
+    case HTTP2_HEADERS: block_of = *frame; block_length = 0;
+    /* fallthrough */
+    case HTTP2_CONTINUATION:
+        ASSERT(frame->stream == block_of.stream && block_length + payload.length <= sizeof block);
+        memcpy(block + block_length, payload.base, payload.length);
+        block_length += payload.length;
+        in_block = !(frame->flags & HTTP2_END_HEADERS);
+        if (!in_block)
+            see_block();
+        break;
+    case HTTP2_DATA: see_data(frame); break;
+    case HTTP2_RST_STREAM:
+        ASSERT(frame->stream <= highest);
+        seen_of(frame->stream)->reset = true;
+        break;
+    case HTTP2_GOAWAY:
+        ASSERT(http2_get32(payload.base) <= last_named);
+        last_named = http2_get32(payload.base);
+        break;
+    case HTTP2_WINDOW_UPDATE:
+        ASSERT(http2_get32(payload.base) > 0 && frame->stream <= highest);
+        break;
+    case HTTP2_SETTINGS:
+    case HTTP2_PING: ASSERT(frame->stream == 0); break;
+    default: ASSERT(!"a frame that we never send");
+    }
+}
+
+/* Looks at the whole frames that have come. */
+static void see_all(void) {
+    size_t at = 0;
+    struct http2_frame frame;
+    if (bare)
+        at = lab->got;
+    while (lab->got - at >= HTTP2_FRAME_HEAD) {
+        http2_frame_read(&frame, lab->received + at);
+        if (lab->got - at < HTTP2_FRAME_HEAD + frame.length)
+            break;
+        see_frame(&frame, slice_make(lab->received + at + HTTP2_FRAME_HEAD, frame.length));
+        at += HTTP2_FRAME_HEAD + frame.length;
+    }
+    memmove(lab->received, lab->received + at, lab->got - at);
+    lab->got -= at;
+}
+
+/* What the client does */
+
+static void note_put(const struct http2_frame *frame, struct slice payload) {
+    uint16_t id;
+    uint32_t value;
+    if (frame->type == HTTP2_HEADERS && frame->stream < STREAMS) {
+        seen[frame->stream].opened = true;
+        highest = frame->stream > highest ? frame->stream : highest;
+    }
+    if (frame->type == HTTP2_WINDOW_UPDATE && payload.length == 4) {
+        value = http2_get32(payload.base) & HTTP2_STREAM_MOST;
+        if (frame->stream == 0)
+            connection_given += value;
+        else if (frame->stream < STREAMS)
+            seen[frame->stream].given += value;
+    }
+    while (frame->type == HTTP2_SETTINGS && http2_frame_next_setting(&payload, &id, &value))
+        if (id == HTTP2_SETTING_INITIAL_WINDOW_SIZE && value > window_most)
+            window_most = value;
+}
+
+static void put_frame(unsigned type, unsigned flags, uint32_t stream, struct slice payload) {
+    struct http2_frame frame = {.type = (uint8_t)type, .flags = (uint8_t)flags, .stream = stream};
+    wire_end =
+        http2_frame_write(wire_end, payload.length, (enum http2_frame_type)type, flags, stream);
+    wire_end = slice_put(wire_end, payload);
+    note_put(&frame, payload);
+}
+
+static void put_request(unsigned bits, uint32_t stream, char path) {
+    char text[100], target[] = {'/', path};
+    char *at = hpack_put_method(text, bits & REQUEST_CONNECT ? SLICE("CONNECT")
+                                      : bits & REQUEST_POST  ? SLICE("POST")
+                                                             : SLICE("GET"));
+    if (!(bits & REQUEST_CONNECT)) {
+        at = hpack_put_scheme(at, SLICE("http"));
+        at = hpack_put_path(at, slice_make(target, 2));
+    }
+    at = hpack_put_authority(at, SLICE("h:80"));
+    put_frame(HTTP2_HEADERS, HTTP2_END_HEADERS | (bits & REQUEST_BODY ? 0 : HTTP2_END_STREAM),
+              stream, slice_make(text, (size_t)(at - text)));
+}
+
+static void send_put(void) {
+    struct slice bytes = slice_make(wire, (size_t)(wire_end - wire));
+    wire_end = wire;
+    if (!client_lab_is_closed(lab) && !lab->ended)
+        client_lab_send_bytes(lab, bytes);
+    client_lab_run(lab);
+    see_all();
+}
+
+static void pass(uint64_t milliseconds) {
+    lab->loop.now += milliseconds;
+    lab->loop.now_nanoseconds += milliseconds * 1000000;
+    timers_run(&lab->loop.timers, lab->loop.now);
+    client_lab_run(lab);
+    see_all();
+}
+
+struct input {
+    const uint8_t *at, *end;
+};
+
+static uint8_t take(struct input *input) {
+    return input->at < input->end ? *input->at++ : 0;
+}
+
+static struct slice take_bytes(struct input *input) {
+    size_t length = take(input), left = (size_t)(input->end - input->at);
+    length = length < left ? length : left;
+    input->at += length;
+    return slice_make((const char *)input->at - length, length);
+}
+
+static void take_frame(struct input *input, unsigned type) {
+    unsigned flags = take(input);
+    uint32_t stream = take(input);
+    put_frame(type, flags, stream, take_bytes(input));
+}
+
+static void take_step(struct input *input) {
+    unsigned kind = take(input);
+    if (kind < STEP_RUN) {
+        take_frame(input, kind);
+        return;
+    }
+    if (kind >= STEP_REQUEST && kind < STEP_REQUEST + 8) {
+        uint32_t stream = take(input);
+        put_request(kind - STEP_REQUEST, stream, (char)take(input));
+        return;
+    }
+    if (kind == STEP_RAW) {
+        wire_end = slice_put(wire_end, take_bytes(input));
+        bare = true;
+        return;
+    }
+    send_put();
+    switch (kind) {
+    case STEP_DEAF: lab->deaf = !lab->deaf; break;
+    case STEP_PASS: pass(100 * (uint64_t)take(input)); break;
+    case STEP_COMPLETE: end_bodies(BODY_COMPLETE); break;
+    case STEP_CUT: end_bodies(BODY_FAILED); break;
+    case STEP_GROW: grow_bodies(); break;
+    case STEP_DRAIN: clients_drain(&lab->clients); break;
+    case STEP_END:
+        if (!lab->ended)
+            client_lab_end(lab);
+        break;
+    case STEP_ABORT: clients_abort(&lab->clients); break;
+    }
+}
+
+static void begin(unsigned flags) {
+    memset(seen, 0, sizeof seen);
+    wire_end = wire;
+    highest = 0;
+    last_named = HTTP2_STREAM_MOST;
+    connection_given = window_most = HTTP2_WINDOW_DEFAULT;
+    unanswered = settings_seen = in_block = false;
+    bare = flags & FLAG_BARE;
+    hpack_decoder_init(&decoder, HPACK_TABLE_DEFAULT);
+    lab->wait_for_body = !(flags & FLAG_UNREAD);
+    lab->reverse = flags & FLAG_REVERSE;
+    lab->deaf = false;
+    client_lab_connect(lab);
+    if (bare)
+        return;
+    char setting[HTTP2_SETTING_SIZE];
+    wire_end = slice_put(wire_end, HTTP2_PREFACE);
+    http2_frame_put_setting(setting, HTTP2_SETTING_INITIAL_WINDOW_SIZE,
+                            flags & FLAG_SHUT ? 0 : HTTP2_WINDOW_DEFAULT);
+    put_frame(HTTP2_SETTINGS, 0, 0, slice_make(setting, sizeof setting));
+    if (!(flags & FLAG_NO_ACK))
+        put_frame(HTTP2_SETTINGS, HTTP2_ACK, 0, SLICE(""));
+}
+
+static void check_over(void) {
+    for (unsigned i = 0; i < HELD; i++)
+        ASSERT(echoes[i].duplex == NULL);
+    ASSERT(lab->open == 0 && lab->clients.connection_count == 0 && lab->total.count == 0);
+    ASSERT(lab->net.buffer_bytes == 0 && lab->net.counters.client_http2_streams_open == 0);
+    ASSERT(lab->net.counters.client_http2_connections_open == 0);
+}
+
+static bool has_tunnels(void) {
+    bool any = false;
+    for (unsigned i = 0; i < HELD; i++)
+        any |= echoes[i].duplex != NULL;
+    return any;
+}
+
+/* Everything ends by itself, but for requests that have no answer, and tunnels, which their users
+ * end. */
+static void finish(unsigned flags) {
+    uint64_t hours = 1;
+    send_put();
+    lab->deaf = false;
+    while (!(flags & FLAG_HANG_UP) && hours < 6) {
+        end_bodies(BODY_COMPLETE);
+        pass(hours++ * 3600000);
+    }
+    end_bodies(BODY_COMPLETE);
+    if (!(flags & FLAG_HANG_UP) && !unanswered && !has_tunnels())
+        check_over();
+    client_lab_hang_up(lab);
+    while (hours < 9)
+        pass(hours++ * 3600000);
+    check_over();
+    hpack_decoder_release(&decoder);
+    lab->logged = 0;
+}
+
+static void start_lab(void) {
+    lab = client_lab_open("map \"/\" { origin = \"http://h\" }\nclient { http2_streams = 10  "
+                          "http2_window = 16KB  http2_budget = 300\n"
+                          "    http2_connection_window = 64KB  max_head = 4KB\n"
+                          "    header_timeout = 2s  send_timeout = 5s  body_timeout = 3s }\n");
+    lab->answer = answer;
+    client_lab_hang_up(lab);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct input input = {data, data + size};
+    unsigned flags = take(&input);
+    if (lab == NULL)
+        start_lab();
+    begin(flags);
+    for (unsigned steps = 1; input.at < input.end; steps++) {
+        take_step(&input);
+        if (steps % STEPS_AT_ONCE == 0)
+            send_put();
+    }
+    finish(flags);
+    return 0;
+}
