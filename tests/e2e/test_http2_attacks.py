@@ -219,9 +219,10 @@ def test_header_blocks_without_end(_lab, site):
             gone = client.goaway()
             one_of(gone.error, (CALM, http2.PROTOCOL_ERROR, http2.COMPRESSION_ERROR), f"{name}: GOAWAY")
     with site.client() as client:
+        client.settle()
         client.frame(HEADERS, END_STREAM, 1, block(request_fields("GET", "/fast")))
         gone = client.goaway()
-        true(gone is not None, "a head that is not completed within client.header_timeout ends the connection")
+        equal((gone.error, gone.text), (CALM, b"a frame or a head came too slowly"), "a head that is not complete after header_timeout")
     site.works()
 
 
@@ -463,14 +464,15 @@ def test_others_are_not_slower(lab):
     site.works()
 
     def typical():
+        """The median, and what 99 of 100 take."""
         taken = []
         with site.proxy.wire(reverse=True) as other:
-            for _ in range(150):
+            for _ in range(200):
                 began = time.monotonic()
                 other.send(wire.request("GET", "/fast"))
                 other.response()
                 taken.append(time.monotonic() - began)
-        return statistics.median(taken)
+        return statistics.median(taken), sorted(taken)[-3]
 
     def attack(stop, data):
         while not stop.is_set():
@@ -484,6 +486,7 @@ def test_others_are_not_slower(lab):
     get = block(request_fields("GET", "/fast"))
     floods = (FLOODS["PING"] * 2000,
               b"".join(Http2.head_frames(s, get) + framed(RST_STREAM, 0, s, bytes(4)) for s in range(1, 3000, 2)),
+              b"".join(Http2.head_frames(s, get) + framed(WINDOW_UPDATE, 0, s, bytes(4)) for s in range(1, 3000, 2)),
               framed(HEADERS, END_STREAM, 1, get) + framed(CONTINUATION, 0, 1, b"") * 2000)
     quiet = typical()
     stop = threading.Event()
@@ -491,12 +494,13 @@ def test_others_are_not_slower(lab):
     for thread in threads:
         thread.start()
     try:
-        busy = min(typical() for _ in range(3))
+        rounds = [typical() for _ in range(3)]
     finally:
         stop.set()
         for thread in threads:
             thread.join()
-    between(busy, 0, 2 * quiet + 0.003, f"seconds of a hit, which takes {quiet:.6f} alone")
+    for i, name, floor in ((0, "the median", 0.003), (1, "99 of 100", 0.02 * lab.patience)):
+        between(min(times[i] for times in rounds), 0, 2 * quiet[i] + floor, f"seconds of a hit ({name}), which takes {quiet[i]:.6f} alone")
 
 
 # ---- A second meaning
@@ -647,8 +651,18 @@ def test_connect_where_it_is_not_for(_lab, site):
                 client.data(stream, b"GET /inside HTTP/1.1\r\nHost: x\r\n\r\n")
                 answer = client.answer(stream)
                 client.read_until(lambda a=answer: a.status is not None or a.reset is not None)
-                one_of(answer.status, (200,) if fields else (403, 405), f"CONNECT {authority} at {address}")
+                if fields:  # RFC 9110 §9.3.6: "Any 2xx (Successful) response" opens a tunnel, so what else a server says must be none
+                    equal((answer.status, answer.reset), (None, http2.CONNECT_ERROR), "a page in place of a tunnel")
+                else:
+                    one_of(answer.status, (403, 405), f"CONNECT {authority} at {address}")
             equal(client.is_open(), True, "the connection goes on")
+    asked = len(site.origin.requests)
+    with site.client() as client:
+        stream = client.take_stream()
+        client.headers(stream, [(":method", "CONNECT"), (":protocol", "other"), (":scheme", "http"), (":authority", "localhost"),
+                                (":path", "/fast")], end=False)
+        equal(client.response(stream).status, 501, "another protocol (RFC 9220 §3)")
+    equal(len(site.origin.requests), asked, "requests at the origin")
     lacks([request.target for request in site.origin.requests], "/inside", "at the origin")
 
 

@@ -268,6 +268,13 @@ bool http2_reply_turn(struct http2_exchange *exchange) {
 void http2_reply_start(struct exchange *base, const struct reply *reply) {
     struct http2_exchange *exchange = http2_exchange_of(base);
     struct http2_stream *stream = &exchange->stream;
+    /* "Any 2xx (Successful) response indicates that the sender ... will switch to tunnel mode" (RFC
+     * 9110 §9.3.6, of CONNECT): a client would take a page for bytes of its protocol. */
+    if (base->upgrade.length > 0 && reply->status < 300) {
+        http2_stream_reset(stream, HTTP2_CONNECT_ERROR);
+        http2_exchange_lost(exchange);
+        return;
+    }
     base->state = EXCHANGE_SENDING;
     exchange->reply = *reply;
     bool has_body = reply->body != NULL && !reply_has_no_content(reply) && !base->is_head;

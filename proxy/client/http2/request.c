@@ -86,6 +86,9 @@ static void check_url(struct http2_exchange *exchange, const struct http2_meanin
     struct exchange *base = &exchange->base;
     if (client->listen != NULL && base->request.target.length > client->listen->max_url) {
         refuse_request(exchange, 414, "the URL is longer than listen.max_url");
+    } else if (meaning->protocol.length > 0 &&
+               !slice_equal_nocase(meaning->protocol, SLICE("websocket"))) {
+        refuse_request(exchange, 501, "the only protocol that a CONNECT may name is websocket");
     } else if (!takes_absolute(exchange->connection) && !is_web(meaning->scheme)) {
         refuse_request(exchange, 400, "the scheme of the request is neither http nor https");
     } else if (!coalescing_allows(&client->ends, client->listen, base->authority)) {
