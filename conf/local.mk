@@ -50,10 +50,10 @@ uninstall-local:
 	    rm -f "$(DESTDIR)$(retortconfdir)/`basename $$conf`.default"; \
 	done
 
-# Printed from retortctl's table of commands by "make docs", and kept in the tree as the manuals are.
+# Printed from the programs' tables of commands and options by "make docs", and kept in the tree as the manuals are.
 bashcompletiondir = $(datadir)/bash-completion/completions
-dist_bashcompletion_DATA = conf/completion/retortctl
+dist_bashcompletion_DATA = conf/completion/retortctl conf/completion/retort-service-test
 zshcompletiondir = $(datadir)/zsh/site-functions
-dist_zshcompletion_DATA = conf/completion/_retortctl
+dist_zshcompletion_DATA = conf/completion/_retortctl conf/completion/_retort-service-test
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
-dist_fishcompletion_DATA = conf/completion/retortctl.fish
+dist_fishcompletion_DATA = conf/completion/retortctl.fish conf/completion/retort-service-test.fish

@@ -6,7 +6,7 @@ dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/A
 	docs/HTTP2.md docs/METRICS.md docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/START.md docs/TESTING.md docs/TLS.md docs/TRANSPARENT.md
 EXTRA_DIST += docs/build-site.sh docs/site/mkdocs.yml docs/site/check_links.py docs/write-metrics.sh docs/performance.json docs/plots docs/pictures examples/security-headers.conf
 
-docs: proxy/retort$(EXEEXT) proxy/retortctl$(EXEEXT)
+docs: proxy/retort$(EXEEXT) proxy/retortctl$(EXEEXT) icap-services/retort-service-test$(EXEEXT)
 	proxy/retort$(EXEEXT) --print-options markdown > $(srcdir)/docs/CONFIGURATION.md.new
 	mv $(srcdir)/docs/CONFIGURATION.md.new $(srcdir)/docs/CONFIGURATION.md
 	proxy/retort$(EXEEXT) --print-options man > $(srcdir)/docs/retort.conf.5.new
@@ -22,4 +22,7 @@ docs: proxy/retort$(EXEEXT) proxy/retortctl$(EXEEXT)
 	proxy/retortctl$(EXEEXT) completion bash > $(srcdir)/conf/completion/retortctl
 	proxy/retortctl$(EXEEXT) completion zsh > $(srcdir)/conf/completion/_retortctl
 	proxy/retortctl$(EXEEXT) completion fish > $(srcdir)/conf/completion/retortctl.fish
+	icap-services/retort-service-test$(EXEEXT) --completion bash > $(srcdir)/conf/completion/retort-service-test
+	icap-services/retort-service-test$(EXEEXT) --completion zsh > $(srcdir)/conf/completion/_retort-service-test
+	icap-services/retort-service-test$(EXEEXT) --completion fish > $(srcdir)/conf/completion/retort-service-test.fish
 .PHONY: docs

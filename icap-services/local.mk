@@ -99,7 +99,7 @@ icap_services_libhost_la_LIBADD = common/libservice.la common/libcommon.la
 
 # The same, for services of others: examples/hello-service. An archive, since every module has a host of its own.
 pkgconfigdir = $(libdir)/pkgconfig
-nodist_pkgconfig_DATA = icap-services/retort-service.pc
+nodist_pkgconfig_DATA = icap-services/retort-service.pc icap-services/retort-service-inside.pc
 retortbasedir = $(pkgincludedir)/base
 retortbase_HEADERS = \
 	common/base/arena.h common/base/assert.h common/base/list.h common/base/log.h common/base/slice.h common/base/spool.h
@@ -114,7 +114,13 @@ retortservice_HEADERS = \
 install-exec-local: icap-services/libhost.la
 	$(MKDIR_P) "$(DESTDIR)$(libdir)"
 	$(INSTALL_DATA) icap-services/.libs/libhost.a "$(DESTDIR)$(libdir)/libretort-service.a"
-EXTRA_DIST += examples/hello-service/Makefile examples/hello-service/README.md examples/hello-service/hello.c
+# A service to begin with, which builds with pkg-config and tests itself.
+templatedir = $(pkgdatadir)/service-template
+dist_template_DATA = examples/hello-service/Makefile examples/hello-service/README.md examples/hello-service/hello.c
+templatemessagesdir = $(templatedir)/messages
+dist_templatemessages_DATA = \
+	examples/hello-service/messages/empty.http examples/hello-service/messages/no-length.http \
+	examples/hello-service/messages/page.http examples/hello-service/messages/text.http
 
 # The modules. Each is the host and one service. In the build tree they are in icap-services/.libs/.
 cicapmodule_LTLIBRARIES = \
@@ -220,5 +226,30 @@ icap_services_text_helper_SOURCES = $(helper_sources) icap-services/helpers/text
 icap_services_text_helper_LDADD = icap-services/libalgorithms.la $(SECCOMP_LIBS)
 icap_services_text_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 
-dist_man_MANS += docs/retort-helperd.8 docs/gray-helper.8 docs/text-helper.8 docs/retort-adlist.1
+dist_man_MANS += docs/retort-service-test.1 docs/retort-helperd.8 docs/gray-helper.8 docs/text-helper.8 docs/retort-adlist.1
 EXTRA_DIST += docs/SERVICES.md examples/helper/reverse.py examples/helper/upper.c
+
+# What tests modules of services, ours and those of others.
+bin_PROGRAMS += icap-services/retort-service-test
+icap_services_retort_service_test_CPPFLAGS = $(services_cppflags) -DHELPERD='"$(sbindir)/retort-helperd"'
+icap_services_retort_service_test_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS)
+icap_services_retort_service_test_SOURCES = \
+	icap-services/service-test/call.c icap-services/service-test/call.h \
+	icap-services/service-test/completion.c \
+	icap-services/service-test/decoded.c icap-services/service-test/decoded.h \
+	icap-services/service-test/expected.c icap-services/service-test/expected.h \
+	icap-services/service-test/guarded.c icap-services/service-test/guarded.h \
+	icap-services/service-test/helperd.c icap-services/service-test/helperd.h \
+	icap-services/service-test/instance.c icap-services/service-test/instance.h \
+	icap-services/service-test/main.c \
+	icap-services/service-test/memcheck.c icap-services/service-test/memcheck.h \
+	icap-services/service-test/message.c icap-services/service-test/message.h \
+	icap-services/service-test/options.c icap-services/service-test/options.h icap-services/service-test/options.def \
+	icap-services/service-test/outcome.c icap-services/service-test/outcome.h \
+	icap-services/service-test/plan.c icap-services/service-test/plan.h \
+	icap-services/service-test/report.c icap-services/service-test/report.h \
+	icap-services/service-test/run.c icap-services/service-test/run.h \
+	icap-services/service-test/watch.c icap-services/service-test/watch.h \
+	icap-services/service-test/worker.c icap-services/service-test/worker.h
+icap_services_retort_service_test_LDADD = common/librecord.la common/libservice.la common/libcommon.la \
+	$(JANSSON_LIBS) $(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(XXHASH_LIBS) -lpthread

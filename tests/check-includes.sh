@@ -6,7 +6,7 @@
 #     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
 #        <- adapt, client/http1, client/http2
 #     <- icap <- transaction <- events <- worker, admin, main, ctl
-#     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
+#     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
 #
 #   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
 #   - A room of a protocol is closed: it is included by the files that are named below, and by no others.
@@ -45,7 +45,7 @@ BEGIN {
     rooms(11, "proxy/admin")
     rooms(12, "proxy proxy/ctl")
     rooms(3, "icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
-    rooms(4, "icap-services/helpers icap-services/helperd icap-services/host-c-icap")
+    rooms(4, "icap-services/helpers icap-services/helperd icap-services/host-c-icap icap-services/service-test")
 
     stand_apart("common/event common/http")
     stand_apart("common/record common/service")
@@ -55,7 +55,7 @@ BEGIN {
     stand_apart("proxy/disk proxy/adapt")
     stand_apart("proxy/access proxy/client")
     stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
-    stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
+    stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap icap-services/service-test")
 
     stand_apart("proxy/client/http1 proxy/client/http2")
     closed("proxy/client/http1", "proxy/worker.c")

@@ -35,6 +35,13 @@ tests_e2e_faults_slow_names_la_SOURCES = tests/e2e/faults/slow_names.c
 tests_e2e_faults_slow_names_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_e2e_faults_slow_names_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# A service that breaks one promise at a time, for retort-service-test. It does on purpose what compilers warn of.
+check_LTLIBRARIES += tests/e2e/faults/bad.la
+tests_e2e_faults_bad_la_SOURCES = tests/e2e/faults/bad.c
+tests_e2e_faults_bad_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -Wno-error -w
+tests_e2e_faults_bad_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+tests_e2e_faults_bad_la_LIBADD = common/libservice.la common/libcommon.la
+
 # The ad remover's decisions beside those of Brave's engine; the whole of it by hand, see the script.
 TESTS += tests/e2e/brave/compare-filters.sh
 

@@ -27,7 +27,7 @@ def find(top, name):
     return found[0]
 
 
-def installed_module(lab):
+def installed_module(lab, checked=False):
     """The module, made from a copy of the example: nothing of the source tree is at hand."""
     root = lab.path("root")
     run(["make", "install", f"DESTDIR={root}"], lab.builddir, MAKEFLAGS="")
@@ -35,7 +35,36 @@ def installed_module(lab):
     settings = {"PKG_CONFIG": "pkg-config --define-prefix",
                 "PKG_CONFIG_PATH": os.path.dirname(find(root, "retort-service.pc"))}
     run(["make", "CFLAGS=-O1 -g -Wall -Wextra -Werror"], example, MAKEFLAGS="", **settings)
+    if checked:
+        check_headers(root)
+        check_template(lab, root, settings)
     return os.path.join(example, "srv_hello.so")
+
+
+def check_headers(root):
+    """Each header can be included alone, with what is installed and no more."""
+    top = os.path.dirname(os.path.dirname(find(root, "service.h")))
+    headers = [os.path.join(directory, name) for directory, _, names in os.walk(top) for name in names if name.endswith(".h")]
+    true(len(headers) > 20, f"headers below {top}")
+    run(["cc", "-x", "c", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-pragma-once-outside-header",
+         f"-I{top}", *headers], root)
+
+
+def check_template(lab, root, settings):
+    """What is installed to begin with builds under another name, and its own tests run with the installed program."""
+    template = os.path.dirname(os.path.dirname(find(root, "no-length.http")))
+    mine = shutil.copytree(template, lab.path("mine"))
+    with open(os.path.join(mine, "README.md"), encoding="utf-8") as readme:
+        commands = [line.strip() for line in readme if line.startswith(("    sed -i", "    cd mine && mv"))]
+    equal(len(commands), 3, "what the README says to do with a copy")
+    for command in commands:
+        run(["sh", "-c", command.replace("cd mine && ", "")], mine)
+    tester = os.path.join(os.path.dirname(find(root, "retortctl.1")), "../../../bin/retort-service-test")
+    said = run(["make", "check", f"TESTER={tester}"], mine, MAKEFLAGS="", **settings, **lab.environment())
+    contains(said, "messages/text.http: adapted, 27 bytes in, 41 out", "a text that is greeted")
+    contains(said, "messages/page.http: unchanged", "a page that is not")
+    contains(said, "mine: 4 messages, ", "what was tested")
+    contains(said, "all promises were kept", "the verdict")
 
 
 class Text:
@@ -70,7 +99,7 @@ def check_greeted(text, proxy, greeting):
 
 
 def test_hello_service(lab):
-    module = installed_module(lab)
+    module = installed_module(lab, checked=True)
     cicap = Cicap(lab, [Module("hello", module, OPTIONS)])
     text = Text(lab)
     proxy = Retort(lab, services=[Service("hello", cicap.uri("hello"), bypass=False)])

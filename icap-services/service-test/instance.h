@@ -1,0 +1,34 @@
+/*
+ * An instance of the service under test: the settings that the user gave, what start made of them,
+ * and a host that looks at what the service says.
+ *
+ *     struct test_instance instance;
+ *     if (!test_instance_start(&instance, ops, &options, error)) ...     a sentence
+ *     ... instance.ops->begin(instance.service, &exchange) ...
+ *     test_instance_stop(&instance);
+ *
+ * Threads: start and stop alone; the host's functions from any thread.
+ */
+#ifndef RETORT_TESTER_INSTANCE_H
+#define RETORT_TESTER_INSTANCE_H
+
+#include "service-test/options.h"
+#include "service/module.h"
+
+enum { TEST_INSTANCE_ERROR = 700 };
+
+struct test_instance {
+    unsigned magic;
+#define TEST_INSTANCE_MAGIC 0x7e577e57u
+    const struct service_ops *ops;
+    void *settings, *service;
+    struct service_host host;
+    unsigned counters;
+    bool verbose;
+};
+
+bool test_instance_start(struct test_instance *instance, const struct service_ops *ops,
+                         const struct tester_options *options, char error[TEST_INSTANCE_ERROR]);
+void test_instance_stop(struct test_instance *instance);
+
+#endif
