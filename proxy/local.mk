@@ -497,7 +497,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/api.c proxy/admin/api.h
 
 # The web page is part of the program.
-web_names = index.html icon.svg page.css page.js api.js chart.js element.js format.js \
+web_names = index.html icon.svg page.css page.js api.js chart.js element.js events.js format.js \
 	view_overview.js view_services.js view_helpers.js view_origins.js \
 	view_inspect.js view_transaction.js view_certificates.js view_clients.js view_cache.js view_live.js \
 	body.js difference.js server_change.js

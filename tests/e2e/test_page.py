@@ -30,6 +30,11 @@ class Stage:
         self.address = ("127.0.0.1", ports.take())
         self.url = "http://%s:%d/" % self.address
         self.proxy = Retort(lab, services=self.services.for_proxy(), admin=self.address, extra=f"""
+url_class off {{ path_regex = "^/off" }}
+url_class few {{ path_regex = "^/few" }}
+access off {{ action = deny }}
+access all {{ action = allow }}
+limit few {{ requests = "1/h" }}
 origins pair {{ servers = {{ "{self.origin.url()}", "http://127.0.0.1:1 backup" }} }}""",
                             admin_options={"helpers": self.services.helperd.socket, "history_step": "1s"})
         self.proxy.write_tokens("".join(f"{role} {role} {token}\n" for role, token in TOKENS.items()))
@@ -325,6 +330,16 @@ def test_cache_clients_certificates_and_live(lab, stage):
     before = page.run("document.querySelectorAll('tbody tr').length")
     page.run("document.querySelector('tbody button').click()")
     page.wait(f"document.querySelectorAll('tbody tr').length < {before}")
+    page.run("location.hash = 'clients'")
+    page.wait("document.querySelector('main').innerText.includes('Listening')")
+    for path in ("/off?" + EVIL_TARGET[1:], "/few", "/few"):
+        stage.proxy.get(stage.origin.url(path))
+    page.wait("[...document.querySelectorAll('tbody tr')].some(row => row.cells[0].innerText === '127.0.0.1' && row.cells[2].innerText === '2' && "
+              "row.innerText.includes('limit few') && row.cells[5].innerText === '429')")
+    page.wait("[...document.querySelectorAll('button')].some(button => button.innerText === 'Clear')")
+    picture(lab, page, "clients")
+    page.run("[...document.querySelectorAll('button')].find(button => button.innerText === 'Clear').click()")
+    notice(page, "1 entry is cleared.")
     for view, title in (("clients", "Clients that were denied or limited"), ("certificates", "Certificates and interception")):
         page.run(f"location.hash = '{view}'")
         page.wait(f"document.querySelector('h1').innerText === '{title}'")

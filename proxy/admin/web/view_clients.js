@@ -1,7 +1,10 @@
 // Clients: whom access sections and limits have refused, and who has used how much.
 
-import {el, Numbers, Table} from "./element.js";
+import {el, Numbers, setText, Table} from "./element.js";
+import {Events} from "./events.js";
 import * as format from "./format.js";
+
+const MOST = 200; // clients that were denied
 
 export default {
     name: "clients",
@@ -11,6 +14,16 @@ export default {
         const numbers = new Numbers([["Denied", "client_denied"], ["Asked for credentials", "access_challenged"], ["Limited", "limit_refused"],
             ["Wrong credentials", "identity_refused"], ["Slowed down", "identity_slowed"], ["Machine's own addresses", "destinations_denied"],
             ["Malformed requests", "client_bad_requests"], ["Connections refused", "client_connections_rejected"]]);
+        const denied = new Table(`Clients that were denied since this view was opened; the latest ${MOST}`, (one) => one.client, [
+            {head: "Client", header: true, cell: (one) => one.client},
+            {head: "User", cell: (one) => one.user || "–"},
+            {head: "Denied", number: true, cell: (one) => format.number(one.times)},
+            {head: "Last at", number: true, cell: (one) => one.shown},
+            {head: "Last request", class: "url", cell: (one) => `${one.method || "?"} ${one.url || ""}`},
+            {head: "Status", number: true, cell: (one) => one.status || "–"},
+            {head: "By", cell: (one) => one.limit ? `limit ${one.limit}` : one.access ? `access ${one.access}` : "–"},
+            {head: "Why", cell: (one) => one.error || "–"},
+        ], "Nobody was denied anything since this view was opened.");
         const access = new Table("Access sections, in their order", (one) => one.number, [
             {head: "Number", header: true, number: true, cell: (one) => one.number},
             {head: "Class", cell: (one) => one.class},
@@ -28,8 +41,23 @@ export default {
             {head: "Begin anew", make: (one) => session.button("operate", "Clear", `Clear: let ${one.client} begin anew in ${one.section}`,
                 () => session.change((answer) => `${format.count(answer.cleared, "entry is", "entries are")} cleared.`, "/limits/clear", {section: one.section, client: one.client}))},
         ], "No client has used anything of a limit.");
-        this.parts = {numbers, access, limited};
-        return [el("h1", null, "Clients that were denied or limited"), numbers.node, el("section", null, limited.node), el("section", null, access.node)];
+        this.denied = new Map();
+        this.parts = {numbers, access, limited, denied, state: el("p", {class: "faint"}, "Who is denied is shown to the role operate.")};
+        this.events = new Events(session.api, (event) => this.take(event), () => {}, (text) => setText(this.parts.state, text));
+        if (session.may("operate")) this.events.listen({result: "DENIED"});
+        return [el("h1", null, "Clients that were denied or limited"), numbers.node, el("section", null, this.parts.state, denied.node),
+            el("section", null, limited.node), el("section", null, access.node)];
+    },
+    leave() {
+        this.events.leave();
+    },
+    // The latest stands on top.
+    take(event) {
+        const client = event.client || "–", times = (this.denied.get(client) || {times: 0}).times + 1;
+        this.denied.delete(client);
+        this.denied.set(client, {...event, client, times, shown: format.clock(Date.now())});
+        if (this.denied.size > MOST) this.denied.delete(this.denied.keys().next().value);
+        this.parts.denied.update([...this.denied.values()].reverse());
     },
     async load(api, signal) {
         const [status, access, limits] = await Promise.all(["/status", "/access", "/limits"].map((path) => api.get(path, null, signal)));

@@ -1,6 +1,7 @@
-// Transactions as they end, from the event stream. It is read with fetch, because EventSource can't send a token.
+// Transactions as they end.
 
 import {el, setText, Table} from "./element.js";
+import {Events} from "./events.js";
 import * as format from "./format.js";
 
 const MOST = 200; // rows
@@ -10,11 +11,11 @@ export default {
     title: "Live",
     every: 0,
     make(session) {
-        this.session = session;
         this.rows = [];
         this.lost = 0;
         this.number = 0;
-        this.stop = null;
+        this.drawing = 0;
+        this.events = new Events(session.api, (event) => this.take(event), (lost) => this.lose(lost), (text) => setText(this.state, text));
         const able = session.may("operate");
         const field = (name, label) => el("div", null, el("label", {for: `live-${name}`}, el("span", null, label)),
             el("input", {type: "text", id: `live-${name}`, name, autocomplete: "off", disabled: !able}));
@@ -24,7 +25,7 @@ export default {
             session.button("operate", "Pause", "Pause the list", () => this.pause())));
         form.addEventListener("submit", (event) => {
             event.preventDefault();
-            this.listen(Object.fromEntries(new FormData(form)));
+            this.events.listen(Object.fromEntries(new FormData(form)));
         });
         this.state = el("p", {class: "faint"}, able ? "" : "Live events need the role operate.");
         this.table = new Table(`The latest ${MOST} transactions`, (one) => one.number, [
@@ -37,54 +38,28 @@ export default {
             {head: "Bytes", number: true, cell: (one) => format.bytes(one.bytes || 0)},
             {head: "Services", cell: (one) => (one.icap || []).map((call) => `${call.service} ${call.verdict}`).join(", ") || "–"},
         ], "No transaction has ended yet.");
-        if (able) this.listen({});
+        if (able) this.events.listen({});
         return [el("h1", null, "Live transactions"), form, el("section", null, this.state, this.table.node)];
     },
     pause() {
-        if (this.stop) this.stop.abort();
-        this.stop = null;
+        this.events.leave();
         setText(this.state, "The list stands still.");
     },
     leave() {
-        if (this.stop) this.stop.abort();
-        this.stop = null;
+        this.events.leave();
         clearTimeout(this.drawing);
         this.drawing = 0;
     },
-    async listen(filter) {
-        this.leave();
-        const mine = this.stop = new AbortController();
-        try {
-            const response = await this.session.api.call("GET", "/events", filter, mine.signal);
-            setText(this.state, "Listening.");
-            const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-            for (let rest = "";;) {
-                const {done, value} = await reader.read();
-                if (done) break;
-                const parts = (rest + value).split("\n\n");
-                rest = parts.pop();
-                for (const part of parts) this.take(part);
-            }
-            if (this.stop === mine) setTimeout(() => this.stop === mine && this.listen(filter), 3000);
-        } catch (reason) {
-            if (mine.signal.aborted) return;
-            setText(this.state, reason.status ? reason.message : "The proxy does not answer; the page goes on trying.");
-            setTimeout(() => this.stop === mine && this.listen(filter), 3000);
-        }
+    lose(lost) {
+        this.lost += lost;
+        this.drawSoon();
     },
-    take(text) {
-        const lines = text.split("\n"), kind = (lines.find((line) => line.startsWith("event: ")) || "").slice(7);
-        const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
-        if (!data) return;
-        let event;
-        try {
-            event = JSON.parse(data);
-        } catch {
-            return;
-        }
-        if (kind === "lost") this.lost += event.lost || 0;
-        else this.rows.unshift({...event, number: ++this.number, shown: format.clock(Date.now())});
+    take(event) {
+        this.rows.unshift({...event, number: ++this.number, shown: format.clock(Date.now())});
         this.rows.length = Math.min(this.rows.length, MOST);
+        this.drawSoon();
+    },
+    drawSoon() {
         if (!this.drawing) this.drawing = setTimeout(() => this.draw(), 200);
     },
     draw() {
