@@ -11,8 +11,8 @@
  *     if (took > bytes.length)
  *         test_call_complain(FINDING_CALL, "push took %zu of %zu bytes", took, bytes.length);
  *
- * Threads: each has its own slot of the report. A thread without one is none of ours: a service must
- * not call its host from there.
+ * Threads: each has its own slot of the report. A thread without one is none of ours: a service
+ * must not call its host from there.
  */
 #ifndef RETORT_TESTER_CALL_H
 #define RETORT_TESTER_CALL_H

@@ -24,7 +24,7 @@ static void helperd_put_quoted(FILE *out, const char *text, size_t length) {
     fputc('"', out);
 }
 
-/* "gray=/usr/libexec/retort/gray-helper --memory 512M": words of the command stand between blanks. */
+/* "gray=/usr/libexec/retort/gray-helper --memory 512M": words of the command, with blanks. */
 static void put_pool(FILE *out, const char *helper) {
     size_t name = strcspn(helper, "=");
     const char *between = "";

@@ -1,6 +1,6 @@
 /*
- * retort-service-test: runs a module of a service against messages, each in many ways, and says where
- * results differ and which promises of service/service.h are broken.
+ * retort-service-test: runs a module of a service against messages, each in many ways, and says
+ * where results differ and which promises of service/service.h are broken.
  */
 #include "base/assert.h"
 #include "base/log.h"

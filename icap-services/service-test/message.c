@@ -37,8 +37,9 @@ static size_t head_length(struct slice text) {
     return 0;
 }
 
-/* Takes the lines of a head off the front of the text. The result has CRLF at the ends of its lines,
- * and HTTP/1.1 as its version, since curl writes "HTTP/2 200". Empty: there is no empty line. */
+/* Takes the lines of a head off the front of the text. The result has CRLF at the ends of its
+ * lines, and HTTP/1.1 as its version, since curl writes "HTTP/2 200". Empty: there is no empty
+ * line. */
 static struct slice message_take_head(struct test_messages *messages, struct slice *text) {
     size_t length = head_length(*text);
     struct slice rest = slice_make(text->base, length), line;

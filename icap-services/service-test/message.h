@@ -10,9 +10,9 @@
  *
  * A text begins with a request and goes on with its response, or has one of them. The body follows
  * the empty line behind the head, up to the end of the file. A request in front of a response has
- * none, or Content-Length says where it ends. Lines of heads may end with LF alone, as editors and `curl -i` write them. The fields of
- * the head that are about the transfer (Transfer-Encoding, Connection) are left out, since services
- * do not see them.
+ * none, or Content-Length says where it ends. Lines of heads may end with LF alone, as editors and
+ * `curl -i` write them. The fields of the head that are about the transfer (Transfer-Encoding,
+ * Connection) are left out, since services do not see them.
  *
  * Threads: one at a time; read-only afterwards.
  */

@@ -1,7 +1,7 @@
 /*
  * A plan: one of the ways in which a host may give a message to a service. Hosts differ in how much
- * of the body they show first, in the pieces in which the rest comes, in how much room they have for
- * the result, and in when they ask for it. A service has to give the same result each time.
+ * of the body they show first, in the pieces in which the rest comes, in how much room they have
+ * for the result, and in when they ask for it. A service has to give the same result each time.
  *
  *     struct test_plan plan;
  *     if (!test_plan_read(&plan, "preview=12,in=1,out=7", error)) ...        a sentence

@@ -21,7 +21,7 @@
 enum {
     TEST_FINDINGS = 256,
     TEST_FINDING_TEXT = 1600,
-    TEST_PLAN_TEXT = 120,
+    TEST_PLAN_TEXT = 256,
     TEST_SLOTS = 5,    /* threads that may be inside the service at once */
     TEST_SERVICE = -1, /* in place of a message: the finding is about the service as a whole */
 };

@@ -17,7 +17,7 @@
 #include "service-test/options.h"
 #include "service-test/report.h"
 
-/* `fd` is the memory of the report; `argv` are the program's arguments, which the worker gets too. */
+/* `fd` is the memory of the report; `argv` are the program's arguments. The worker gets both. */
 void test_watch(const struct tester_options *options, const struct test_messages *messages,
                 struct test_report *report, int fd, char **argv);
 

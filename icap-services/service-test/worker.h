@@ -4,8 +4,8 @@
  *
  *     _exit(test_worker(&options, &messages, report));
  *
- * Beside the plans of a message, which run one after the other, it runs the message several times at
- * once, step by step in turn and in threads, and looks whether memory and descriptors come back.
+ * Beside the plans of a message, which run one after the other, it runs the message several times
+ * at once, step by step in turn and in threads, and looks whether memory and descriptors come back.
  *
  * Threads: the worker makes some for a while.
  */

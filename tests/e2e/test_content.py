@@ -223,7 +223,7 @@ def test_each_command_has_help(lab):
 
 def test_each_program_has_help(lab):
     for program in ("proxy/retort", "proxy/retortctl", "icap-services/retort-helperd", "icap-services/gray-helper",
-                    "icap-services/text-helper"):
+                    "icap-services/text-helper", "icap-services/retort-service-test"):
         for option in ("-h", "--help"):
             done = subprocess.run([lab.built(program), option], capture_output=True, text=True, timeout=60, check=True)
             equal((done.stdout.lower().startswith("usage: "), done.stderr), (True, ""), f"{program} {option}")

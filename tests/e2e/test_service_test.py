@@ -100,6 +100,8 @@ def test_each_fault_is_found(lab):
     equal((report["kept"], report["findings"]), (True, []), "a service that keeps its promises")
     true(report["messages"][0]["runs"] > 100, f"the message was run in many ways: {report['messages']}")
     for fault, (kind, words) in FAULTS.items():
+        if lab.asan and fault == "heap_head":
+            kind = "crash"  # it ends the process when the host reads the value
         report = tester.json("--set", f"Fault={fault}", tester.bad, text, expect=BROKEN)
         finding = found(report, kind)
         equal(len(finding), 1, f"{fault}: findings of the kind {kind} in {report['findings']}")

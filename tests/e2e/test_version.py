@@ -7,7 +7,7 @@ import subprocess
 
 from harness.checks import contains, equal, true
 
-PROGRAMS = ["gray-helper", "retort", "retort-adlist", "retort-helperd", "retortctl", "text-helper"]
+PROGRAMS = ["gray-helper", "retort", "retort-adlist", "retort-helperd", "retort-service-test", "retortctl", "text-helper"]
 
 
 def version_of_configure(lab):
@@ -48,11 +48,13 @@ def test_all_programs_tell_their_version(lab):
         for option in ("--help", "-h"):
             contains(say(path, option), "--version", f"{name} {option}")
     for path in ("bash-completion/completions/retortctl", "zsh/site-functions/_retortctl",
-                 "fish/vendor_completions.d/retortctl.fish"):
+                 "fish/vendor_completions.d/retortctl.fish", "bash-completion/completions/retort-service-test",
+                 "zsh/site-functions/_retort-service-test", "fish/vendor_completions.d/retort-service-test.fish"):
         true(glob.glob(os.path.join(lab.path("root"), "**/share", path), recursive=True), f"{path} is installed")
 
 
 def test_the_manuals_tell_of_the_version(lab):
-    for page in ("retort.8", "retort-helperd.8", "retortctl.1", "gray-helper.8", "text-helper.8", "retort-adlist.1"):
+    for page in ("retort.8", "retort-helperd.8", "retortctl.1", "gray-helper.8", "text-helper.8", "retort-adlist.1",
+                 "retort-service-test.1"):
         with open(os.path.join(os.path.dirname(__file__), "../../docs", page), encoding="utf-8") as manual:
             contains(manual.read().replace("\\-", "-"), "--version", page)
