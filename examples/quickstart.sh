@@ -36,7 +36,7 @@ listen "127.0.0.1:$reverse_port" { mode = reverse }
 map "/" { origin = "http://127.0.0.1:$origin_port/" }
 cache { memory = "64MB" }
 access_log "$dir/access.log" { format = json }
-admin { listen = "127.0.0.1:$admin_port"  token_file = "$dir/tokens"  helpers = "$dir/helperd.sock" }
+admin { listen = "127.0.0.1:$admin_port"  token_file = "$dir/tokens"  helpers = "$dir/helperd.sock"  history_step = "2s" }
 
 # TLS connections of clients are opened; examples/intercept shows more of it.
 connect_ports = { $https_port }

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import time
 
+from harness.browser import Browser
 from harness.checks import Skip, contains, equal, true
 from harness.lab import SOURCE
-from harness.suite import heavy
+from harness.suite import heavy, seconds
 
 LEAST_COMMANDS = 9
 # Without the installation and the build, which are done already.
-LONGEST = 60
+LONGEST = 150
 
 
 def blocks():
@@ -40,8 +41,11 @@ class Walker:
         self.heard = os.path.join(lab.directory, "quickstart.out")
         self.quickstart = None
 
+    def inside(self):
+        return ["nsenter", f"--net=/proc/{self.network.pid}/ns/net"]
+
     def command(self, text):
-        return ["nsenter", f"--net=/proc/{self.network.pid}/ns/net", "bash", "-c", text]
+        return [*self.inside(), "bash", "-c", text]
 
     def begin(self, text):
         with open(self.heard, "w", encoding="utf-8") as out:
@@ -103,13 +107,40 @@ def walk(walker):
     contains(answers[7], "gray", "services")
     contains(answers[8], "china.jpg", "list of the cache")
     contains(answers[9], "gray", "helpers")
+    return token
+
+
+def look(lab, walker, token):
+    """What the guide says that the page shows."""
+    with open(os.path.join(SOURCE, "docs/START.md"), encoding="utf-8") as guide:
+        address = re.search(r"<(http://\S+)>", guide.read())[1]
+    page = Browser(lab, before=walker.inside()).page(address)
+
+    def open_view(name):
+        page.run(f"[...document.querySelectorAll('nav a')].find(link => link.innerText === {name!r}).click()")
+        page.wait(f"document.querySelector('nav a[aria-current]')?.innerText === {name!r} && document.querySelector('h1')")
+    page.wait("document.activeElement.id === 'token'")
+    page.type(token)
+    page.key("Enter")
+    page.wait("/[1-9][0-9]* in the last hour/.test(document.querySelector('main').innerText)")
+    open_view("Services")
+    page.wait("[...document.querySelectorAll('tbody tr')].some(row => row.cells[0].innerText === 'gray' && row.cells[4].innerText === '2')")
+    open_view("Cache")
+    page.wait("[...document.querySelectorAll('tbody tr')].some(row => row.innerText.includes('/china.jpg'))")
+    open_view("Inspect")
+    page.wait("[...document.querySelectorAll('td.url a')].find(link => link.innerText.includes('/flower.jpg'))")
+    page.run("[...document.querySelectorAll('td.url a')].find(link => link.innerText.includes('/flower.jpg')).click()")
+    page.wait("(images => images.length === 2 && images.every(image => image.naturalWidth > 0))([...document.querySelectorAll('.side img')])")
+    for part in ("RECEIVE", "LOG", "Preview", "Body to the service"):
+        contains(page.text(), part, "the opened transaction")
 
 
 @heavy("it is about the guide")
+@seconds(240)
 def test_the_walk(lab):
     walker, began = Walker(lab), time.monotonic()
     try:
-        walk(walker)
+        look(lab, walker, walk(walker))
     finally:
         status = walker.end()
     equal(status, 130, "quickstart.sh after Ctrl-C")

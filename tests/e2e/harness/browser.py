@@ -29,7 +29,8 @@ def program():
 
 
 class Browser:
-    def __init__(self, lab, arguments=()):
+    def __init__(self, lab, arguments=(), before=()):
+        """`before`: words of a command that starts the browser elsewhere, such as nsenter's."""
         self.lab = lab
         self.number = 0
         self.events = []
@@ -38,7 +39,7 @@ class Browser:
         self.answers, back = os.pipe()
         # The browser reads commands from descriptor 3 and writes answers to 4.
         self.child = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{there} 4>&{back}', "bash", program(),
+            ["bash", "-c", f'exec "$@" 3<&{there} 4>&{back}', "bash", *before, program(),
              "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", "--disable-extensions", "--remote-debugging-pipe",
              "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
