@@ -25,7 +25,7 @@ squid="squid-openssl"
 packages="debhelper debootstrap lintian mkdocs mkdocs-material"
 network="iproute2 nftables util-linux"
 test="$squid haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time $network $packages git clang clang-format-14
-    libclang-rt-14-dev node-llhttp libnghttp2-dev python3-html5lib python3-cryptography nghttp2-client nghttp2-server python3-h2 python3-hpack golang-go? goaccess calamaris? chromium? logrotate? systemd?
+    libclang-rt-14-dev node-llhttp libnghttp2-dev python3-html5lib python3-cryptography nghttp2-client nghttp2-server h2o? python3-h2 python3-hpack python3-grpcio? golang-go? goaccess calamaris? chromium? logrotate? systemd?
     $virus? slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client? python3-jsonschema? python3-yaml? zsh? fish?"
 bench="nginx-light haproxy varnish trafficserver squid-openssl h2o nghttp2-proxy nghttp2-client wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
     util-linux"

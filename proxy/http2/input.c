@@ -469,6 +469,8 @@ static void on_goaway(struct http2_session *session, struct slice payload) {
     http2_frame_read_goaway(payload, &last, &error, &text);
     http2_session_spend(session, HTTP2_COST_FRAME);
     session->closing = session->peer.leaving = true;
+    enum http2_error refused =
+        error == HTTP2_HTTP_1_1_REQUIRED ? HTTP2_HTTP_1_1_REQUIRED : HTTP2_REFUSED_STREAM;
     if (session->side == HTTP2_CLIENT)
         LIST_FOR_EACH_SAFE (link, next, &session->streams) {
             struct http2_stream *stream = CONTAINER_OF(link, struct http2_stream, link);
@@ -476,7 +478,7 @@ static void on_goaway(struct http2_session *session, struct slice payload) {
                 continue;
             stream->failed = true;
             http2_stream_forget(stream);
-            session->class->on_over(stream, HTTP2_REFUSED_STREAM, false);
+            session->class->on_over(stream, refused, false);
         }
     http2_session_tell_change(session);
 }

@@ -26,16 +26,29 @@ void origin_call_let_go(struct origin_call *call) {
 static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
     bool harmless = call->unprocessed || (call->reused && call->request.repeatable);
     return failure == ORIGIN_BROKE_OFF && harmless && !call->heard && !call->body_begun &&
-           call->repeats < ORIGIN_CALL_REPEATS;
+           call->repeats < ORIGIN_REPEATS_MOST &&
+           (!call->wants_http1 || call->request.on_http1 != NULL);
+}
+
+/* Leads the call to the same origin by HTTP/1.1. */
+static void origin_call_turn_to_http1(struct origin_call *call) {
+    struct tls_client *old = call->request.security, *old_of_proxy = call->request.proxy.tls;
+    call->wants_http1 = false;
+    call->request.on_http1(call->request.http1_arg, &call->request);
+    tls_client_release(&old);
+    tls_client_release(&old_of_proxy);
+    origin_site_leave(&call->site);
 }
 
 /* On a new connection, or on one that calls share: the one that has failed takes none any more. */
 static void origin_call_repeat(struct origin_call *call) {
     call->net->counters.origin_retries++;
-    call->repeats++;
-    call->reused = call->unprocessed = false;
+    call->repeats += call->sent_on ? ORIGIN_REPEAT_SENT_ON : ORIGIN_REPEAT;
+    call->reused = call->unprocessed = call->sent_on = false;
     call->state = ORIGIN_CONNECTING;
     call->class = NULL;
+    if (call->wants_http1)
+        origin_call_turn_to_http1(call);
     if (call->site == NULL || !call->site->shares)
         origin_call_dial(call);
     else

@@ -83,6 +83,10 @@ struct origin_request {
     /* An interim response other than 100 has come; NULL: they are left (RFC 9110 §15.2). */
     void (*on_interim)(void *arg, const struct http_head *head);
     void *interim_arg;
+    /* The origin demands HTTP/1.1: sets what leads to it once more, with ORIGIN_HTTP1. `security` and
+     * `proxy.tls` are counted for the call. NULL: the call fails. */
+    void (*on_http1)(void *arg, struct origin_request *request);
+    void *http1_arg;
     char *trailer_space; /* CHUNKED_TRAILERS_MAX bytes; NULL: trailers are skipped */
     uint64_t deadline;   /* of the whole, in the loop's time; TIMER_NEVER: none */
     uint64_t connect_timeout, first_byte_timeout, read_timeout, idle_timeout;
@@ -91,7 +95,11 @@ struct origin_request {
 };
 
 /* The bytes of a protocol's own part of a call. */
-enum { ORIGIN_CALL_ROOM = 384, ORIGIN_CALL_REPEATS = 3 };
+enum { ORIGIN_CALL_ROOM = 384 };
+
+/* How often a call is repeated: three times. But a server that ends a connection after a number of
+ * requests, while many more wait, sends the same ones on again and again; those repeats cost less. */
+enum { ORIGIN_REPEATS_MOST = 24, ORIGIN_REPEAT = 8, ORIGIN_REPEAT_SENT_ON = 1 };
 
 struct origin_call {
     unsigned magic;
@@ -116,11 +124,13 @@ struct origin_call {
     bool waits;               /* it is there */
     bool dial_failed;         /* its own dial, with `failure` */
     bool unprocessed;         /* the origin says that it has done nothing for the request */
-    unsigned repeats;
-    bool unsent;        /* no connection for the request has been there yet */
-    bool reached;       /* a dial has made a connection, whether TLS then failed or not */
-    bool reused, heard; /* the connection was used before; it has sent something */
-    bool body_begun;    /* bytes of the request's body have been read */
+    bool wants_http1;         /* the origin demands it for the request */
+    bool sent_on;             /* likewise, because it ends the connection in good order (GOAWAY) */
+    unsigned repeats;         /* what they cost so far: see ORIGIN_REPEATS_MOST */
+    bool unsent;              /* no connection for the request has been there yet */
+    bool reached;             /* a dial has made a connection, whether TLS then failed or not */
+    bool reused, heard;       /* the connection was used before; it has sent something */
+    bool body_begun;          /* bytes of the request's body have been read */
     struct http_head *response;
     struct source body;
     bool no_body;           /* the response has none */

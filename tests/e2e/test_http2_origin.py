@@ -8,8 +8,8 @@ import time
 from harness import http2_origin as h2
 from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, one_of, same_bytes, true, until
-from harness.http2_origin import Http2Origin, Stream, frame
-from harness.raw_origin import RawOrigin, pattern
+from harness.http2_origin import Http2Origin, Stream, at_once, frame
+from harness.raw_origin import RawOrigin, pattern, read_request
 from harness.retort import Retort
 from harness.server import Server
 from harness.suite import memcheck
@@ -32,20 +32,6 @@ def behind(lab, peer, **options):
 def start(lab, answer=Stream.answer, proxy=None, **options):
     origin = Http2Origin(lab, answer, **options)
     return origin, behind(lab, origin, **(proxy or {}))
-
-
-def at_once(count, call):
-    """The results of so many calls at the same time."""
-    results = [None] * count
-
-    def run(index):
-        results[index] = call(index)
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 def status_of(proxy, path="/x", **options):
@@ -249,12 +235,44 @@ def test_a_lost_connection(lab):
         equal(origin.accepted, 2 if expected == 200 else 1, "connections")
 
 
-def test_http_1_1_required(lab):
-    origin, proxy = start(lab, lambda stream: stream.cut(h2.HTTP_1_1_REQUIRED))
-    answer = proxy.get("/x")
+def test_http_1_1_required(lab, shared):
+    """RFC 9113 §7: "The endpoint requires that HTTP/1.1 be used instead of HTTP/2." Also by GOAWAY, and for a POST whose body was
+    not begun."""
+    for how in (lambda stream: stream.cut(h2.HTTP_1_1_REQUIRED), lambda stream: stream.link.go_away(0, h2.HTTP_1_1_REQUIRED)):
+        origin = Either(lab, how, shared["leaf"])
+        proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+        for method in ("GET", "POST"):
+            equal(proxy.fetch(method, "/x", body=b"" if method == "POST" else None).text(), f"{method} by HTTP/1.1", "answer")
+        equal(len(origin.streams), 2, "requests by HTTP/2")
+        equal(proxy.counter("origin_http2_http1_demanded"), 2, "counted")
+
+
+def test_http_1_1_required_in_the_middle(lab):
+    """What was begun is not repeated."""
+    def answer(stream):
+        stream.wait_body(5)
+        stream.cut(h2.HTTP_1_1_REQUIRED)
+    origin, proxy = start(lab, answer)
+    answer = proxy.fetch("POST", "/x", body=b"hello")
     equal(answer.status, 502, "status")
     contains(answer.text(), "http2 = off", "the reason")
     equal(len(origin.streams), 1, "requests")
+
+
+class Either(Http2Origin):
+    """HTTP/2 where the handshake agrees on it, else HTTP/1.1."""
+
+    def __init__(self, lab, answer, certificate):
+        super().__init__(lab, answer, certificate=certificate, protocols=("h2", "http/1.1"))
+
+    def _serve(self, connection, number):
+        connection.socket = self.context.wrap_socket(connection.socket, server_side=True)
+        if connection.socket.selected_alpn_protocol() == "h2":
+            self.speak(connection, number)
+            return
+        while seen := read_request(connection):
+            body = f"{seen.method} by HTTP/1.1".encode()
+            connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nCache-Control: no-store\r\n\r\n" % len(body) + body)
 
 
 # Bodies

@@ -277,7 +277,10 @@ void http2_reply_start(struct exchange *base, const struct reply *reply) {
     }
     base->state = EXCHANGE_SENDING;
     exchange->reply = *reply;
-    bool has_body = reply->body != NULL && !reply_has_no_content(reply) && !base->is_head;
+    /* A reply of a head alone ends with it: gRPC takes its status from no other one. */
+    bool is_empty = reply->length == 0 && reply->trailers == NULL;
+    bool has_body =
+        reply->body != NULL && !is_empty && !reply_has_no_content(reply) && !base->is_head;
     if (!has_body)
         exchange->reply.trailers = NULL;
     exchange->in_parts = has_body && reply->part_count > 0;

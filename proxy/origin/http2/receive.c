@@ -169,9 +169,12 @@ void origin_http2_on_over(struct http2_stream *stream, enum http2_error error, b
         http2->deaf = true; /* the response is whole: it is read to its end */
         return;
     }
-    if (!processed) {
+    call->wants_http1 = error == HTTP2_HTTP_1_1_REQUIRED;
+    if (call->wants_http1)
+        call->net->counters.origin_http2_http1_demanded++;
+    if (!processed || call->wants_http1)
         call->unprocessed = true;
-        call->net->counters.origin_http2_refused++;
-    }
+    call->sent_on = !processed && carrier->session.peer.leaving;
+    call->net->counters.origin_http2_refused += !processed;
     origin_call_fail(call, ORIGIN_BROKE_OFF, why_over(call, carrier, error, processed));
 }

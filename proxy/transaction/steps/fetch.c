@@ -204,6 +204,21 @@ static void fetch_set_head(struct transaction *transaction, const struct http_he
     request->arena = arena;
 }
 
+/* The origin speaks HTTP/2, but not for this request (RFC 9113 §7, HTTP_1_1_REQUIRED). */
+static void on_http1(void *arg, struct origin_request *request) {
+    struct transaction *transaction;
+    struct aim aim = {.tunnel = SLICE("")};
+    CAST_OBJ(transaction, arg, TRANSACTION_MAGIC);
+    route_aim(transaction, &aim);
+    aim.protocols = ORIGIN_HTTP1;
+    next_hop_set(transaction, &aim, request);
+    request->client = NULL; /* the name was looked up for it before */
+    if (request->security != NULL)
+        tls_client_take(request->security);
+    if (request->proxy.tls != NULL)
+        tls_client_take(request->proxy.tls);
+}
+
 /* The slot forgets the member with the end of the response. */
 static void fetch_note_server(struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
@@ -247,6 +262,8 @@ static bool fetch_start_call(struct transaction *transaction) {
         .upgrade = transaction->request.kind == REQUEST_UPGRADE,
         .on_interim = on_interim,
         .interim_arg = transaction,
+        .on_http1 = on_http1,
+        .http1_arg = transaction,
         .trailer_space = trailer_space,
         .repeatable = is_repeatable(transaction),
         .used_up = may_prove_connection(head),

@@ -60,6 +60,20 @@ def block(fields):
     return b"".join(literal(name, value) for name, value in pairs)
 
 
+def at_once(count, call):
+    """The results of so many calls at the same time."""
+    results = [None] * count
+
+    def run(index):
+        results[index] = call(index)
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
 class Stream:
     """One request. `fields`: its head in order; `body` and `ended` grow as it comes; `reset`: the error, once it was reset."""
 
@@ -243,6 +257,9 @@ class Http2Origin(Server):
         time.sleep(self.delay)
         if self.certificate:
             connection.socket = self.context.wrap_socket(connection.socket, server_side=True)
+        self.speak(connection, number)
+
+    def speak(self, connection, number):
         link = Link(self, connection, number)
         with self.lock:
             self.links.append(link)

@@ -37,6 +37,8 @@ http {{
 
 
 class Nginx:
+    """`tls`: True, or what else the listener gets, as " ssl http2"."""
+
     def __init__(self, lab, root, extra="", name="nginx", tls=False):
         self.lab = lab
         self.port = ports.take()
@@ -46,7 +48,7 @@ class Nginx:
         self.access_log = os.path.join(directory, "nginx.access.log")
         config = lab.write(f"{os.path.basename(directory)}/nginx.conf",
                            user_line() + CONFIG.format(directory=directory, port=self.port, root=root, extra=extra,
-                                                         tls=" ssl" if tls else ""))
+                                                         tls=" ssl" if tls is True else tls or ""))
         self.process = Process(lab, os.path.basename(directory),
                                ["nginx", "-e", os.path.join(directory, "nginx.error.log"), "-c", config])
         lab.opens(self)
