@@ -1,0 +1,141 @@
+#include "inside/adapter.h"
+
+#include "inside/call.h"
+
+#include <strings.h>
+
+static struct inside_call *call_of(struct adapter_call *base) {
+    struct inside_call *call = CONTAINER_OF(base, struct inside_call, base);
+    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
+    return call;
+}
+
+/* The service, of all workers. */
+
+static struct shared_service *inside_share(const struct settings *settings, size_t index,
+                                           const struct shared_services *before) {
+    const struct icap_service_settings *service = &settings->icap_services[index];
+    struct inside_shared *shared;
+    ALLOC_OBJ(shared, INSIDE_SHARED_MAGIC);
+    shared_service_init(&shared->shared, &inside_adapter_class, service, before);
+    shared->since = time(NULL);
+    shared->instance = inside_instance_start(service, shared->error);
+    if (shared->instance == NULL)
+        log_error("service %s: %s", service->name, shared->error);
+    return &shared->shared;
+}
+
+static void inside_unshare(struct shared_service **sharedp) {
+    struct inside_shared *shared = inside_shared_of(*sharedp);
+    *sharedp = NULL;
+    inside_instance_release(&shared->instance);
+    shared_service_end(&shared->shared);
+    FREE_OBJ(shared);
+}
+
+static void inside_report_shared(struct shared_service *base, struct service_report *report) {
+    const struct inside_shared *shared = inside_shared_of(base);
+    report->state = shared->instance != NULL ? SERVICE_UP : SERVICE_DOWN;
+}
+
+/* The service, of one worker. */
+
+static unsigned fields_of(const struct icap_service_settings *settings,
+                          const struct inside_instance *instance) {
+    unsigned fields = instance != NULL && instance->ops->wants_client_ip ? CLIENT_FIELD_IP : 0;
+    for (char **name = settings->include; name != NULL && *name != NULL; name++) {
+        if (strcasecmp(*name, "X-Client-IP") == 0)
+            fields |= CLIENT_FIELD_IP;
+        else if (strcasecmp(*name, "X-Client-Username") == 0)
+            fields |= CLIENT_FIELD_USERNAME;
+    }
+    return fields;
+}
+
+static void inside_refresh(struct adapter *adapter) {
+    const struct inside_service *service = inside_service_of(adapter);
+    const struct inside_instance *instance = service->shared->instance;
+    struct service_tag_moment asked = service_tag_moment(adapter->tag, 0);
+    if (instance != NULL)
+        service_tag_see(adapter->tag, 0, slice_from(instance->version), &asked,
+                        service->net->loop->now);
+}
+
+static struct adapter *inside_open(struct shared_service *shared,
+                                   const struct icap_service_settings *settings,
+                                   struct adapter_host *host) {
+    struct inside_service *service;
+    ALLOC_OBJ(service, INSIDE_SERVICE_MAGIC);
+    adapter_init(&service->base, shared, settings, host);
+    service->net = host->net;
+    service->shared = inside_shared_of(shared);
+    service->client_fields = fields_of(settings, service->shared->instance);
+    inside_refresh(&service->base);
+    return &service->base;
+}
+
+static void inside_retire(struct adapter *adapter) {
+    (void)adapter; /* it keeps nothing that its calls do not use */
+}
+
+static void inside_close(struct adapter **adapterp) {
+    struct inside_service *service = inside_service_of(*adapterp);
+    *adapterp = NULL;
+    ASSERT(service->calls == 0);
+    adapter_release(&service->base);
+    FREE_OBJ(service);
+}
+
+static void inside_report(const struct adapter *adapter, struct service_report *report) {
+    const struct inside_service *service = CONTAINER_OF(adapter, const struct inside_service, base);
+    const struct inside_instance *instance = service->shared->instance;
+    report->connections = service->calls;
+    if (instance == NULL)
+        return;
+    snprintf(report->version, sizeof report->version, "%s", instance->version);
+    snprintf(report->product, sizeof report->product, "%s", instance->ops->description);
+    snprintf(report->id, sizeof report->id, "%s", instance->ops->name);
+}
+
+static unsigned inside_client_fields(const struct adapter *adapter) {
+    return CONTAINER_OF(adapter, const struct inside_service, base)->client_fields;
+}
+
+/* One call. */
+
+static void inside_start(struct adapter_call *base, struct adapter *adapter,
+                         const struct adapter_request *request, struct http_head *adapted,
+                         struct task *waker) {
+    inside_call_start(CONTAINER_OF(base, struct inside_call, base), inside_service_of(adapter),
+                      request, adapted, waker);
+}
+
+static struct source *inside_body(struct adapter_call *base) {
+    return inside_call_body(call_of(base));
+}
+
+static void inside_expect(struct adapter_call *base, int64_t length) {
+    call_of(base)->body.length = length;
+}
+
+static void inside_end(struct adapter_call *base) {
+    inside_call_close(CONTAINER_OF(base, struct inside_call, base));
+}
+
+const struct adapter_class inside_adapter_class = {
+    .name = "inside",
+    .share = inside_share,
+    .unshare = inside_unshare,
+    .report_shared = inside_report_shared,
+    .open = inside_open,
+    .retire = inside_retire,
+    .close = inside_close,
+    .report = inside_report,
+    .refresh = inside_refresh,
+    .client_fields = inside_client_fields,
+    .call_size = sizeof(struct inside_call),
+    .start = inside_start,
+    .body = inside_body,
+    .expect = inside_expect,
+    .end = inside_end,
+};

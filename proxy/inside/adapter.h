@@ -1,0 +1,15 @@
+/*
+ * The class of adapters that run services inside the proxy (adapt/adapter.h).
+ *
+ *     return &inside_adapter_class;                  proxy/adapters.c, for service sections
+ *
+ * Threads: a constant.
+ */
+#ifndef RETORT_INSIDE_ADAPTER_H
+#define RETORT_INSIDE_ADAPTER_H
+
+#include "adapt/adapter.h"
+
+extern const struct adapter_class inside_adapter_class;
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * An instance of a service inside the proxy: its module, its settings, and what its start has made of
+ * them. All workers use one instance at once (service.h, Threads).
+ *
+ *     struct inside_instance *instance = inside_instance_start(settings, error);
+ *     if (instance == NULL) ...                             error says why
+ *     void *state = instance->ops->begin(instance->service, &exchange);
+ *     inside_instance_release(&instance);                   the last reference stops the service
+ *
+ * A reload starts a new instance, which reads its lists anew; exchanges that are under way go on
+ * with the old one.
+ *
+ * Threads: started by one thread; references and counts are atomic. Errors: a sentence without a
+ * full stop.
+ */
+#ifndef RETORT_INSIDE_INSTANCE_H
+#define RETORT_INSIDE_INSTANCE_H
+
+#include "inside/module.h"
+#include "settings/settings.h"
+
+#include <stdatomic.h>
+
+enum { INSIDE_COUNTERS = 16, INSIDE_VERSION = 64 };
+
+struct inside_instance {
+    unsigned magic;
+#define INSIDE_INSTANCE_MAGIC 0x1451de00u
+    _Atomic unsigned references;
+    const struct service_ops *ops;
+    void *service, *settings;
+    struct service_host host;
+    char *name;                   /* of the section */
+    char version[INSIDE_VERSION]; /* which results are equal: as an ISTag says it in ICAP */
+    _Atomic uint64_t counters[INSIDE_COUNTERS];
+    _Atomic uint64_t slow; /* calls that have held a worker up */
+    _Atomic int64_t log_second;
+    _Atomic unsigned log_lines;
+};
+
+struct inside_instance *inside_instance_start(const struct icap_service_settings *settings,
+                                              char error[INSIDE_ERROR]);
+struct inside_instance *inside_instance_reference(struct inside_instance *instance);
+void inside_instance_release(struct inside_instance **instancep);
+
+/* Could the service be started with these settings? Starts and stops it. */
+bool inside_instance_check(const struct icap_service_settings *settings, char error[INSIDE_ERROR]);
+
+/* A call of the service took so many microseconds, and the worker did nothing else meanwhile. */
+void inside_instance_note_slow(struct inside_instance *instance, const char *what,
+                               uint64_t microseconds);
+
+#endif
