@@ -11,6 +11,6 @@
 
 #include "adapt/shared_service.h"
 
-const struct adapter_class *adapters_class_of(const struct icap_service_settings *settings);
+const struct adapter_class *adapters_class_of(const struct service_settings *settings);
 
 #endif

@@ -18,7 +18,7 @@
 
 /* Without ICAP services no body is kept there. */
 static void of_temporary_directory(const struct settings *settings, struct findings *findings) {
-    if (settings->icap_service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
+    if (settings->service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
         findings_add(findings,
                      "temporary_directory %s: %s; bodies larger than icap_service.keep can not be "
                      "kept there: create it, let this user write to it, or choose another one",

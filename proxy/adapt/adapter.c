@@ -7,7 +7,7 @@
 #include <string.h>
 
 void adapter_init(struct adapter *adapter, const struct shared_service *shared,
-                  const struct icap_service_settings *settings, struct adapter_host *host) {
+                  const struct service_settings *settings, struct adapter_host *host) {
     INIT_OBJ(adapter, ADAPTER_MAGIC);
     adapter->class = shared->class;
     adapter->settings = settings;

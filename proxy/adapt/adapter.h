@@ -61,8 +61,7 @@ struct adapter_class {
     /* Its state, and those of its endpoints. */
     void (*report_shared)(struct shared_service *shared, struct service_report *report);
 
-    struct adapter *(*open)(struct shared_service *shared,
-                            const struct icap_service_settings *settings,
+    struct adapter *(*open)(struct shared_service *shared, const struct service_settings *settings,
                             struct adapter_host *host);
     /* A reload has brought another one: from now on it keeps nothing that its calls do not use. */
     void (*retire)(struct adapter *adapter);
@@ -95,7 +94,7 @@ struct adapter {
     unsigned magic;
 #define ADAPTER_MAGIC 0xada97e40u
     const struct adapter_class *class;
-    const struct icap_service_settings *settings;
+    const struct service_settings *settings;
     struct adapter_host *host;
     struct service_tag *tag; /* the shared service's */
     struct adapter_account account;
@@ -105,7 +104,7 @@ struct adapter {
 
 /* Both by a class: first in its `open`, and last in its `close`. */
 void adapter_init(struct adapter *adapter, const struct shared_service *shared,
-                  const struct icap_service_settings *settings, struct adapter_host *host);
+                  const struct service_settings *settings, struct adapter_host *host);
 void adapter_release(struct adapter *adapter);
 
 /* A message goes on without the service, for that reason. */

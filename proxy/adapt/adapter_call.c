@@ -16,7 +16,7 @@ struct adapter_call *adapter_call_start(struct adapter *adapter,
 
 void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
                        struct http_head *adapted, struct task *waker) {
-    const struct icap_service_settings *settings = adapter->settings;
+    const struct service_settings *settings = adapter->settings;
     struct net_context *net = adapter->host->net;
     const struct spill_file_limits limits = {
         .memory = settings->keep,

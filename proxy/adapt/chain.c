@@ -439,7 +439,7 @@ static void chain_finish(struct adapt_chain *chain) {
 
 /* Begins to decode the body in front of the first service that wants it decoded. */
 static void begin_decoding(struct adapt_chain *chain) {
-    const struct icap_service_settings *settings = chain->services[chain->at]->settings;
+    const struct service_settings *settings = chain->services[chain->at]->settings;
     if (chain->decoding != NULL)
         return;
     chain->decoding = decoding_begin(chain->message, settings, chain->arena, chain->net);

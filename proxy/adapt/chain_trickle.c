@@ -8,7 +8,7 @@
  * service. A decoded body may not trickle: the client would get the body as it was before
  * decoding. */
 bool adapt_chain_may_trickle(const struct adapt_chain *chain) {
-    const struct icap_service_settings *settings = chain->services[chain->at]->settings;
+    const struct service_settings *settings = chain->services[chain->at]->settings;
     bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
     return settings->trickle_after > 0 && !chain->quiet && !chain->reqmod && !decoded &&
            !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;

@@ -33,8 +33,8 @@ bool decoding_would_begin(const struct http_head *request, const struct http_hea
 
 static struct decoding *decoding_decode(struct adapt_message *message,
                                         const struct coding *const *codings, int count,
-                                        const struct icap_service_settings *service,
-                                        struct arena *arena, struct net_context *net) {
+                                        const struct service_settings *service, struct arena *arena,
+                                        struct net_context *net) {
     struct decoding *decoding = arena_alloc(arena, sizeof *decoding);
     const struct spill_file_limits keep = {
         .memory = service->keep,
@@ -58,7 +58,7 @@ static struct decoding *decoding_decode(struct adapt_message *message,
 }
 
 struct decoding *decoding_begin(struct adapt_message *message,
-                                const struct icap_service_settings *service, struct arena *arena,
+                                const struct service_settings *service, struct arena *arena,
                                 struct net_context *net) {
     const struct coding *codings[CODING_LAYERS_MAX];
     if (message->body == NULL || message->body->length == 0)

@@ -39,7 +39,7 @@ struct decoding {
 };
 
 struct decoding *decoding_begin(struct adapt_message *message,
-                                const struct icap_service_settings *service, struct arena *arena,
+                                const struct service_settings *service, struct arena *arena,
                                 struct net_context *net);
 /* Would a response with this head be decoded, if there were a body? */
 bool decoding_would_begin(const struct http_head *request, const struct http_head *response,

@@ -75,7 +75,7 @@ static size_t write_chosen(const struct http_head *head, char *const *names, cha
 }
 
 static struct slice recall_make_key(struct recall *recall, unsigned fields, bool whole_head) {
-    const struct icap_service_settings *settings = recall->adapter->settings;
+    const struct service_settings *settings = recall->adapter->settings;
     const struct http_head *head = recall->request.request;
     const struct prefix prefix = {recall->adapter->tag->base, fields, whole_head,
                                   settings->routing};

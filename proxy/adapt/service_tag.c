@@ -9,7 +9,7 @@ static uint64_t service_tag_hash_text(const char *text, uint64_t seed) {
     return XXH3_64bits_withSeed(text, strlen(text), seed);
 }
 
-static uint64_t service_tag_base_of(const struct icap_service_settings *settings) {
+static uint64_t service_tag_base_of(const struct service_settings *settings) {
     uint64_t hash = service_tag_hash_text(settings->name, settings->ignore_istag);
     for (unsigned i = 0; i < settings->endpoint_count; i++)
         hash = service_tag_hash_text(settings->uri_texts[i], hash);
@@ -34,8 +34,7 @@ void service_tag_release(struct service_tag **tagp) {
     FREE_OBJ(tag);
 }
 
-bool service_tag_is_of(const struct service_tag *tag,
-                       const struct icap_service_settings *settings) {
+bool service_tag_is_of(const struct service_tag *tag, const struct service_settings *settings) {
     CHECK_OBJ(tag, SERVICE_TAG_MAGIC);
     return tag->base == service_tag_base_of(settings);
 }
@@ -69,7 +68,7 @@ static void service_tag_publish(struct service_tag *tag) {
     atomic_store_explicit(&tag->value, value, memory_order_release);
 }
 
-struct service_tag *service_tag_new(const struct icap_service_settings *settings) {
+struct service_tag *service_tag_new(const struct service_settings *settings) {
     struct service_tag *tag;
     ALLOC_OBJ(tag, SERVICE_TAG_MAGIC);
     atomic_init(&tag->references, 1);

@@ -63,11 +63,11 @@ struct service_tag_sight {
     bool shifted;    /* the first with a newer version */
 };
 
-struct service_tag *service_tag_new(const struct icap_service_settings *settings);
+struct service_tag *service_tag_new(const struct service_settings *settings);
 struct service_tag *service_tag_reference(struct service_tag *tag);
 void service_tag_release(struct service_tag **tagp);
 /* Is it the tag of that service? */
-bool service_tag_is_of(const struct service_tag *tag, const struct icap_service_settings *settings);
+bool service_tag_is_of(const struct service_tag *tag, const struct service_settings *settings);
 
 /* The tag that a result must have to be used. */
 static inline uint64_t service_tag_value(const struct service_tag *tag) {

@@ -17,19 +17,19 @@ static void note_rules(struct adapt_set *set, enum adapt_point point) {
 struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *settings,
                                 struct origin_groups *origins, struct shared_services *shared) {
     struct adapt_set *set;
-    ASSERT(shared->count == settings->icap_service_count);
+    ASSERT(shared->count == settings->service_count);
     ALLOC_OBJ(set, ADAPT_SET_MAGIC);
     set->references = 1;
     set->settings = settings_reference(settings);
     set->origins = origin_groups_reference(origins);
     set->shared = shared_services_reference(shared);
-    set->service_count = settings->icap_service_count;
+    set->service_count = settings->service_count;
     set->services = xcalloc(set->service_count + 1, sizeof *set->services);
     for (size_t i = 0; i < set->service_count; i++)
-        set->services[i] = shared->services[i]->class->open(shared->services[i],
-                                                            &settings->icap_services[i], host);
+        set->services[i] =
+            shared->services[i]->class->open(shared->services[i], &settings->services[i], host);
     for (size_t i = 0; i < set->service_count; i++)
-        set->any_remembered |= settings->icap_services[i].remember;
+        set->any_remembered |= settings->services[i].remember;
     set->rule_words = rules_words(settings->rules);
     for (unsigned point = 0; point < ADAPT_POINTS; point++)
         note_rules(set, (enum adapt_point)point);
@@ -88,8 +88,8 @@ static unsigned adapt_set_add_services(const struct adapt_set *set,
                                        const struct adapt_settings *adapt, enum adapt_point point,
                                        unsigned count, struct adapter *chosen[ADAPT_CHAIN_MAX]) {
     for (size_t i = 0; i < adapt->service_count && count < ADAPT_CHAIN_MAX; i++) {
-        const struct icap_service_settings *wanted = adapt->services[i];
-        struct adapter *service = set->services[wanted - set->settings->icap_services];
+        const struct service_settings *wanted = adapt->services[i];
+        struct adapter *service = set->services[wanted - set->settings->services];
         if (wanted->point == point && !adapt_set_contains(chosen, count, service))
             chosen[count++] = service;
     }

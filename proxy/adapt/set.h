@@ -27,7 +27,7 @@ struct adapt_set {
     struct settings *settings;     /* referenced */
     struct origin_groups *origins; /* of the same snapshot; referenced */
     size_t service_count;
-    struct adapter **services;     /* as in settings->icap_services */
+    struct adapter **services;     /* as in settings->services */
     uint64_t *rules[ADAPT_POINTS]; /* bits of rules that name a service of the point */
     size_t rule_words;
     bool any[ADAPT_POINTS];         /* some rule does */

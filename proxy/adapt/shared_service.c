@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The tag that the same service had before, or a new one. */
-static struct service_tag *shared_service_tag(const struct icap_service_settings *settings,
+static struct service_tag *shared_service_tag(const struct service_settings *settings,
                                               const struct shared_services *before) {
     for (size_t i = 0; before != NULL && i < before->count; i++)
         if (service_tag_is_of(before->services[i]->tag, settings))
@@ -21,7 +21,7 @@ static struct bypasses *shared_service_bypasses(const char *name,
 }
 
 void shared_service_init(struct shared_service *shared, const struct adapter_class *class,
-                         const struct icap_service_settings *settings,
+                         const struct service_settings *settings,
                          const struct shared_services *before) {
     INIT_OBJ(shared, SHARED_SERVICE_MAGIC);
     shared->class = class;
@@ -52,10 +52,10 @@ struct shared_services *shared_services_new(const struct settings *settings,
     struct shared_services *services;
     ALLOC_OBJ(services, SHARED_SERVICES_MAGIC);
     atomic_init(&services->references, 1);
-    services->count = settings->icap_service_count;
+    services->count = settings->service_count;
     services->services = xcalloc(services->count + 1, sizeof *services->services);
     for (size_t i = 0; i < services->count; i++)
-        services->services[i] = class_of(&settings->icap_services[i])->share(settings, i, before);
+        services->services[i] = class_of(&settings->services[i])->share(settings, i, before);
     return services;
 }
 

@@ -34,11 +34,11 @@ struct shared_services {
 #define SHARED_SERVICES_MAGIC 0x5a4ed5e5u
     _Atomic unsigned references;
     size_t count;
-    struct shared_service **services; /* as in settings->icap_services */
+    struct shared_service **services; /* as in settings->services */
 };
 
 /* The class that serves it; never NULL. */
-typedef const struct adapter_class *adapter_class_fn(const struct icap_service_settings *settings);
+typedef const struct adapter_class *adapter_class_fn(const struct service_settings *settings);
 
 /* `before`: those of an earlier snapshot; NULL: there is none. */
 struct shared_services *shared_services_new(const struct settings *settings,
@@ -54,7 +54,7 @@ void shared_service_report(struct shared_service *shared, struct service_report 
 
 /* Both by a class: first in its `share`, and last in its `unshare`. */
 void shared_service_init(struct shared_service *shared, const struct adapter_class *class,
-                         const struct icap_service_settings *settings,
+                         const struct service_settings *settings,
                          const struct shared_services *before);
 void shared_service_end(struct shared_service *shared);
 

@@ -101,7 +101,7 @@ static const struct source_class trickle_class = {"trickled body", trickle_read,
                                                   NULL};
 
 void trickle_start(struct trickle *trickle, struct adapter_call *call,
-                   const struct icap_service_settings *settings, struct slice url,
+                   const struct service_settings *settings, struct slice url,
                    struct net_context *net) {
     INIT_OBJ(trickle, TRICKLE_MAGIC);
     trickle->call = call;

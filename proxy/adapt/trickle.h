@@ -25,7 +25,7 @@ struct trickle {
 #define TRICKLE_MAGIC 0x721c41e0u
     struct source source;
     struct adapter_call *call;
-    const struct icap_service_settings *settings;
+    const struct service_settings *settings;
     struct net_context *net;
     struct slice url;                /* for the log */
     struct timer timer;              /* of the next portion */
@@ -41,7 +41,7 @@ struct trickle {
 };
 
 void trickle_start(struct trickle *trickle, struct adapter_call *call,
-                   const struct icap_service_settings *settings, struct slice url,
+                   const struct service_settings *settings, struct slice url,
                    struct net_context *net);
 struct source *trickle_body(struct trickle *trickle);
 /* Takes the body over; NULL: it is empty. */

@@ -8,11 +8,11 @@ void admin_report_begin(struct admin_report *report, struct settings *settings,
     *report = (struct admin_report){
         .settings = settings_reference(settings),
         .now = clocks_milliseconds(CLOCK_MONOTONIC),
-        .service_count = settings->icap_service_count,
-        .services = xcalloc(settings->icap_service_count + 1, sizeof *report->services),
+        .service_count = settings->service_count,
+        .services = xcalloc(settings->service_count + 1, sizeof *report->services),
     };
-    for (size_t i = 0; i < settings->icap_service_count; i++) {
-        report->services[i].settings = &settings->icap_services[i];
+    for (size_t i = 0; i < settings->service_count; i++) {
+        report->services[i].settings = &settings->services[i];
         shared_service_report(services->services[i], &report->services[i].report);
     }
 }

@@ -24,7 +24,7 @@
 
 /* One service of the settings, in their order. */
 struct admin_service {
-    const struct icap_service_settings *settings; /* of the settings of the same report */
+    const struct service_settings *settings; /* of the settings of the same report */
     struct service_report report;
 };
 

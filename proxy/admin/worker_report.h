@@ -23,7 +23,7 @@ struct worker_report {
     struct durations durations;
     struct request_counts requests;
     struct settings *settings;       /* the snapshot that `services` belongs to; referenced */
-    struct service_report *services; /* in the order of settings->icap_services */
+    struct service_report *services; /* in the order of settings->services */
     size_t service_count;
 };
 

@@ -30,7 +30,7 @@ struct replay {
     struct mailbox mailbox;
     struct net_context net;
     struct settings settings;
-    struct icap_service_settings service_settings;
+    struct service_settings service_settings;
     char *uri_texts[2];
     struct url uri;
     struct tls_trust_settings trust;
@@ -341,7 +341,7 @@ static bool is_of_one_service(struct icap_choices *options, enum adapt_point *po
 static void set_up_service(struct replay *replay) {
     const struct icap_choices *options = replay->options;
     static char name[] = "replay";
-    replay->service_settings = (struct icap_service_settings){
+    replay->service_settings = (struct service_settings){
         .name = name,
         .uri_texts = replay->uri_texts,
         .trust = replay->trust,
@@ -362,8 +362,8 @@ static void set_up_service(struct replay *replay) {
         .down_min = 100,
         .down_max = 1000,
     };
-    replay->settings.icap_services = &replay->service_settings;
-    replay->settings.icap_service_count = 1;
+    replay->settings.services = &replay->service_settings;
+    replay->settings.service_count = 1;
     replay->settings.workers = 1;
     replay->host = (struct adapter_host){.net = &replay->net, .mailbox = &replay->mailbox};
     replay->quota = icap_quota_new(&icap_adapter_class, &replay->settings, 0, NULL);

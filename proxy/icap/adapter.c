@@ -59,7 +59,7 @@ static void icap_adapter_report_shared(struct shared_service *shared,
 /* The service, of one worker. */
 
 static struct adapter *icap_adapter_open(struct shared_service *shared,
-                                         const struct icap_service_settings *settings,
+                                         const struct service_settings *settings,
                                          struct adapter_host *host) {
     return &icap_service_new(icap_quota_of(shared), settings, host)->base;
 }

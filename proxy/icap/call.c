@@ -7,7 +7,7 @@
 static void icap_call_on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
 
-static const struct icap_service_settings *settings_of(const struct icap_call *call) {
+static const struct service_settings *settings_of(const struct icap_call *call) {
     return call->service->base.settings;
 }
 
@@ -22,7 +22,7 @@ void icap_call_settle(struct icap_call *call, enum adapter_verdict verdict) {
 /* The timer runs while the service has to answer, and not while the origin or the client delays
  * the body. */
 void icap_call_watch(struct icap_call *call, bool waiting) {
-    const struct icap_service_settings *settings = settings_of(call);
+    const struct service_settings *settings = settings_of(call);
     uint64_t patience = settings->timeout;
     if (call->step == ICAP_STEP_SERVICE)
         patience = settings->queue_timeout;
@@ -323,7 +323,7 @@ static void icap_call_on_ready(struct connection *connection) {
 void icap_call_start(struct icap_call *call, struct icap_service *service,
                      const struct icap_request *request, struct http_head *adapted,
                      struct task *waker) {
-    const struct icap_service_settings *settings = service->base.settings;
+    const struct service_settings *settings = service->base.settings;
     memset(call, 0, offsetof(struct icap_call, dial));
     call->dial.magic = 0;
     call->magic = ICAP_CALL_MAGIC;

@@ -5,14 +5,14 @@
 
 #include <strings.h>
 
-static bool is_included(const struct icap_service_settings *settings, const char *name) {
+static bool is_included(const struct service_settings *settings, const char *name) {
     for (char **each = settings->include; each != NULL && *each != NULL; each++)
         if (strcasecmp(*each, name) == 0)
             return true;
     return false;
 }
 
-unsigned icap_client_fields_configured(const struct icap_service_settings *settings) {
+unsigned icap_client_fields_configured(const struct service_settings *settings) {
     unsigned fields = settings->proxy_credentials ? CLIENT_FIELD_CREDENTIALS : 0;
     for (size_t i = 0; i < CLIENT_FIELD_NAMES; i++)
         if (is_included(settings, client_field_names[i].name.base))

@@ -11,10 +11,10 @@
 
 struct icap_endpoint;
 struct icap_service;
-struct icap_service_settings;
+struct service_settings;
 
 /* Those that the operator has configured. */
-unsigned icap_client_fields_configured(const struct icap_service_settings *settings);
+unsigned icap_client_fields_configured(const struct service_settings *settings);
 unsigned icap_client_fields_at(const struct icap_endpoint *endpoint);
 /* At any of its endpoints, as far as they are known. */
 unsigned icap_client_fields_of(const struct icap_service *service);

@@ -112,7 +112,7 @@ static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
 /* The right number of connections follows from both. */
 static void warn_of_no_limit(const struct icap_endpoint *endpoint,
                              const struct icap_options *options) {
-    const struct icap_service_settings *settings = endpoint->service->base.settings;
+    const struct service_settings *settings = endpoint->service->base.settings;
     if (options->max_connections == 0 && !settings->max_connections_given &&
         endpoint->known.state == SERVICE_UNKNOWN)
         log_warn("icap service %s (%s) does not state how many connections it serves "
@@ -124,7 +124,7 @@ static void warn_of_no_limit(const struct icap_endpoint *endpoint,
 /* A slow message of one client then counts as a failure of the service for all. */
 static void warn_of_impatience(const struct icap_endpoint *endpoint,
                                const struct icap_options *options) {
-    const struct icap_service_settings *settings = endpoint->service->base.settings;
+    const struct service_settings *settings = endpoint->service->base.settings;
     bool thinks_longer = settings->first_byte_timeout > 0;
     uint64_t patience = thinks_longer ? settings->first_byte_timeout : settings->timeout;
     bool told = endpoint->known.have_options &&
@@ -215,7 +215,7 @@ static void on_retry(struct timer *timer) {
 
 /* A renewal gets a short time only, because it uses a connection that a transaction may need. */
 static void start_renewal(struct icap_endpoint *endpoint, struct connection **connection) {
-    const struct icap_service_settings *settings = endpoint->service->base.settings;
+    const struct service_settings *settings = endpoint->service->base.settings;
     bool hasty = settings->connect_timeout < settings->timeout;
     endpoint->renewing = true;
     start_probe(endpoint, connection, hasty ? settings->connect_timeout : settings->timeout);

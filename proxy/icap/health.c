@@ -17,14 +17,14 @@ static uint64_t health_hash_text(const char *text, uint64_t seed) {
 }
 
 /* A hash of all settings that may decide whether the endpoint answers. */
-static uint64_t identity_of(const struct icap_service_settings *settings, unsigned index) {
+static uint64_t identity_of(const struct service_settings *settings, unsigned index) {
     uint64_t hash = health_hash_text(settings->name, settings->point);
     hash = health_hash_text(settings->uri_texts[index], hash);
     hash = health_hash_text(settings->trust.digest, hash);
     return health_hash_text(settings->credentials, hash);
 }
 
-static void take_rules(struct icap_health *health, const struct icap_service_settings *settings) {
+static void take_rules(struct icap_health *health, const struct service_settings *settings) {
     health->failures_down = settings->failures_down;
     health->down_min = settings->down_min;
     health->down_max = settings->down_max;
@@ -33,7 +33,7 @@ static void take_rules(struct icap_health *health, const struct icap_service_set
                                                        : "its requests are answered with 502";
 }
 
-struct icap_health *icap_health_new(const struct icap_service_settings *settings, unsigned index) {
+struct icap_health *icap_health_new(const struct service_settings *settings, unsigned index) {
     const struct url *uri = &settings->endpoints[index];
     struct icap_health *health;
     ALLOC_OBJ(health, ICAP_HEALTH_MAGIC);
@@ -81,8 +81,8 @@ void icap_health_release(struct icap_health **healthp) {
     FREE_OBJ(health);
 }
 
-bool icap_health_is_of(const struct icap_health *health,
-                       const struct icap_service_settings *settings, unsigned index) {
+bool icap_health_is_of(const struct icap_health *health, const struct service_settings *settings,
+                       unsigned index) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     return health->identity == identity_of(settings, index);
 }
@@ -93,8 +93,7 @@ static void health_changed(struct icap_health *health, const struct loop *loop) 
     waiters_wake(&health->watching, loop);
 }
 
-void icap_health_configure(struct icap_health *health,
-                           const struct icap_service_settings *settings) {
+void icap_health_configure(struct icap_health *health, const struct service_settings *settings) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     pthread_mutex_lock(&health->lock);
     take_rules(health, settings);

@@ -98,16 +98,15 @@ struct icap_health {
     struct list_link watching;
 };
 
-struct icap_health *icap_health_new(const struct icap_service_settings *settings, unsigned index);
+struct icap_health *icap_health_new(const struct service_settings *settings, unsigned index);
 struct icap_health *icap_health_reference(struct icap_health *health);
 void icap_health_release(struct icap_health **healthp);
 /* Is it that of this endpoint, asked in the same way? */
-bool icap_health_is_of(const struct icap_health *health,
-                       const struct icap_service_settings *settings, unsigned index);
+bool icap_health_is_of(const struct icap_health *health, const struct service_settings *settings,
+                       unsigned index);
 /* A reload has brought these. If it is down it is tried at once: what was wrong may have been
  * mended. */
-void icap_health_configure(struct icap_health *health,
-                           const struct icap_service_settings *settings);
+void icap_health_configure(struct icap_health *health, const struct service_settings *settings);
 
 static inline bool icap_health_has_changed(const struct icap_health *health,
                                            const struct icap_health_view *view) {

@@ -4,7 +4,7 @@
 
 /* The health of the same endpoint as before, of whatever service it was. */
 static struct icap_health *health_for(const struct adapter_class *class,
-                                      const struct icap_service_settings *settings, unsigned index,
+                                      const struct service_settings *settings, unsigned index,
                                       const struct shared_services *before) {
     for (size_t i = 0; before != NULL && i < before->count; i++) {
         if (before->services[i]->class != class)
@@ -24,7 +24,7 @@ static struct icap_health *health_for(const struct adapter_class *class,
 struct icap_quota *icap_quota_new(const struct adapter_class *class,
                                   const struct settings *settings, size_t index,
                                   const struct shared_services *before) {
-    const struct icap_service_settings *service = &settings->icap_services[index];
+    const struct service_settings *service = &settings->services[index];
     struct icap_quota *quota;
     ALLOC_OBJ(quota, ICAP_QUOTA_MAGIC);
     shared_service_init(&quota->shared, class, service, before);

@@ -41,8 +41,7 @@ static struct icap_server *server_new(const char *uri) {
     return server;
 }
 
-struct icap_server *icap_server_get(const struct icap_service_settings *settings,
-                                    unsigned endpoint) {
+struct icap_server *icap_server_get(const struct service_settings *settings, unsigned endpoint) {
     const struct url *at = &settings->endpoints[endpoint];
     char *uri;
     if (settings->info == NULL)

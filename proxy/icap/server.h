@@ -23,8 +23,7 @@ enum { ICAP_SERVER_EVERY = 3000 };
 
 struct icap_server;
 
-struct icap_server *icap_server_get(const struct icap_service_settings *settings,
-                                    unsigned endpoint);
+struct icap_server *icap_server_get(const struct service_settings *settings, unsigned endpoint);
 void icap_server_release(struct icap_server **serverp);
 /* "icap://10.0.0.1:1344/info?view=text" */
 const char *icap_server_uri(const struct icap_server *server);

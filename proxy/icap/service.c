@@ -7,7 +7,7 @@ static void on_places(struct task *task);
 static void service_on_release(struct task *task);
 
 struct icap_service *icap_service_new(struct icap_quota *quota,
-                                      const struct icap_service_settings *settings,
+                                      const struct service_settings *settings,
                                       struct adapter_host *host) {
     struct icap_service *service;
     ALLOC_OBJ(service, ICAP_SERVICE_MAGIC);

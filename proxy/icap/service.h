@@ -56,7 +56,7 @@ static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *tas
 }
 
 struct icap_service *icap_service_new(struct icap_quota *quota,
-                                      const struct icap_service_settings *settings,
+                                      const struct service_settings *settings,
                                       struct adapter_host *host);
 /* Another snapshot's has taken its place: idle connections are closed, now and when a transaction
  * leaves one, or they would stand beside what that one may have. */

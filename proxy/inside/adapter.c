@@ -14,7 +14,7 @@ static struct inside_call *call_of(struct adapter_call *base) {
 
 static struct shared_service *inside_share(const struct settings *settings, size_t index,
                                            const struct shared_services *before) {
-    const struct icap_service_settings *service = &settings->icap_services[index];
+    const struct service_settings *service = &settings->services[index];
     struct inside_shared *shared;
     ALLOC_OBJ(shared, INSIDE_SHARED_MAGIC);
     shared_service_init(&shared->shared, &inside_adapter_class, service, before);
@@ -40,7 +40,7 @@ static void inside_report_shared(struct shared_service *base, struct service_rep
 
 /* The service, of one worker. */
 
-static unsigned fields_of(const struct icap_service_settings *settings,
+static unsigned fields_of(const struct service_settings *settings,
                           const struct inside_instance *instance) {
     unsigned fields = instance != NULL && instance->ops->wants_client_ip ? CLIENT_FIELD_IP : 0;
     for (char **name = settings->include; name != NULL && *name != NULL; name++) {
@@ -62,7 +62,7 @@ static void inside_refresh(struct adapter *adapter) {
 }
 
 static struct adapter *inside_open(struct shared_service *shared,
-                                   const struct icap_service_settings *settings,
+                                   const struct service_settings *settings,
                                    struct adapter_host *host) {
     struct inside_service *service;
     ALLOC_OBJ(service, INSIDE_SERVICE_MAGIC);

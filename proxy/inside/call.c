@@ -6,7 +6,7 @@
 
 static void inside_call_go_on(struct inside_call *call);
 
-static const struct icap_service_settings *settings_of_call(const struct inside_call *call) {
+static const struct service_settings *settings_of_call(const struct inside_call *call) {
     return call->service->base.settings;
 }
 
@@ -24,7 +24,8 @@ static void inside_call_settle(struct inside_call *call, enum adapter_verdict ve
     if (call->instance != NULL)
         note_version(call);
     if (exchange->failed)
-        result->unable = xstrdup(exchange->failed_because != NULL ? exchange->failed_because : "failed");
+        result->unable =
+            xstrdup(exchange->failed_because != NULL ? exchange->failed_because : "failed");
     if (exchange->point == SERVICE_REQUEST && !exchange->failed)
         result->lifetime = (int64_t)exchange->lifetime;
     result->client_fields = call->service->client_fields;
@@ -115,7 +116,7 @@ static bool watch_service(struct inside_call *call) {
 }
 
 static void arm_timeout(struct inside_call *call) {
-    const struct icap_service_settings *settings = settings_of_call(call);
+    const struct service_settings *settings = settings_of_call(call);
     bool pending = call->base.verdict == ADAPTER_PENDING;
     uint64_t patience = pending && settings->first_byte_timeout > 0 ? settings->first_byte_timeout
                                                                     : settings->timeout;
@@ -209,9 +210,9 @@ static void state_length(struct inside_call *call) {
         return;
     http_head_remove(exchange->head, HTTP_CONTENT_LENGTH);
     if (exchange->body_length != SERVICE_LENGTH_UNKNOWN)
-        http_head_add(exchange->head, SLICE("Content-Length"),
-                      arena_printf(exchange->arena, "%llu",
-                                   (unsigned long long)exchange->body_length));
+        http_head_add(
+            exchange->head, SLICE("Content-Length"),
+            arena_printf(exchange->arena, "%llu", (unsigned long long)exchange->body_length));
 }
 
 static void call_answered(struct inside_call *call) {
@@ -238,8 +239,7 @@ static void await_first(struct inside_call *call) {
     call->decided = true;
     if (call->out == NULL)
         call->out = net_buffer_take(call->net);
-    enum source_status status =
-        inside_body_pull(call, call->out->data, call->out->capacity, &got);
+    enum source_status status = inside_body_pull(call, call->out->data, call->out->capacity, &got);
     call->out->begin = 0;
     call->out->end = got;
     if (status == SOURCE_WAIT || call->mode == INSIDE_OVER)
@@ -368,8 +368,7 @@ static void inside_call_on_timeout(struct timer *timer) {
             ask_held(call);
         return;
     }
-    inside_call_fail(call, &call->service->base.account.error_timeout,
-                     "it did not answer in time");
+    inside_call_fail(call, &call->service->base.account.error_timeout, "it did not answer in time");
 }
 
 static void inside_call_on_total_timeout(struct timer *timer) {
@@ -418,7 +417,7 @@ static void begin_call(struct inside_call *call) {
 void inside_call_start(struct inside_call *call, struct inside_service *service,
                        const struct adapter_request *request, struct http_head *adapted,
                        struct task *waker) {
-    const struct icap_service_settings *settings = service->base.settings;
+    const struct service_settings *settings = service->base.settings;
     memset(call, 0, sizeof *call);
     call->magic = INSIDE_CALL_MAGIC;
     call->service = service;

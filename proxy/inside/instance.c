@@ -46,8 +46,8 @@ static void instance_mix(struct inside_instance *instance, struct slice text) {
 
 static const struct service_option *instance_option(const struct service_ops *ops,
                                                     struct slice name) {
-    for (const struct service_option *option = ops->options;
-         option != NULL && option->name != NULL; option++)
+    for (const struct service_option *option = ops->options; option != NULL && option->name != NULL;
+         option++)
         if (slice_equal(slice_from(option->name), name))
             return option;
     return NULL;
@@ -85,8 +85,7 @@ static bool instance_set_pair(struct inside_instance *instance, struct slice pai
 }
 
 static bool instance_configure(struct inside_instance *instance,
-                               const struct icap_service_settings *settings,
-                               char error[INSIDE_ERROR]) {
+                               const struct service_settings *settings, char error[INSIDE_ERROR]) {
     const struct service_ops *ops = instance->ops;
     instance->settings = xcalloc(1, ops->settings_size + 1);
     if (ops->options != NULL)
@@ -101,8 +100,7 @@ static bool instance_configure(struct inside_instance *instance,
 }
 
 static bool instance_begin(struct inside_instance *instance,
-                           const struct icap_service_settings *settings,
-                           char error[INSIDE_ERROR]) {
+                           const struct service_settings *settings, char error[INSIDE_ERROR]) {
     const struct service_ops *ops = instance->ops;
     unsigned point = adapt_point_is_reqmod(settings->point) ? SERVICE_REQUEST : SERVICE_RESPONSE;
     char why[INSIDE_ERROR / 2] = "";
@@ -132,7 +130,7 @@ static void instance_free(struct inside_instance *instance) {
     FREE_OBJ(instance);
 }
 
-struct inside_instance *inside_instance_start(const struct icap_service_settings *settings,
+struct inside_instance *inside_instance_start(const struct service_settings *settings,
                                               char error[INSIDE_ERROR]) {
     const struct service_ops *ops = inside_module_load(settings->module, error);
     struct inside_instance *instance;
@@ -175,7 +173,7 @@ void inside_instance_release(struct inside_instance **instancep) {
         instance_free(instance);
 }
 
-bool inside_instance_check(const struct icap_service_settings *settings, char error[INSIDE_ERROR]) {
+bool inside_instance_check(const struct service_settings *settings, char error[INSIDE_ERROR]) {
     struct inside_instance *instance = inside_instance_start(settings, error);
     bool good = instance != NULL;
     inside_instance_release(&instance);

@@ -38,13 +38,13 @@ struct inside_instance {
     _Atomic unsigned log_lines;
 };
 
-struct inside_instance *inside_instance_start(const struct icap_service_settings *settings,
+struct inside_instance *inside_instance_start(const struct service_settings *settings,
                                               char error[INSIDE_ERROR]);
 struct inside_instance *inside_instance_reference(struct inside_instance *instance);
 void inside_instance_release(struct inside_instance **instancep);
 
 /* Could the service be started with these settings? Starts and stops it. */
-bool inside_instance_check(const struct icap_service_settings *settings, char error[INSIDE_ERROR]);
+bool inside_instance_check(const struct service_settings *settings, char error[INSIDE_ERROR]);
 
 /* A call of the service took so many microseconds, and the worker did nothing else meanwhile. */
 void inside_instance_note_slow(struct inside_instance *instance, const char *what,

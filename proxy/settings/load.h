@@ -72,7 +72,7 @@ bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
 bool load_cache(struct load *load);
-bool load_icap_services(struct load *load);
+bool load_services(struct load *load);
 bool load_accesses(struct load *load);
 /* After the rules have been made. */
 void finish_accesses(const struct load *load);
@@ -113,7 +113,7 @@ void release_listen_tls(struct listen_settings *listen);
 void release_origins_groups(struct settings *settings);
 void release_maps(struct settings *settings);
 void release_disks(struct settings *settings);
-void release_icap_services(struct settings *settings);
+void release_services(struct settings *settings);
 void release_url_classes(struct settings *settings);
 void release_accesses(struct settings *settings);
 void release_adapts(struct settings *settings);

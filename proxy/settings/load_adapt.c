@@ -24,7 +24,7 @@ static bool parse_icap_uri(struct load *load, int line, const char *text, struct
 }
 
 static bool check_icap_uris(struct load *load, const struct document_section *section,
-                            struct icap_service_settings *service) {
+                            struct service_settings *service) {
     int line = load_line_of(section, "uri");
     unsigned count = 0;
     while (service->uri_texts[count] != NULL)
@@ -50,7 +50,7 @@ bool option_check_info(const char *text, char *error, size_t error_size) {
 }
 
 static bool check_icap_credentials(struct load *load, const struct document_section *section,
-                                   const struct icap_service_settings *service) {
+                                   const struct service_settings *service) {
     if (service->credentials != NULL && service->proxy_credentials)
         return load_fail(
             load, load_line_of(section, "proxy_credentials"),
@@ -59,7 +59,7 @@ static bool check_icap_credentials(struct load *load, const struct document_sect
     return true;
 }
 
-static bool uses_tls(const struct icap_service_settings *service) {
+static bool uses_tls(const struct service_settings *service) {
     for (unsigned i = 0; i < service->endpoint_count; i++)
         if (slice_equal_nocase(service->endpoints[i].scheme, SLICE("icaps")))
             return true;
@@ -67,7 +67,7 @@ static bool uses_tls(const struct icap_service_settings *service) {
 }
 
 static bool check_icap_tls(struct load *load, const struct document_section *section,
-                           struct icap_service_settings *service) {
+                           struct service_settings *service) {
     service->trust.check_staple = TLS_STAPLE_ON;
     if (!uses_tls(service))
         return true;
@@ -80,7 +80,7 @@ static bool check_icap_tls(struct load *load, const struct document_section *sec
 }
 
 static bool check_icap_include(struct load *load, const struct document_section *section,
-                               const struct icap_service_settings *service) {
+                               const struct service_settings *service) {
     static const char *const known[] = {"X-Client-IP",          "X-Client-Port",
                                         "X-Server-IP",          "X-Client-Username",
                                         "X-Authenticated-User", "X-Authenticated-Groups",
@@ -107,7 +107,7 @@ static bool check_icap_include(struct load *load, const struct document_section 
 }
 
 static bool apply_icap_service(struct load *load, const struct document_section *section,
-                               struct icap_service_settings *service) {
+                               struct service_settings *service) {
     service->name = xstrdup(section->title);
     service->temporary_directory = load->settings->temporary_directory;
     if (!load_check_name(load, section) || !load_values(load, section, "icap_service", service) ||
@@ -142,29 +142,28 @@ static bool apply_icap_service(struct load *load, const struct document_section 
     return true;
 }
 
-bool load_icap_services(struct load *load) {
+bool load_services(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
-    settings->icap_service_count = document_section_count(load->document, "icap_service");
-    settings->icap_services =
-        xcalloc(settings->icap_service_count + 1, sizeof *settings->icap_services);
+    settings->service_count = document_section_count(load->document, "icap_service");
+    settings->services = xcalloc(settings->service_count + 1, sizeof *settings->services);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "icap_service")
-        if (!apply_icap_service(load, section, &settings->icap_services[i++]))
+        if (!apply_icap_service(load, section, &settings->services[i++]))
             return false;
     return true;
 }
 
-static const struct icap_service_settings *find_service(const struct settings *settings,
-                                                        const char *name) {
-    for (size_t i = 0; i < settings->icap_service_count; i++)
-        if (strcmp(settings->icap_services[i].name, name) == 0)
-            return &settings->icap_services[i];
+static const struct service_settings *find_service(const struct settings *settings,
+                                                   const char *name) {
+    for (size_t i = 0; i < settings->service_count; i++)
+        if (strcmp(settings->services[i].name, name) == 0)
+            return &settings->services[i];
     return NULL;
 }
 
 static bool load_adapt_add_service(struct load *load, const struct document_value *value,
                                    struct adapt_settings *adapt) {
-    const struct icap_service_settings *service = find_service(load->settings, value->text);
+    const struct service_settings *service = find_service(load->settings, value->text);
     if (service == NULL)
         return load_fail(load, value->line,
                          "services: there is no icap_service \"%s\"; add one or correct the name",
@@ -194,7 +193,7 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
 static bool disable_service(struct load *load, const struct document_value *value,
                             struct adapt_settings *adapt) {
     for (size_t i = 0; i < adapt->service_count; i++) {
-        const struct icap_service_settings *service = adapt->services[i];
+        const struct service_settings *service = adapt->services[i];
         if (strcmp(service->name, value->text) != 0)
             continue;
         size_t behind = --adapt->service_count - i;
@@ -244,14 +243,14 @@ bool load_adapts(struct load *load) {
     return true;
 }
 
-void release_icap_services(struct settings *settings) {
-    for (size_t i = 0; i < settings->icap_service_count; i++) {
-        tls_trust_unload(&settings->icap_services[i].trust);
-        load_release_values("icap_service", &settings->icap_services[i]);
-        free(settings->icap_services[i].name);
-        free(settings->icap_services[i].endpoints);
+void release_services(struct settings *settings) {
+    for (size_t i = 0; i < settings->service_count; i++) {
+        tls_trust_unload(&settings->services[i].trust);
+        load_release_values("icap_service", &settings->services[i]);
+        free(settings->services[i].name);
+        free(settings->services[i].endpoints);
     }
-    free(settings->icap_services);
+    free(settings->services);
 }
 
 void release_adapts(struct settings *settings) {

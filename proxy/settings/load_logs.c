@@ -105,8 +105,8 @@ static bool check_services(struct load *load, const struct document_section *sec
     const struct settings *settings = load->settings;
     for (char **name = log->services; name != NULL && *name != NULL; name++) {
         bool found = false;
-        for (size_t i = 0; i < settings->icap_service_count; i++)
-            found |= strcmp(settings->icap_services[i].name, *name) == 0;
+        for (size_t i = 0; i < settings->service_count; i++)
+            found |= strcmp(settings->services[i].name, *name) == 0;
         if (!found)
             return load_fail(
                 load, load_line_of(section, "service"),

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-struct icap_service_settings;
+struct service_settings;
 struct url_class;
 
 enum access_log_format {

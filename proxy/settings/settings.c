@@ -98,7 +98,7 @@ static bool (*const loaders[])(struct load *load) = {
     load_cache,
     load_client,
     load_admin,
-    load_icap_services,
+    load_services,
     load_url_classes,
     load_adapts,
     load_logs,
@@ -338,7 +338,7 @@ void settings_release(struct settings **settingsp) {
     release_admin(settings);
     release_adapts(settings);
     release_accesses(settings);
-    release_icap_services(settings);
+    release_services(settings);
     release_policies(settings);
     release_interception(settings);
     release_error_pages(settings);

@@ -153,7 +153,7 @@ const char *adapt_point_name(enum adapt_point point);
 
 enum { ICAP_ENDPOINTS_MAX = 16 };
 
-struct icap_service_settings {
+struct service_settings {
     char *name;
     char **uri_texts;      /* one URI for each endpoint; ends with NULL */
     struct url *endpoints; /* uri_texts after parsing: slices of them */
@@ -198,7 +198,7 @@ struct icap_service_settings {
 /* adapt CLASS { services = { a, b } } */
 struct adapt_settings {
     const struct url_class *url_class;
-    const struct icap_service_settings **services; /* in the order in which they are asked; those
+    const struct service_settings **services; /* in the order in which they are asked; those
                                                       behind them are disabled */
     size_t service_count, disabled_count;
     bool by_who; /* the class depends on who asks */
@@ -280,8 +280,8 @@ struct settings {
     size_t connect_port_count;
     struct log_settings *access_logs, *icap_logs; /* in the file's order */
     size_t access_log_count, icap_log_count;
-    struct icap_service_settings *icap_services;
-    size_t icap_service_count;
+    struct service_settings *services; /* of either kind, in the order of the file */
+    size_t service_count;
     struct url_class **url_classes;
     size_t url_class_count;
     struct class_lists *class_lists; /* the files that they name */

@@ -203,7 +203,7 @@ static struct slice icap_outcome(const struct access_call *call) {
 }
 
 static struct slice service_uri(const struct access_call *call) {
-    const struct icap_service_settings *settings = call->call->adapter->settings;
+    const struct service_settings *settings = call->call->adapter->settings;
     return slice_from(settings->endpoint_count > 0 ? settings->uri_texts[0] : "");
 }
 

@@ -41,7 +41,7 @@ struct run {
     struct loop loop;
     struct net_context net;
     struct settings settings;
-    struct icap_service_settings service_settings;
+    struct service_settings service_settings;
     struct url uri;
     char *uri_text;
     char *uri_texts[2];
@@ -91,11 +91,11 @@ static void never(struct connection *connection) {
 }
 
 static void set_up_settings(struct run *run) {
-    struct icap_service_settings *settings = &run->service_settings;
+    struct service_settings *settings = &run->service_settings;
     run->uri_text = xstrdup("icap://127.0.0.1:1344/s");
     ASSERT(url_parse(&run->uri, slice_from(run->uri_text)));
     run->uri_texts[0] = run->uri_text;
-    *settings = (struct icap_service_settings){
+    *settings = (struct service_settings){
         .name = run->uri_text,
         .uri_texts = run->uri_texts,
         .endpoints = &run->uri,
@@ -117,8 +117,8 @@ static void set_up_settings(struct run *run) {
         .down_max = 3600000,
         .routing = true,
     };
-    run->settings.icap_services = settings;
-    run->settings.icap_service_count = 1;
+    run->settings.services = settings;
+    run->settings.service_count = 1;
     run->settings.workers = 1;
 }
 

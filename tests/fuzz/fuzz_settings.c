@@ -104,8 +104,8 @@ static void check_bounds(const struct settings *settings) {
     ASSERT(settings->workers >= 1 && settings->workers <= 1024);
     ASSERT(settings->cache.max_object <= settings->cache.memory);
     ASSERT(settings->cache.heuristic_fraction >= 0 && settings->cache.heuristic_fraction <= 1);
-    for (size_t i = 0; i < settings->icap_service_count; i++) {
-        const struct icap_service_settings *service = &settings->icap_services[i];
+    for (size_t i = 0; i < settings->service_count; i++) {
+        const struct service_settings *service = &settings->services[i];
         ASSERT(service->preview <= service->keep && service->down_min <= service->down_max);
         ASSERT(service->endpoint_count >= 1 && service->endpoint_count <= ICAP_ENDPOINTS_MAX);
         for (unsigned j = 0; j < service->endpoint_count; j++)

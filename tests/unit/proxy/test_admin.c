@@ -31,7 +31,7 @@ static void on_report(void *context, struct admin_report *report) {
     report->cache_objects = 7;
     report->services = xcalloc(1, sizeof *report->services);
     report->services[0] = (struct admin_service){
-        .settings = &proxy->settings->icap_services[0],
+        .settings = &proxy->settings->services[0],
         .report = {.state = SERVICE_UP, .connections = 5},
     };
     report->service_count = 1;

@@ -17,7 +17,7 @@ struct pretended_call {
 
 struct pretended {
     struct adapter base;
-    struct icap_service_settings settings;
+    struct service_settings settings;
     struct shared_service shared;
     struct pretended_call *call; /* the latest; NULL: none is open */
     unsigned started;
@@ -148,7 +148,7 @@ static void parse(struct http_head *head, const char *text, bool response) {
 static void open_service(struct chain_lab *lab, unsigned index) {
     static char *const names[SERVICES] = {"one", "two", "three"};
     struct pretended *service = &lab->services[index];
-    service->settings = (struct icap_service_settings){
+    service->settings = (struct service_settings){
         .name = names[index],
         .point = ADAPT_RESPMOD_PRECACHE,
         .keep = 1 << 16,

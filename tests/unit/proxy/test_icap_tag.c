@@ -5,8 +5,8 @@
 
 static char *uris[] = {"icap://one/s", "icap://two/s", NULL};
 
-static struct icap_service_settings settings_of(char *name) {
-    return (struct icap_service_settings){.name = name, .uri_texts = uris, .endpoint_count = 2};
+static struct service_settings settings_of(char *name) {
+    return (struct service_settings){.name = name, .uri_texts = uris, .endpoint_count = 2};
 }
 
 /* In answer to what was asked just now. */
@@ -18,7 +18,7 @@ static uint64_t see(struct service_tag *tag, unsigned endpoint, struct slice ist
 }
 
 START_TEST(unknown_at_first) {
-    struct icap_service_settings settings = settings_of("s");
+    struct service_settings settings = settings_of("s");
     struct service_tag *tag = service_tag_new(&settings);
     ck_assert_uint_eq(service_tag_value(tag), 0);
     service_tag_bump(tag);
@@ -28,7 +28,7 @@ START_TEST(unknown_at_first) {
 END_TEST
 
 START_TEST(may_ignore_the_istag) {
-    struct icap_service_settings settings = settings_of("s"), obeying = settings_of("s");
+    struct service_settings settings = settings_of("s"), obeying = settings_of("s");
     settings.ignore_istag = true;
     struct service_tag *tag = service_tag_new(&settings);
     uint64_t at_first = service_tag_value(tag);
@@ -45,7 +45,7 @@ START_TEST(may_ignore_the_istag) {
 END_TEST
 
 START_TEST(follows_the_istag) {
-    struct icap_service_settings settings = settings_of("s");
+    struct service_settings settings = settings_of("s");
     struct service_tag *tag = service_tag_new(&settings);
     uint64_t one = see(tag, 0, SLICE("\"1\""), 0);
     ck_assert_uint_ne(one, 0);
@@ -62,7 +62,7 @@ START_TEST(follows_the_istag) {
 END_TEST
 
 START_TEST(a_bump_leaves_behind_what_is_under_way) {
-    struct icap_service_settings settings = settings_of("s");
+    struct service_settings settings = settings_of("s");
     struct service_tag *tag = service_tag_new(&settings);
     uint64_t before = see(tag, 0, SLICE("\"1\""), 0);
     uint64_t asked = service_tag_generation(tag);
@@ -77,7 +77,7 @@ START_TEST(a_bump_leaves_behind_what_is_under_way) {
 END_TEST
 
 START_TEST(a_late_answer_changes_nothing) {
-    struct icap_service_settings settings = settings_of("s");
+    struct service_settings settings = settings_of("s");
     struct service_tag *tag = service_tag_new(&settings);
     uint64_t one = see(tag, 0, SLICE("\"1\""), 0);
     struct service_tag_moment before = service_tag_moment(tag, 0);
@@ -100,7 +100,7 @@ START_TEST(a_late_answer_changes_nothing) {
 END_TEST
 
 START_TEST(a_shift_is_of_a_steady_service) {
-    struct icap_service_settings settings = settings_of("s");
+    struct service_settings settings = settings_of("s");
     struct service_tag *tag = service_tag_new(&settings);
     struct service_tag_moment asked;
     char istag[4] = "\"a\"";
@@ -119,7 +119,7 @@ START_TEST(a_shift_is_of_a_steady_service) {
 END_TEST
 
 START_TEST(is_of_one_service) {
-    struct icap_service_settings settings = settings_of("s"), other = settings_of("t");
+    struct service_settings settings = settings_of("s"), other = settings_of("t");
     struct service_tag *tag = service_tag_new(&settings), *theirs = service_tag_new(&other);
     ck_assert(service_tag_is_of(tag, &settings));
     ck_assert(!service_tag_is_of(tag, &other));

@@ -35,14 +35,14 @@ START_TEST(the_whole_language_is_read) {
     ck_assert_int_eq(s->cache.disks[0].admission, DISK_ADMIT_SECOND);
     ck_assert_str_eq(s->access_logs[0].path, "/path/access.log");
     ck_assert_int_eq(s->access_logs[0].format, ACCESS_LOG_SQUID);
-    ck_assert_str_eq(s->icap_services[0].name, "gray");
-    ck_assert_int_eq(s->icap_services[0].point, ADAPT_RESPMOD_PRECACHE);
-    ck_assert(s->icap_services[0].bypass);
-    ck_assert_uint_eq(s->icap_services[0].timeout, 5000);
-    ck_assert_uint_eq(s->icap_services[0].endpoints[0].port, 1344);
+    ck_assert_str_eq(s->services[0].name, "gray");
+    ck_assert_int_eq(s->services[0].point, ADAPT_RESPMOD_PRECACHE);
+    ck_assert(s->services[0].bypass);
+    ck_assert_uint_eq(s->services[0].timeout, 5000);
+    ck_assert_uint_eq(s->services[0].endpoints[0].port, 1344);
     ck_assert_uint_eq(s->adapt_count, 1);
     ck_assert_str_eq(url_class_name(s->adapts[0].url_class), "images");
-    ck_assert_ptr_eq(s->adapts[0].services[0], &s->icap_services[0]);
+    ck_assert_ptr_eq(s->adapts[0].services[0], &s->services[0]);
     settings_release(&s);
     ck_assert_ptr_null(s);
 }
@@ -135,7 +135,7 @@ START_TEST(sections_may_refer_to_later_ones) {
     ck_assert_uint_eq(s->adapts[0].service_count, 2);
     ck_assert_str_eq(s->adapts[0].services[0]->name, "b");
     ck_assert_str_eq(s->adapts[0].services[1]->name, "a");
-    ck_assert(!s->icap_services[0].bypass);
+    ck_assert(!s->services[0].bypass);
     settings_release(&s);
 }
 END_TEST
