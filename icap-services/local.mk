@@ -122,41 +122,29 @@ dist_templatemessages_DATA = \
 	examples/hello-service/messages/empty.http examples/hello-service/messages/no-length.http \
 	examples/hello-service/messages/page.http examples/hello-service/messages/text.http
 
-# The modules. Each is the host and one service. In the build tree they are in icap-services/.libs/.
-cicapmodule_LTLIBRARIES = \
-	icap-services/srv_adremover.la \
-	icap-services/srv_gray.la \
-	icap-services/srv_gzip.la \
-	icap-services/srv_inject.la
+# The services: what a module for c-icap and a module for the proxy itself are made of. The same objects are in both.
 module_cflags = $(AM_CFLAGS) -fvisibility=hidden
-module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
-module_libs = icap-services/libhost.la $(CICAP_LIBS)
+noinst_LTLIBRARIES += icap-services/libadremover.la icap-services/libgray.la icap-services/libgzip.la icap-services/libinject.la
 
-icap_services_srv_adremover_la_SOURCES = icap-services/adremover/service.c \
+icap_services_libadremover_la_SOURCES = icap-services/adremover/service.c \
 	$(adremover_sources)
-icap_services_srv_adremover_la_CPPFLAGS = $(services_cppflags)
-icap_services_srv_adremover_la_CFLAGS = $(module_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS)
-icap_services_srv_adremover_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_adremover_la_LIBADD = $(module_libs) $(adremover_libs)
+icap_services_libadremover_la_CPPFLAGS = $(services_cppflags)
+icap_services_libadremover_la_CFLAGS = $(module_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS)
 
-icap_services_srv_gray_la_SOURCES = icap-services/gray/service.c \
+icap_services_libgray_la_SOURCES = icap-services/gray/service.c \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
 	icap-services/gray/picture_cost.c icap-services/gray/picture_cost.h
-icap_services_srv_gray_la_CPPFLAGS = $(services_cppflags)
-icap_services_srv_gray_la_CFLAGS = $(module_cflags)
-icap_services_srv_gray_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_gray_la_LIBADD = $(module_libs)
+icap_services_libgray_la_CPPFLAGS = $(services_cppflags)
+icap_services_libgray_la_CFLAGS = $(module_cflags)
 
-icap_services_srv_gzip_la_SOURCES = icap-services/gzip/service.c \
+icap_services_libgzip_la_SOURCES = icap-services/gzip/service.c \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
 	$(encoder_sources)
-icap_services_srv_gzip_la_CPPFLAGS = $(services_cppflags)
-icap_services_srv_gzip_la_CFLAGS = $(module_cflags) $(encoder_cflags)
-icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
+icap_services_libgzip_la_CPPFLAGS = $(services_cppflags)
+icap_services_libgzip_la_CFLAGS = $(module_cflags) $(encoder_cflags)
 
-icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
+icap_services_libinject_la_SOURCES = icap-services/inject/service.c \
 	icap-services/inject/answer.c icap-services/inject/answer.h \
 	icap-services/inject/page_kind.c icap-services/inject/page_kind.h \
 	icap-services/inject/policies.c icap-services/inject/policies.h \
@@ -167,16 +155,59 @@ icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/tree.c icap-services/inject/tree.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
-icap_services_srv_inject_la_CPPFLAGS = $(services_cppflags)
-icap_services_srv_inject_la_CFLAGS = $(module_cflags) $(CRYPTO_CFLAGS)
-icap_services_srv_inject_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_inject_la_LIBADD = $(module_libs) $(CRYPTO_LIBS)
+icap_services_libinject_la_CPPFLAGS = $(services_cppflags)
+icap_services_libinject_la_CFLAGS = $(module_cflags) $(CRYPTO_CFLAGS)
 
-# libtool's .la files are of no use to c-icap.
+# The modules for c-icap. Each is the host and one service. In the build tree they are in icap-services/.libs/.
+cicapmodule_LTLIBRARIES = \
+	icap-services/srv_adremover.la \
+	icap-services/srv_gray.la \
+	icap-services/srv_gzip.la \
+	icap-services/srv_inject.la
+module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
+module_libs = icap-services/libhost.la $(CICAP_LIBS)
+
+icap_services_srv_adremover_la_SOURCES =
+icap_services_srv_adremover_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_adremover_la_LIBADD = icap-services/libadremover.la $(module_libs) $(adremover_libs)
+icap_services_srv_gray_la_SOURCES =
+icap_services_srv_gray_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_gray_la_LIBADD = icap-services/libgray.la $(module_libs)
+icap_services_srv_gzip_la_SOURCES =
+icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_gzip_la_LIBADD = icap-services/libgzip.la $(module_libs) $(encoder_libs)
+icap_services_srv_inject_la_SOURCES =
+icap_services_srv_inject_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_inject_la_LIBADD = icap-services/libinject.la $(module_libs) $(CRYPTO_LIBS)
+
+# The modules for the proxy itself (proxy/inside/): one service each, and nothing of c-icap.
+servicemodule_LTLIBRARIES = \
+	icap-services/adremover.la \
+	icap-services/gray.la \
+	icap-services/gzip.la \
+	icap-services/inject.la
+inside_libs = common/libservice.la common/libcommon.la
+
+icap_services_adremover_la_SOURCES =
+icap_services_adremover_la_LDFLAGS = $(module_ldflags)
+icap_services_adremover_la_LIBADD = icap-services/libadremover.la $(inside_libs) $(adremover_libs)
+icap_services_gray_la_SOURCES =
+icap_services_gray_la_LDFLAGS = $(module_ldflags)
+icap_services_gray_la_LIBADD = icap-services/libgray.la $(inside_libs)
+icap_services_gzip_la_SOURCES =
+icap_services_gzip_la_LDFLAGS = $(module_ldflags)
+icap_services_gzip_la_LIBADD = icap-services/libgzip.la $(inside_libs) $(encoder_libs)
+icap_services_inject_la_SOURCES =
+icap_services_inject_la_LDFLAGS = $(module_ldflags)
+icap_services_inject_la_LIBADD = icap-services/libinject.la $(inside_libs) $(CRYPTO_LIBS)
+
+# libtool's .la files are of no use to who loads the modules.
 install-data-hook:
 	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.la srv_gray.la srv_gzip.la srv_inject.la
+	cd "$(DESTDIR)$(servicemoduledir)" && rm -f adremover.la gray.la gzip.la inject.la
 uninstall-hook:
 	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.so srv_gray.so srv_gzip.so srv_inject.so
+	cd "$(DESTDIR)$(servicemoduledir)" && rm -f adremover.so gray.so gzip.so inject.so
 	rm -f "$(DESTDIR)$(libdir)/libretort-service.a"
 
 # The supervisor.

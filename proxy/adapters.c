@@ -1,9 +1,8 @@
 #include "adapters.h"
 
 #include "icap/adapter.h"
+#include "inside/adapter.h"
 
-/* The settings accept only icap: and icaps: URIs. */
 const struct adapter_class *adapters_class_of(const struct service_settings *settings) {
-    (void)settings;
-    return &icap_adapter_class;
+    return settings->kind == SERVICE_INSIDE ? &inside_adapter_class : &icap_adapter_class;
 }

@@ -1,6 +1,6 @@
 /*
  * Chooses the kind of adapter (adapt/adapter.h) for a service. This is the only place outside of
- * icap/ that names a kind; a new kind is added here.
+ * icap/ and inside/ that names a kind; a new kind is added here.
  *
  *     struct shared_services *services = shared_services_new(settings, adapters_class_of, NULL);
  *

@@ -18,7 +18,7 @@ static void keep_groups(struct resolver *resolver, const struct settings *settin
 static void keep_services(struct resolver *resolver, const struct settings *settings) {
     for (size_t i = 0; i < settings->service_count; i++) {
         const struct service_settings *service = &settings->services[i];
-        for (unsigned j = 0; j < service->endpoint_count; j++)
+        for (unsigned j = 0; service->endpoints != NULL && j < service->endpoint_count; j++)
             resolver_keep(resolver, service->endpoints[j].host);
     }
 }

@@ -9,7 +9,7 @@ proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
 
 # Everything but main, so that tests can link it.
 noinst_LIBRARIES += proxy/libproxy.a
-proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags)
+proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags) -DSERVICES_DIRECTORY='"$(servicemoduledir)"'
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
 	proxy/access/rules.c proxy/access/rules.h \
@@ -173,6 +173,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/volume_purges.c \
 	proxy/disk/writer.c proxy/disk/writer.h \
 	proxy/icap/adapted_body.c \
+	proxy/inside/adapter.c proxy/inside/adapter.h \
+	proxy/inside/body.c \
+	proxy/inside/call.c proxy/inside/call.h \
+	proxy/inside/feed.c \
+	proxy/inside/head.c proxy/inside/head.h \
+	proxy/inside/instance.c proxy/inside/instance.h \
+	proxy/inside/service.h \
+	proxy/inside/wait.c \
 	proxy/icap/adapter.c proxy/icap/adapter.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
@@ -388,7 +396,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/literals.c proxy/match/literals.h \
 	proxy/settings/load.c proxy/settings/load.h \
 	proxy/settings/access.h proxy/settings/load_access.c proxy/settings/options_access.def \
-	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
+	proxy/settings/load_adapt.c proxy/settings/load_inside.c proxy/settings/load_cache.c proxy/settings/load_class.c \
 	proxy/settings/load_listen.c proxy/settings/load_listen_tls.c proxy/settings/load_map.c proxy/settings/load_origins.c \
 	proxy/settings/limit.h proxy/settings/load_limit.c proxy/settings/options_limits.def \
 	proxy/settings/load_transparent.c \
@@ -418,7 +426,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/options_classes.def \
 	proxy/settings/options_http2.def proxy/settings/options_client_http2.def \
 	proxy/settings/options_pages.def \
-	proxy/settings/options_listen_tls.def proxy/settings/options_services.def proxy/settings/options_transparent.def \
+	proxy/settings/options_listen_tls.def proxy/settings/options_services.def proxy/settings/options_services_both.def proxy/settings/options_transparent.def \
 	proxy/settings/load_admin.c proxy/settings/options_admin.def \
 	proxy/settings/load_authority.c proxy/settings/options_authority.def \
 	proxy/settings/origins.c proxy/settings/origins.h \

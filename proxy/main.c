@@ -260,6 +260,7 @@ static int main_tell_of_check(const struct server *server, bool alone) {
     if (!alone) {
         readiness_of_start(server->settings, &findings);
         readiness_of_files(server->settings, &findings);
+        readiness_of_services(server->settings, &findings);
         readiness_warn(server->settings);
     }
     for (unsigned i = 0; i < findings.count; i++)

@@ -1,5 +1,6 @@
 #include "readiness.h"
 
+#include "adapters.h"
 #include "admin/admin.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -73,6 +74,12 @@ void readiness_of_start(const struct settings *settings, struct findings *findin
                      "the machine's own addresses, which listen.local_destinations protects, can "
                      "not be read: %s; in a sandbox, allow AF_NETLINK sockets",
                      strerror(errno));
+}
+
+void readiness_of_services(const struct settings *settings, struct findings *findings) {
+    struct shared_services *services = shared_services_new(settings, adapters_class_of, NULL);
+    shared_services_note_problems(services, findings);
+    shared_services_release(&services);
 }
 
 /* 0, or the error of a connection to a Unix socket. */

@@ -4,6 +4,7 @@
  *
  *     struct findings findings = {0};
  *     readiness_of_files(settings, &findings);       at a start, a reload and `retort -t`
+ *     readiness_of_services(settings, &findings);    for `retort -t`: services inside the proxy
  *     readiness_of_start(settings, &findings);       for `retort -t`: what a start would refuse
  *
  *     readiness_warn(settings);                      for `retort -t`: what a start would only suffer from
@@ -22,6 +23,8 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
 /* Checks the privileges that the transparent section needs. A start or reload without them is
  * refused. */
 void readiness_of_privileges(const struct settings *settings, struct findings *findings);
+/* Starts the services inside the proxy and stops them: their modules check their settings. */
+void readiness_of_services(const struct settings *settings, struct findings *findings);
 /* Checks the listeners, the disks, the admin plane and the socket for a takeover. */
 void readiness_of_start(const struct settings *settings, struct findings *findings);
 /* Says in the log what works at a start, but not for clients as it is now: sockets of retort-helperd

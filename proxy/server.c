@@ -137,6 +137,20 @@ static struct shared_services *services_for(const struct server *server,
     return services;
 }
 
+/* The same; NULL and a message: one of them can't be used with its settings. */
+static struct shared_services *usable_services(const struct server *server,
+                                               const struct settings *settings,
+                                               char error[SETTINGS_ERROR]) {
+    struct findings findings = {0};
+    struct shared_services *services = services_for(server, settings);
+    shared_services_note_problems(services, &findings);
+    if (findings.count == 0)
+        return services;
+    join_findings(&findings, error);
+    shared_services_release(&services);
+    return NULL;
+}
+
 /* Entries of the table: what the file says, and one for each connection and each half-open one. */
 static size_t limits_room(const struct settings *settings) {
     return settings->limits_entries + 2 * (size_t)settings->client.max_connections;
@@ -153,7 +167,7 @@ static void adopt_limits(struct server *server, struct settings *settings) {
 }
 
 static void apply_settings(struct server *server, struct settings *settings,
-                           struct claims **claimsp) {
+                           struct shared_services *services, struct claims **claimsp) {
     apply_log(settings);
     cache_set_limit(server->cache, settings->cache.memory);
     verdicts_set_limit(server->verdicts, settings->verdict_space);
@@ -162,7 +176,6 @@ static void apply_settings(struct server *server, struct settings *settings,
     authentication_configure(server->authentication, &settings->authentication);
     adopt_limits(server, settings);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
-    struct shared_services *services = services_for(server, settings);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_reload(server->workers[i], settings, origins, services, claimsp);
     server_await_workers(server);
@@ -255,9 +268,10 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
                        struct settings_outcome *outcome) {
     if (settings == NULL)
         return false;
-    struct claims *claims = keep && !disks_possible(server->settings, settings, outcome->error)
-                                ? NULL
-                                : server_claim(settings, server->settings, NULL, outcome->error);
+    struct claims *claims = NULL;
+    struct shared_services *services = usable_services(server, settings, outcome->error);
+    if (services != NULL && (!keep || disks_possible(server->settings, settings, outcome->error)))
+        claims = server_claim(settings, server->settings, NULL, outcome->error);
     enum overrides_written written = OVERRIDES_WRITTEN;
     if (claims != NULL && keep)
         written = overrides_write(settings->saved, settings->saved_settings_path, outcome->error,
@@ -266,6 +280,7 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     outcome->disk_unsure = written == OVERRIDES_UNSURE;
     if (claims == NULL || outcome->disk_failed) {
         claims_free(&claims);
+        shared_services_release(&services);
         settings_release(&settings);
         return false;
     }
@@ -275,7 +290,7 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     settings->start = settings_reference(server->first);
     outcome->before = settings_reference(server->settings);
     outcome->after = settings_reference(settings);
-    apply_settings(server, settings, &claims);
+    apply_settings(server, settings, services, &claims);
     keep_changed_sockets(server, outcome->before);
     return true;
 }
@@ -500,8 +515,8 @@ bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]) 
     if (error[0] != '\0')
         return false;
     server->purge_orders = purge_orders_new(server->cache, server->disk);
-    server->services = services_for(server, server->settings);
-    bool made = make_workers(server, error);
+    server->services = usable_services(server, server->settings, error);
+    bool made = server->services != NULL && make_workers(server, error);
     claims_free(&server->claims);
     return made;
 }

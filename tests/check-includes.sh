@@ -5,10 +5,10 @@
 #   common/base <- common/event, common/http <- common/record, common/service
 #     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
 #        <- adapt, client/http1, client/http2
-#     <- icap <- transaction <- events <- worker, admin, main, ctl
+#     <- icap, inside <- transaction <- events <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
 #
-#   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
+#   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/, icap/ and inside/, for example.
 #   - A room of a protocol is closed: it is included by the files that are named below, and by no others.
 #   - proxy/ never includes icap-services/, and icap-services/ never includes proxy/.
 #   - Only icap-services/host-c-icap includes headers of c-icap.
@@ -38,7 +38,7 @@ BEGIN {
     rooms(7, "proxy/disk")
     rooms(8, "proxy/access proxy/client proxy/intercept")
     rooms(9, "proxy/adapt proxy/client/http1 proxy/client/http2")
-    rooms(9.5, "proxy/icap")
+    rooms(9.5, "proxy/icap proxy/inside")
     rooms(10, "proxy/transaction proxy/transaction/steps")
     rooms(8, "proxy/takeover")
     rooms(10.5, "proxy/events")
@@ -51,7 +51,7 @@ BEGIN {
     stand_apart("common/record common/service")
     stand_apart("proxy/record proxy/settings")
     stand_apart("proxy/cache proxy/origin proxy/spans")
-    stand_apart("proxy/disk proxy/client proxy/origin proxy/icap")
+    stand_apart("proxy/disk proxy/client proxy/origin proxy/icap proxy/inside")
     stand_apart("proxy/disk proxy/adapt")
     stand_apart("proxy/access proxy/client")
     stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
@@ -64,6 +64,7 @@ BEGIN {
     closed("proxy/origin/http2", "proxy/worker.c")
     stand_apart("proxy/origin/http1 proxy/origin/http2")
     closed("proxy/icap", "proxy/adapters.c proxy/ctl/icap_replay.c")
+    closed("proxy/inside", "proxy/adapters.c")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.
     count = split("access acl array body c-icap-conf c-icap cache cfg_param ci_regex ci_threads " \

@@ -5,7 +5,8 @@
  *
  * Kinds of adapters differ by a class, a table of functions. Who adds a kind writes such a table,
  * puts a struct adapter first into a struct of his own, and names the table in proxy/adapters.c.
- * icap/adapter.c is the kind that asks an ICAP server.
+ * icap/adapter.c is the kind that asks an ICAP server, inside/adapter.c the one that runs the service
+ * in the proxy.
  *
  *     struct adapter *adapter = shared->class->open(shared, settings, host);
  *     struct adapter_call *call =
@@ -60,6 +61,9 @@ struct adapter_class {
     void (*unshare)(struct shared_service **sharedp);
     /* Its state, and those of its endpoints. */
     void (*report_shared)(struct shared_service *shared, struct service_report *report);
+    /* Why it can't be used with its settings: then the configuration is refused. NULL: it can be.
+     * May be missing: whether it can be used shows later. */
+    const char *(*problem)(struct shared_service *shared);
 
     struct adapter *(*open)(struct shared_service *shared, const struct service_settings *settings,
                             struct adapter_host *host);

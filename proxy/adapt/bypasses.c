@@ -40,7 +40,7 @@ static uint64_t bypass_log_write(struct bypass_log *log) {
     long lasted = (long)(time(NULL) - (time_t)atomic_load(&bypasses->since));
     log->logged = count;
     if (news > 0)
-        log_warn("icap service %s: %lu more messages passed unadapted (%lu in %ld seconds), the "
+        log_warn("service %s: %lu more messages passed unadapted (%lu in %ld seconds), the "
                  "latest because %s",
                  bypasses->service, (unsigned long)news, (unsigned long)bypasses_count(bypasses),
                  lasted, log->reason);
@@ -59,8 +59,7 @@ static void bypass_log_on_minute(struct timer *timer) {
         loop_timer_after(log->loop, &log->timer, BYPASS_LOG_EVERY);
         return;
     }
-    log_info("icap service %s: no message has passed unadapted for a minute",
-             log->bypasses->service);
+    log_info("service %s: no message has passed unadapted for a minute", log->bypasses->service);
     bypass_log_end(log);
 }
 
@@ -77,7 +76,7 @@ static void bypass_log_begin(struct bypass_log *log) {
     atomic_store(&bypasses->before, atomic_load(&bypasses->count) - 1);
     log->logged = atomic_load(&bypasses->before) + 1;
     atomic_store(&bypasses->since, (int64_t)time(NULL));
-    log_warn("icap service %s: a message passed unadapted because %s; further ones are counted "
+    log_warn("service %s: a message passed unadapted because %s; further ones are counted "
              "here once a minute",
              bypasses->service, log->reason);
     loop_timer_after(log->loop, &log->timer, BYPASS_LOG_EVERY);

@@ -98,11 +98,11 @@ static void tell_error(const struct decoding *decoding) {
         url.length = URL_SHOWN;
     if (decoder->limited) {
         counters->adapt_decode_limited++;
-        log_warn("icap service %s: %.*s: %s; raise this limit if such bodies should be adapted",
+        log_warn("service %s: %.*s: %s; raise this limit if such bodies should be adapted",
                  decoding->service, SLICE_PRINT(url), decoder->error);
     } else {
         counters->adapt_decode_broken++;
-        log_info("icap service %s: %.*s: %s", decoding->service, SLICE_PRINT(url), decoder->error);
+        log_info("service %s: %.*s: %s", decoding->service, SLICE_PRINT(url), decoder->error);
     }
 }
 

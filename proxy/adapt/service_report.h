@@ -17,7 +17,7 @@
 #include <time.h>
 
 /* SERVICE_TEXT: for a name, a product or a version that a service states; cut there. */
-enum { SERVICE_TEXT = 256, SERVICE_NOTICE = 512, SERVICE_ERROR = 448 };
+enum { SERVICE_TEXT = 256, SERVICE_REPORT_NOTICE = 512, SERVICE_ERROR = 448 };
 
 /* TRIAL: it was down, and one transaction is let through to see whether it is up. */
 enum service_state { SERVICE_UNKNOWN, SERVICE_DOWN, SERVICE_TRIAL, SERVICE_UP };
@@ -27,10 +27,11 @@ const char *service_state_name(enum service_state state);
 /* One place where the service runs, in the order of the settings. */
 struct service_endpoint_report {
     enum service_state state;
-    time_t since;                /* of that state */
-    uint64_t retry_at;           /* while it is down: when it is tried next */
-    char error[SERVICE_ERROR];   /* why it is down, or failed last */
-    char notice[SERVICE_NOTICE]; /* what it has to say to whoever runs the proxy; empty: nothing */
+    time_t since;              /* of that state */
+    uint64_t retry_at;         /* while it is down: when it is tried next */
+    char error[SERVICE_ERROR]; /* why it is down, or failed last */
+    char notice
+        [SERVICE_REPORT_NOTICE]; /* what it has to say to whoever runs the proxy; empty: nothing */
     unsigned connections;
     struct server_report server; /* what its server says of itself */
 };

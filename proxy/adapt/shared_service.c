@@ -87,3 +87,15 @@ struct shared_service *shared_services_find(const struct shared_services *servic
             return services->services[i];
     return NULL;
 }
+
+void shared_services_note_problems(const struct shared_services *services,
+                                   struct findings *findings) {
+    CHECK_OBJ(services, SHARED_SERVICES_MAGIC);
+    for (size_t i = 0; i < services->count; i++) {
+        struct shared_service *service = services->services[i];
+        const char *problem =
+            service->class->problem == NULL ? NULL : service->class->problem(service);
+        if (problem != NULL)
+            findings_add(findings, "%s", problem);
+    }
+}

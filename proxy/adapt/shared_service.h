@@ -19,6 +19,7 @@
 #define RETORT_ADAPT_SHARED_SERVICE_H
 
 #include "adapt/adapter.h"
+#include "base/findings.h"
 
 struct shared_service {
     unsigned magic;
@@ -49,6 +50,10 @@ void shared_services_release(struct shared_services **servicesp);
 /* Not referenced; NULL: there is none of that name. */
 struct shared_service *shared_services_find(const struct shared_services *services,
                                             const char *name);
+
+/* Notes what is wrong with services that can't be used. */
+void shared_services_note_problems(const struct shared_services *services,
+                                   struct findings *findings);
 
 void shared_service_report(struct shared_service *shared, struct service_report *report);
 

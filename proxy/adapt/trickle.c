@@ -151,7 +151,7 @@ void trickle_cut(struct trickle *trickle, const char *reason) {
     if (trickle->closed)
         return;
     trickle->net->counters.adapt_trickle_cut++;
-    log_warn("icap service %s: %.*s: %s, and the client already has a part of the body, so its "
+    log_warn("service %s: %.*s: %s, and the client already has a part of the body, so its "
              "connection is cut",
              trickle->settings->name, SLICE_PRINT(url), reason);
     source_wake(&trickle->source);

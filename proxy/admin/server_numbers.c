@@ -48,6 +48,8 @@ static struct server_list server_list_of(const struct admin_report *report) {
         xcalloc(report->service_count * ICAP_ENDPOINTS_MAX + 1, sizeof *list.samples), 0};
     for (size_t i = 0; i < report->service_count; i++) {
         const struct admin_service *service = &report->services[i];
+        if (service->settings->endpoints == NULL)
+            continue;
         for (unsigned n = 0; n < service->settings->endpoint_count; n++)
             server_add(&list, &service->settings->endpoints[n],
                        &service->report.endpoints[n].server);

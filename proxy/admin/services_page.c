@@ -30,7 +30,7 @@ static json_t *times_to_json(const struct times *times) {
 /* A service can say anything about itself, and this is shown in terminals. Characters other than
  * visible ASCII and blanks are shown as "?". */
 static json_t *services_page_text_to_json(const char *text) {
-    char shown[SERVICE_NOTICE];
+    char shown[SERVICE_REPORT_NOTICE];
     size_t length = 0;
     for (; text[length] != '\0' && length < sizeof shown; length++)
         shown[length] = text[length] >= ' ' && text[length] <= '~' ? text[length] : '?';
@@ -106,8 +106,7 @@ void services_page_bump(struct page *page, const struct admin_calls *calls,
     if (calls->bump == NULL || !calls->bump(calls->context, name, &kept)) {
         page_error(page, 404, "there is no icap_service with this name; see /services");
     } else {
-        log_info("icap service %s: all its results were marked outdated through the admin plane",
-                 name);
+        log_info("service %s: all its results were marked outdated through the admin plane", name);
         if (kept)
             page_json(page, 200, json_pack("{s:s}", "bumped", name));
         else

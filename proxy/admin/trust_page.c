@@ -104,9 +104,10 @@ static void trust_each(const struct admin_report *report, const struct trust_row
         if (!is_of_origin(settings, &settings->origins_groups[i].trust))
             see_trust(rows, "origins", settings->origins_groups[i].name,
                       &settings->origins_groups[i].trust);
-    for (size_t i = 0; i < settings->icap_service_count; i++)
-        see_trust(rows, "icap_service", settings->icap_services[i].name,
-                  &settings->icap_services[i].trust);
+    for (size_t i = 0; i < settings->service_count; i++)
+        if (settings->services[i].kind == SERVICE_BY_ICAP)
+            see_trust(rows, "icap_service", settings->services[i].name,
+                      &settings->services[i].trust);
 }
 
 static void row_to_json(void *arg, const struct trust_row *row) {

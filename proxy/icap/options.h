@@ -20,8 +20,8 @@ enum icap_transfer { ICAP_TRANSFER_PREVIEW, ICAP_TRANSFER_IGNORE, ICAP_TRANSFER_
 /* What it has to say to whoever runs the proxy: X-Operator-Notice, which is Retort's own. As it
  * came, so not to be shown before control characters are out of it. */
 struct icap_notice {
-    uint64_t since;            /* loop time when it was told */
-    char text[SERVICE_NOTICE]; /* empty: nothing */
+    uint64_t since;                   /* loop time when it was told */
+    char text[SERVICE_REPORT_NOTICE]; /* empty: nothing */
 };
 
 struct icap_options {

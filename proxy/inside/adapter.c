@@ -1,7 +1,9 @@
 #include "inside/adapter.h"
 
+#include "adapt/service_report.h"
 #include "inside/call.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 static struct inside_call *call_of(struct adapter_call *base) {
@@ -19,9 +21,8 @@ static struct shared_service *inside_share(const struct settings *settings, size
     ALLOC_OBJ(shared, INSIDE_SHARED_MAGIC);
     shared_service_init(&shared->shared, &inside_adapter_class, service, before);
     shared->since = time(NULL);
+    atomic_init(&shared->era, UINT64_MAX);
     shared->instance = inside_instance_start(service, shared->error);
-    if (shared->instance == NULL)
-        log_error("service %s: %s", service->name, shared->error);
     return &shared->shared;
 }
 
@@ -35,13 +36,34 @@ static void inside_unshare(struct shared_service **sharedp) {
 
 static void inside_report_shared(struct shared_service *base, struct service_report *report) {
     const struct inside_shared *shared = inside_shared_of(base);
-    report->state = shared->instance != NULL ? SERVICE_UP : SERVICE_DOWN;
+    struct service_endpoint_report *endpoint = &report->endpoints[0];
+    report->state = endpoint->state = shared->instance != NULL ? SERVICE_UP : SERVICE_DOWN;
+    endpoint->since = shared->since;
+    snprintf(endpoint->error, sizeof endpoint->error, "%.*s", SERVICE_ERROR - 1, shared->error);
+    if (shared->instance != NULL)
+        snprintf(endpoint->notice, sizeof endpoint->notice, "%s", shared->instance->host.notice);
+}
+
+static const char *inside_problem(struct shared_service *base) {
+    const struct inside_shared *shared = inside_shared_of(base);
+    return shared->instance == NULL ? shared->error : NULL;
+}
+
+uint64_t inside_shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop) {
+    struct service_tag_moment asked = service_tag_moment(shared->shared.tag, 0);
+    uint64_t unset = UINT64_MAX;
+    if (!atomic_compare_exchange_strong(&shared->era, &unset, asked.era))
+        asked.era = unset;
+    asked.generation = generation;
+    return service_tag_see(shared->shared.tag, 0, slice_from(shared->instance->version), &asked,
+                           loop->now)
+        .result;
 }
 
 /* The service, of one worker. */
 
-static unsigned fields_of(const struct service_settings *settings,
-                          const struct inside_instance *instance) {
+static unsigned inside_fields_of(const struct service_settings *settings,
+                                 const struct inside_instance *instance) {
     unsigned fields = instance != NULL && instance->ops->wants_client_ip ? CLIENT_FIELD_IP : 0;
     for (char **name = settings->include; name != NULL && *name != NULL; name++) {
         if (strcasecmp(*name, "X-Client-IP") == 0)
@@ -54,11 +76,9 @@ static unsigned fields_of(const struct service_settings *settings,
 
 static void inside_refresh(struct adapter *adapter) {
     const struct inside_service *service = inside_service_of(adapter);
-    const struct inside_instance *instance = service->shared->instance;
-    struct service_tag_moment asked = service_tag_moment(adapter->tag, 0);
-    if (instance != NULL)
-        service_tag_see(adapter->tag, 0, slice_from(instance->version), &asked,
-                        service->net->loop->now);
+    if (service->shared->instance != NULL)
+        inside_shared_tag(service->shared, service_tag_generation(adapter->tag),
+                          service->net->loop);
 }
 
 static struct adapter *inside_open(struct shared_service *shared,
@@ -69,7 +89,8 @@ static struct adapter *inside_open(struct shared_service *shared,
     adapter_init(&service->base, shared, settings, host);
     service->net = host->net;
     service->shared = inside_shared_of(shared);
-    service->client_fields = fields_of(settings, service->shared->instance);
+    service->arguments = slice_from(settings->arguments);
+    service->client_fields = inside_fields_of(settings, service->shared->instance);
     inside_refresh(&service->base);
     return &service->base;
 }
@@ -127,6 +148,7 @@ const struct adapter_class inside_adapter_class = {
     .share = inside_share,
     .unshare = inside_unshare,
     .report_shared = inside_report_shared,
+    .problem = inside_problem,
     .open = inside_open,
     .retire = inside_retire,
     .close = inside_close,

@@ -2,41 +2,53 @@
 
 /* The body that a service makes: pulled from it, with what it passes on behind. */
 
-static enum source_status body_broke_off(struct inside_call *call, const char *error) {
+static enum source_status body_broke_off(struct inside_call *call, uint64_t *count,
+                                         const char *error) {
     if (call->mode != INSIDE_OVER)
-        inside_call_fail(call, &call->service->base.account.error_server, error);
+        inside_call_fail(call, count, error);
     return SOURCE_FAILED;
+}
+
+static enum source_status body_misstated(struct inside_call *call, const char *error) {
+    return body_broke_off(call, &call->service->base.account.error_protocol, error);
+}
+
+/* Takes bytes out of a buffer, which is given back when it is empty. */
+static size_t body_take_waiting(struct inside_call *call, struct net_buffer **buffer, char *out,
+                                size_t capacity) {
+    if (*buffer == NULL)
+        return 0;
+    struct slice waiting = net_buffer_bytes(*buffer);
+    size_t count = waiting.length < capacity ? waiting.length : capacity;
+    memcpy(out, waiting.base, count);
+    (*buffer)->begin += count;
+    if ((*buffer)->begin == (*buffer)->end)
+        net_buffer_give(call->net, buffer);
+    return count;
 }
 
 /* The rest of the body, which the service does not want. */
 static enum source_status read_passed(struct inside_call *call, char *buffer, size_t capacity,
                                       size_t *got) {
-    if (call->in != NULL) {
-        struct slice waiting = net_buffer_bytes(call->in);
-        *got = waiting.length < capacity ? waiting.length : capacity;
-        memcpy(buffer, waiting.base, *got);
-        call->in->begin += *got;
-        if (call->in->begin == call->in->end)
-            net_buffer_give(call->net, &call->in);
-        if (*got > 0)
-            return SOURCE_DATA;
-    }
+    *got = body_take_waiting(call, &call->in, buffer, capacity);
+    if (*got > 0)
+        return SOURCE_DATA;
     if (call->input_ended)
         return SOURCE_END;
     enum source_status status = source_read(&call->base.virgin.first, buffer, capacity, got);
     call->input_ended = status == SOURCE_END;
     if (status == SOURCE_FAILED)
-        return body_broke_off(call, "its body broke off");
+        return body_broke_off(call, &call->service->base.account.error_body, "its body broke off");
     return status;
 }
 
 static enum service_flow pull_service(struct inside_call *call, char *buffer, size_t capacity,
                                       size_t *got) {
-    inside_call_stop_waiting(call);
+    inside_wait_stop(call);
     uint64_t began = inside_clock();
     enum service_flow flow = call->instance->ops->pull(call->state, buffer, capacity, got);
     inside_clocked(call, "pull", began);
-    ASSERT(*got <= capacity);
+    ASSERT(*got <= capacity); /* it has written beyond the buffer */
     call->service->base.account.bytes_in += *got;
     call->base.figures.bytes_in += *got;
     return flow;
@@ -48,7 +60,9 @@ static enum source_status take_pulled(struct inside_call *call, char *buffer, si
     switch (pull_service(call, buffer, capacity, got)) {
     case SERVICE_DONE: call->complete = true; break;
     case SERVICE_PASS: call->mode = INSIDE_PASSED; break;
-    case SERVICE_ABORT: return body_broke_off(call, "the service can't complete the body");
+    case SERVICE_ABORT:
+        return body_broke_off(call, &call->service->base.account.error_server,
+                              "the service can't complete the body");
     case SERVICE_FLOW: break;
     }
     if (*got > 0)
@@ -61,7 +75,8 @@ static enum source_status take_pulled(struct inside_call *call, char *buffer, si
 /* There is no more input for the moment: the service may give what it keeps back. */
 static enum source_status take_idle(struct inside_call *call, char *buffer, size_t capacity,
                                     size_t *got) {
-    if (call->instance->ops->idle == NULL || call->input_ended || call->mode != INSIDE_ADAPTED)
+    if (call->instance->ops->idle == NULL || call->input_ended || call->mode != INSIDE_ADAPTED ||
+        inside_feed_waiting(call).length > 0)
         return SOURCE_WAIT;
     uint64_t began = inside_clock();
     call->instance->ops->idle(call->state);
@@ -69,42 +84,39 @@ static enum source_status take_idle(struct inside_call *call, char *buffer, size
     return take_pulled(call, buffer, capacity, got);
 }
 
-enum source_status inside_body_pull(struct inside_call *call, char *buffer, size_t capacity,
-                                    size_t *got) {
-    *got = 0;
+static enum source_status pull_or_feed(struct inside_call *call, char *buffer, size_t capacity,
+                                       size_t *got) {
     for (;;) {
-        if (call->failed || call->mode == INSIDE_OVER)
-            return SOURCE_FAILED;
-        if (call->complete)
-            return SOURCE_END;
-        if (call->mode == INSIDE_PASSED)
-            return read_passed(call, buffer, capacity, got);
         enum source_status status = take_pulled(call, buffer, capacity, got);
         if (status != SOURCE_WAIT)
             return status;
-        if (call->mode == INSIDE_ADAPTED && inside_call_feed(call))
-            continue;
-        if (call->failed || call->mode == INSIDE_OVER)
-            return SOURCE_FAILED;
-        status = take_idle(call, buffer, capacity, got);
-        if (status != SOURCE_WAIT)
-            return status;
-        return inside_call_wait(call) ? SOURCE_WAIT : SOURCE_FAILED;
+        if (call->mode != INSIDE_ADAPTED || !inside_feed(call))
+            return call->mode == INSIDE_OVER ? SOURCE_FAILED : SOURCE_WAIT;
     }
+}
+
+enum source_status inside_body_pull(struct inside_call *call, char *buffer, size_t capacity,
+                                    size_t *got) {
+    *got = 0;
+    if (call->mode == INSIDE_OVER)
+        return SOURCE_FAILED;
+    if (call->complete)
+        return SOURCE_END;
+    if (call->mode == INSIDE_PASSED)
+        return read_passed(call, buffer, capacity, got);
+    enum source_status status = pull_or_feed(call, buffer, capacity, got);
+    if (status == SOURCE_WAIT)
+        status = take_idle(call, buffer, capacity, got);
+    if (status != SOURCE_WAIT || call->mode == INSIDE_PASSED)
+        return status;
+    return inside_wait(call) ? SOURCE_WAIT : SOURCE_FAILED;
 }
 
 /* What was pulled before the verdict comes first. */
 static enum source_status read_from_first(struct inside_call *call, char *buffer, size_t capacity,
                                           size_t *got) {
-    if (call->out == NULL || call->out->begin == call->out->end)
-        return inside_body_pull(call, buffer, capacity, got);
-    struct slice waiting = net_buffer_bytes(call->out);
-    *got = waiting.length < capacity ? waiting.length : capacity;
-    memcpy(buffer, waiting.base, *got);
-    call->out->begin += *got;
-    if (call->out->begin == call->out->end)
-        net_buffer_give(call->net, &call->out);
-    return SOURCE_DATA;
+    *got = body_take_waiting(call, &call->first, buffer, capacity);
+    return *got > 0 ? SOURCE_DATA : inside_body_pull(call, buffer, capacity, got);
 }
 
 /* Gives the last byte only when it is known that nothing follows it. */
@@ -115,7 +127,7 @@ static enum source_status read_last(struct inside_call *call, char *buffer, size
         status = read_from_first(call, &call->last, 1, got);
         *got = 0;
         if (status == SOURCE_END)
-            return body_broke_off(call, "its body is shorter than the length that it stated");
+            return body_misstated(call, "its body is shorter than the length that it stated");
         if (status != SOURCE_DATA)
             return status;
         call->last_there = true;
@@ -123,7 +135,7 @@ static enum source_status read_last(struct inside_call *call, char *buffer, size
     status = read_from_first(call, &spare, 1, got);
     *got = 0;
     if (status == SOURCE_DATA)
-        return body_broke_off(call, "its body is longer than the length that it stated");
+        return body_misstated(call, "its body is longer than the length that it stated");
     if (status != SOURCE_END || !call->last_there)
         return status;
     call->last_there = false;
@@ -142,7 +154,7 @@ static enum source_status read_stated(struct inside_call *call, char *buffer, si
         read_from_first(call, buffer, capacity < left - 1 ? capacity : (size_t)(left - 1), got);
     call->given += *got;
     return status == SOURCE_END
-               ? body_broke_off(call, "its body is shorter than the length that it stated")
+               ? body_misstated(call, "its body is shorter than the length that it stated")
                : status;
 }
 
@@ -151,12 +163,14 @@ static enum source_status inside_body_read(struct source *source, char *buffer, 
     struct inside_call *call = CONTAINER_OF(source, struct inside_call, body);
     CHECK_OBJ(call, INSIDE_CALL_MAGIC);
     *got = 0;
+    if (call->mode == INSIDE_OVER)
+        return SOURCE_FAILED;
     enum source_status status = source->length < 0 ? read_from_first(call, buffer, capacity, got)
                                                    : read_stated(call, buffer, capacity, got);
     if (status == SOURCE_DATA)
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     if (status == SOURCE_END && !call->base.body_ended) {
-        call->base.body_ended = true;
+        call->base.body_ended = call->complete = true;
         adapter_call_has_all(&call->base);
     }
     return status;
@@ -165,10 +179,8 @@ static enum source_status inside_body_read(struct source *source, char *buffer, 
 static void inside_body_close(struct source *source) {
     struct inside_call *call = CONTAINER_OF(source, struct inside_call, body);
     CHECK_OBJ(call, INSIDE_CALL_MAGIC);
-    if (call->mode == INSIDE_OVER)
-        return;
+    inside_wait_stop(call);
     call->mode = INSIDE_OVER;
-    inside_call_stop_waiting(call);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     task_cancel(&call->task);
 }
@@ -186,7 +198,7 @@ struct source *inside_call_body(struct inside_call *call) {
     if (call->mode == INSIDE_PASSED && call->exchange.keeps_body &&
         virgin_body_is_whole(&call->base.virgin)) {
         net_buffer_give(call->net, &call->in);
-        call->mode = INSIDE_OVER;
+        call->complete = true;
         return virgin_body_hand_on(&call->base.virgin);
     }
     return &call->body;

@@ -8,12 +8,19 @@
  *     inside_call_close(call);
  *
  * The service is called on the worker, and the worker does nothing else meanwhile. A service that
- * waits for something names a descriptor and a deadline; the loop watches both. A call that takes
- * more than INSIDE_SLOW microseconds is counted, and named in the log.
+ * waits for something names a descriptor and a deadline; the loop watches both. A call of one of
+ * its functions that takes more than INSIDE_SLOW is counted, and named in the log.
  *
- * Differences to a service that is asked by ICAP: nothing is encoded or sent, so the preview ends
- * where the service says, and a head that alone was changed leaves the body where it is. A
- * service that crashes takes the proxy with it.
+ *     call.c    the verdict            feed.c    the body on its way to the service
+ *     wait.c    what is waited for     body.c    the body that comes from it
+ *
+ * As with ICAP: the preview, the timeouts, which count only while the service has to go on, the
+ * bypass as long as the original is whole, and what is refused of an adapted head (inside/head.h).
+ * Otherwise than with ICAP: nothing is encoded or sent. The preview is at most NET_BUFFER_SIZE bytes.
+ * A service that crashes takes the proxy with it.
+ *
+ * A message takes at most two buffers of NET_BUFFER_SIZE, besides what the service itself and the
+ * copy of the original (adapt/virgin_body.h) take.
  *
  * Threads: the worker's. Memory: the request's arena.
  */
@@ -24,7 +31,7 @@
 #include "base/clocks.h"
 #include "inside/service.h"
 
-enum { INSIDE_SLOW = 5000 };
+enum { INSIDE_SLOW = 5000 }; /* microseconds */
 
 /* What happens to the body. */
 enum inside_mode {
@@ -42,31 +49,37 @@ struct inside_call {
 #define INSIDE_CALL_MAGIC 0x1451decau
     enum inside_mode mode;
     struct inside_service *service;
-    struct inside_instance *instance; /* referenced */
+    struct inside_instance *instance; /* referenced; NULL: there is none */
     struct net_context *net;
     struct service_exchange exchange;
-    struct http_head *request; /* a copy that the service may read */
-    void *state;               /* of the service; NULL: it is not interested */
-    struct service_tag_moment asked;
-    bool hold;          /* the verdict waits for the first byte of the adapted body */
-    bool decided;       /* ADAPT, and the verdict waits for that byte */
-    bool input_ended;   /* all of the body has been read */
-    bool finished;      /* and the service knows it */
-    bool complete;      /* all has been given out */
-    bool overdue;       /* `ready` was called after the deadline of the present wait */
-    bool watched;       /* the loop watches what the service waits for */
-    struct net_buffer *in;  /* bytes that the service has not taken; NULL: none */
-    struct net_buffer *out; /* bytes that came before the verdict was given; NULL: none */
+    void *state;              /* of the service; NULL: it is not interested */
+    enum http_method method;  /* of the request as it was */
+    uint64_t generation;      /* of the service's tag when the service was asked */
+    bool hold;                /* the verdict waits for the first byte of the adapted body */
+    bool decided;             /* ADAPT, and the verdict waits for that byte */
+    bool all_there;           /* all bytes of its stated length have been read */
+    bool pushed;              /* the service has some of the body */
+    bool input_ended;         /* all of the body has been read */
+    bool finished;            /* and the service knows it */
+    bool complete;            /* all has been given out */
+    uint64_t read;            /* bytes of the body */
+    struct net_buffer *in;    /* bytes that the service has not taken; NULL: none */
+    struct net_buffer *first; /* bytes that came before the verdict was given; NULL: none */
+    /* What the service waits for */
+    bool watched;             /* the loop watches it */
+    bool overdue;             /* `told` is over, and the service was told */
+    struct service_wait told; /* of the last call of its `ready` */
     struct event event;
-    struct timer wait_timer; /* of the wait of the service */
-    struct timer timer;      /* of the verdict or of a pause, while the service has to go on */
+    struct timer wait_timer;
+    /* Limits */
+    struct timer timer; /* of the preview, the verdict or a pause, while it has to go on */
     struct timer total;
-    struct task task; /* more of the body has come, or what the service waited for */
+    struct task task; /* more of the body has come */
     /* The adapted body */
     struct source body;
     uint64_t given; /* bytes of it, where its length is stated */
     char last;      /* the last of them, which waits for the end */
-    bool last_there, failed;
+    bool last_there;
 };
 
 void inside_call_start(struct inside_call *call, struct inside_service *service,
@@ -76,27 +89,40 @@ struct source *inside_call_body(struct inside_call *call);
 void inside_call_close(struct inside_call *call);
 
 /* Inside inside/. */
+/* `count`: of the account. A body that broke off is no fault of the service. */
 void inside_call_fail(struct inside_call *call, uint64_t *count, const char *error);
-/* Moves bytes of the body to the service. False: none can be moved now. */
-bool inside_call_feed(struct inside_call *call);
+/* More has come, or what the service waited for. */
+void inside_call_go_on(struct inside_call *call);
+
+/* Reads some of the body into call->in. False: nothing has come. */
+bool inside_feed_read(struct inside_call *call);
+/* Gives the service what there is. False: it has taken nothing. */
+bool inside_feed(struct inside_call *call);
+/* Bytes that the service has not taken. */
+struct slice inside_feed_waiting(const struct inside_call *call);
+
 /* Nothing moves: waits for the body, or for what the service waits for. False: the service waits for
  * nothing although it has to go on, which is a bug of it; the call has failed. */
-bool inside_call_wait(struct inside_call *call);
-/* Before the service is called: nothing that it waited for is watched any more. */
-void inside_call_stop_waiting(struct inside_call *call);
+bool inside_wait(struct inside_call *call);
+/* Before each call of the service: nothing that it waited for is watched any more. */
+void inside_wait_stop(struct inside_call *call);
+void inside_wait_init(struct inside_call *call);
+
 void inside_body_init(struct inside_call *call);
 /* What the service gives, as a source does. */
 enum source_status inside_body_pull(struct inside_call *call, char *buffer, size_t capacity,
                                     size_t *got);
 
-/* Around each call of a function of the service. */
+/* Around each call of a function of the service: the time before it, and its name afterwards. */
 static inline uint64_t inside_clock(void) {
     return clocks_microseconds(CLOCK_MONOTONIC);
 }
 static inline void inside_clocked(struct inside_call *call, const char *what, uint64_t began) {
     uint64_t took = inside_clock() - began;
-    if (__builtin_expect(took > INSIDE_SLOW, 0))
-        inside_instance_note_slow(call->instance, what, took);
+    if (__builtin_expect(took <= INSIDE_SLOW, 1))
+        return;
+    call->service->base.account.slow++;
+    inside_instance_tell_slow(call->instance, what, took);
 }
 
 #endif

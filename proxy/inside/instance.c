@@ -3,10 +3,12 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
+#include "config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* When a helper is down, every page and every image logs a line. The counters tell the rest. */
 static bool instance_may_log(struct inside_instance *instance) {
@@ -25,88 +27,95 @@ static void instance_log(void *context, enum log_level level, const char *text) 
 
 static void instance_count(void *context, unsigned counter) {
     struct inside_instance *instance = context;
-    ASSERT(counter < INSIDE_COUNTERS);
+    ASSERT(counter < SERVICE_MODULE_COUNTERS);
     atomic_fetch_add_explicit(&instance->counters[counter], 1, memory_order_relaxed);
 }
 
-void inside_instance_note_slow(struct inside_instance *instance, const char *what,
+void inside_instance_tell_slow(struct inside_instance *instance, const char *what,
                                uint64_t microseconds) {
     char text[128];
-    atomic_fetch_add_explicit(&instance->slow, 1, memory_order_relaxed);
-    snprintf(text, sizeof text, "%s held a worker up for %" PRIu64 " ms", what,
+    snprintf(text, sizeof text, "its function %s held a worker up for %" PRIu64 " ms", what,
              microseconds / 1000);
     instance_log(instance, LOG_LEVEL_WARN, text);
 }
 
+/* As a host of c-icap does it, so that equal settings have equal fingerprints under both. */
 static void instance_mix(struct inside_instance *instance, struct slice text) {
-    instance->host.fingerprint =
-        service_fingerprint(instance->host.fingerprint, text.base, text.length);
-    instance->host.fingerprint = service_fingerprint(instance->host.fingerprint, "", 1);
+    uint64_t *fingerprint = &instance->host.fingerprint;
+    *fingerprint = service_fingerprint(*fingerprint, text.base, text.length);
+    *fingerprint = service_fingerprint(*fingerprint, "", 1);
 }
 
 static const struct service_option *instance_option(const struct service_ops *ops,
                                                     struct slice name) {
-    for (const struct service_option *option = ops->options; option != NULL && option->name != NULL;
-         option++)
+    const struct service_option *option = ops->options;
+    for (; option != NULL && option->name != NULL; option++)
         if (slice_equal(slice_from(option->name), name))
             return option;
     return NULL;
 }
 
-/* `pair` is "Name=value". */
-static bool instance_set(struct inside_instance *instance, struct slice name, struct slice value,
-                         char error[INSIDE_ERROR]) {
+static bool instance_set(struct inside_instance *instance, const struct service_option *option,
+                         struct slice value, const char *where, char error[INSIDE_ERROR]) {
     char why[INSIDE_ERROR / 2];
-    const struct service_option *option = instance_option(instance->ops, name);
-    if (option == NULL) {
-        snprintf(error, INSIDE_ERROR, "settings: the service %s has no setting \"%.*s\"",
-                 instance->ops->name, SLICE_PRINT(name));
-        return false;
-    }
-    if (!service_option_set(option, instance->settings, value, why, sizeof why)) {
-        snprintf(error, INSIDE_ERROR, "settings: %s", why);
-        return false;
-    }
-    instance_mix(instance, name);
+    instance_mix(instance, slice_from(option->name));
     instance_mix(instance, value);
-    return true;
+    if (service_option_set(option, instance->settings, value, why, sizeof why))
+        return true;
+    snprintf(error, INSIDE_ERROR, "%s: service %s: settings: %s: %s", where, instance->name,
+             option->name, why);
+    return false;
 }
 
-static bool instance_set_pair(struct inside_instance *instance, struct slice pair,
-                              char error[INSIDE_ERROR]) {
-    const char *sign = memchr(pair.base, '=', pair.length);
-    if (sign == NULL) {
-        snprintf(error, INSIDE_ERROR, "settings: \"%.*s\" is no NAME = VALUE", SLICE_PRINT(pair));
-        return false;
-    }
-    size_t name = (size_t)(sign - pair.base);
-    return instance_set(instance, slice_make(pair.base, name),
-                        slice_make(sign + 1, pair.length - name - 1), error);
+static bool instance_set_named(struct inside_instance *instance,
+                               const struct module_setting *setting, char error[INSIDE_ERROR]) {
+    const struct service_option *option = instance_option(instance->ops, setting->name);
+    if (option != NULL)
+        return instance_set(instance, option, setting->value, setting->where, error);
+    snprintf(error, INSIDE_ERROR,
+             "%s: service %s: settings: the module %s has no setting \"%.*s\"; docs/SERVICES.md "
+             "lists those of Retort's own modules",
+             setting->where, instance->name, instance->ops->name, SLICE_PRINT(setting->name));
+    return false;
+}
+
+static bool instance_set_helpers(struct inside_instance *instance,
+                                 const struct service_settings *settings,
+                                 char error[INSIDE_ERROR]) {
+    const struct service_option *option = instance_option(instance->ops, SLICE("Helperd"));
+    if (settings->helpers == NULL)
+        return true;
+    if (option != NULL)
+        return instance_set(instance, option, slice_from(settings->helpers), settings->where,
+                            error);
+    snprintf(error, INSIDE_ERROR,
+             "%s: service %s: helpers: the module %s uses no helpers; remove the option",
+             settings->where, instance->name, instance->ops->name);
+    return false;
 }
 
 static bool instance_configure(struct inside_instance *instance,
                                const struct service_settings *settings, char error[INSIDE_ERROR]) {
     const struct service_ops *ops = instance->ops;
+    bool good = true;
     instance->settings = xcalloc(1, ops->settings_size + 1);
     if (ops->options != NULL)
         service_options_defaults(ops->options, instance->settings);
-    if (settings->helpers != NULL &&
-        !instance_set(instance, SLICE("Helperd"), slice_from(settings->helpers), error))
-        return false;
-    for (char **pair = settings->module_settings; pair != NULL && *pair != NULL; pair++)
-        if (!instance_set_pair(instance, slice_from(*pair), error))
-            return false;
-    return true;
+    for (size_t i = 0; good && i < settings->setting_count; i++)
+        good = instance_set_named(instance, &settings->settings[i], error);
+    return good && instance_set_helpers(instance, settings, error);
 }
 
 static bool instance_begin(struct inside_instance *instance,
                            const struct service_settings *settings, char error[INSIDE_ERROR]) {
     const struct service_ops *ops = instance->ops;
-    unsigned point = adapt_point_is_reqmod(settings->point) ? SERVICE_REQUEST : SERVICE_RESPONSE;
+    bool on_request = adapt_point_is_reqmod(settings->point);
     char why[INSIDE_ERROR / 2] = "";
-    if (!(ops->points & point)) {
-        snprintf(error, INSIDE_ERROR, "point: the service %s does not adapt %s", ops->name,
-                 point == SERVICE_REQUEST ? "requests" : "responses");
+    if (!(ops->points & (on_request ? SERVICE_REQUEST : SERVICE_RESPONSE))) {
+        snprintf(error, INSIDE_ERROR,
+                 "%s: service %s: the module %s does not adapt %s; set point = %s", settings->where,
+                 settings->name, ops->name, on_request ? "requests" : "responses",
+                 on_request ? "respmod_precache" : "reqmod_precache");
         return false;
     }
     if (!instance_configure(instance, settings, error))
@@ -115,13 +124,16 @@ static bool instance_begin(struct inside_instance *instance,
         return true;
     instance->service = ops->start(instance->settings, &instance->host, why, sizeof why);
     if (instance->service == NULL)
-        snprintf(error, INSIDE_ERROR, "the service does not start: %s", why);
+        snprintf(error, INSIDE_ERROR, "%s: service %s: the module %s does not start: %s",
+                 settings->where, settings->name, ops->name, why);
+    else
+        instance->started = true;
     return instance->service != NULL;
 }
 
 static void instance_free(struct inside_instance *instance) {
     const struct service_ops *ops = instance->ops;
-    if (instance->service != NULL && ops->stop != NULL)
+    if (instance->started && ops->stop != NULL)
         ops->stop(instance->service);
     if (instance->settings != NULL && ops->options != NULL)
         service_options_release(ops->options, instance->settings);
@@ -130,9 +142,32 @@ static void instance_free(struct inside_instance *instance) {
     FREE_OBJ(instance);
 }
 
+/* What others may write, others may run with the rights of the proxy. */
+static bool module_is_ours(const struct service_settings *settings, char error[INSIDE_ERROR]) {
+    struct stat status;
+    if (stat(settings->module, &status) != 0 || !(status.st_mode & S_IWOTH))
+        return true; /* without a file, the loader has the words */
+    snprintf(error, INSIDE_ERROR,
+             "%s: service %s: module %s: everybody may write this file, and so run code in the "
+             "proxy; chmod o-w it",
+             settings->where, settings->name, settings->module);
+    return false;
+}
+
+static const struct service_ops *load_module(const struct service_settings *settings,
+                                             char error[INSIDE_ERROR]) {
+    char why[SERVICE_MODULE_ERROR];
+    if (!module_is_ours(settings, error))
+        return NULL;
+    const struct service_ops *ops = service_module_load(settings->module, why);
+    if (ops == NULL)
+        snprintf(error, INSIDE_ERROR, "%s: service %s: %s", settings->where, settings->name, why);
+    return ops;
+}
+
 struct inside_instance *inside_instance_start(const struct service_settings *settings,
                                               char error[INSIDE_ERROR]) {
-    const struct service_ops *ops = inside_module_load(settings->module, error);
+    const struct service_ops *ops = load_module(settings, error);
     struct inside_instance *instance;
     if (ops == NULL)
         return NULL;
@@ -150,7 +185,7 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
         instance_free(instance);
         return NULL;
     }
-    snprintf(instance->version, sizeof instance->version, "%s-%016" PRIx64, ops->name,
+    snprintf(instance->version, sizeof instance->version, "%s-%016" PRIx64, PACKAGE_VERSION,
              instance->host.fingerprint);
     if (instance->host.notice[0] != '\0')
         log_warn("service %s: %s", instance->name, instance->host.notice);
@@ -171,11 +206,4 @@ void inside_instance_release(struct inside_instance **instancep) {
     CHECK_OBJ(instance, INSIDE_INSTANCE_MAGIC);
     if (atomic_fetch_sub(&instance->references, 1) == 1)
         instance_free(instance);
-}
-
-bool inside_instance_check(const struct service_settings *settings, char error[INSIDE_ERROR]) {
-    struct inside_instance *instance = inside_instance_start(settings, error);
-    bool good = instance != NULL;
-    inside_instance_release(&instance);
-    return good;
 }

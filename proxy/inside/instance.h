@@ -10,18 +10,18 @@
  * A reload starts a new instance, which reads its lists anew; exchanges that are under way go on
  * with the old one.
  *
- * Threads: started by one thread; references and counts are atomic. Errors: a sentence without a
- * full stop.
+ * Threads: started by one thread; references and counts are atomic. Errors: NULL and a sentence
+ * "FILE:LINE: service NAME: ..." without a full stop.
  */
 #ifndef RETORT_INSIDE_INSTANCE_H
 #define RETORT_INSIDE_INSTANCE_H
 
-#include "inside/module.h"
+#include "service/module.h"
 #include "settings/settings.h"
 
 #include <stdatomic.h>
 
-enum { INSIDE_COUNTERS = 16, INSIDE_VERSION = 64 };
+enum { INSIDE_ERROR = 1000, INSIDE_VERSION = 64 };
 
 struct inside_instance {
     unsigned magic;
@@ -29,11 +29,11 @@ struct inside_instance {
     _Atomic unsigned references;
     const struct service_ops *ops;
     void *service, *settings;
+    bool started;
     struct service_host host;
     char *name;                   /* of the section */
     char version[INSIDE_VERSION]; /* which results are equal: as an ISTag says it in ICAP */
-    _Atomic uint64_t counters[INSIDE_COUNTERS];
-    _Atomic uint64_t slow; /* calls that have held a worker up */
+    _Atomic uint64_t counters[SERVICE_MODULE_COUNTERS];
     _Atomic int64_t log_second;
     _Atomic unsigned log_lines;
 };
@@ -43,11 +43,8 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
 struct inside_instance *inside_instance_reference(struct inside_instance *instance);
 void inside_instance_release(struct inside_instance **instancep);
 
-/* Could the service be started with these settings? Starts and stops it. */
-bool inside_instance_check(const struct service_settings *settings, char error[INSIDE_ERROR]);
-
 /* A call of the service took so many microseconds, and the worker did nothing else meanwhile. */
-void inside_instance_note_slow(struct inside_instance *instance, const char *what,
+void inside_instance_tell_slow(struct inside_instance *instance, const char *what,
                                uint64_t microseconds);
 
 #endif

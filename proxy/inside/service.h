@@ -3,8 +3,9 @@
  *
  *     struct inside_shared *shared = inside_shared_of(base);        shared->instance may be NULL
  *     struct inside_service *service = inside_service_of(adapter);
+ *     result->tag = inside_shared_tag(shared, generation, loop);    of what its instance has made
  *
- * Threads: the shared part is read-only; the other one is the worker's.
+ * Threads: the shared part is read-only but for its era; the other one is the worker's.
  */
 #ifndef RETORT_INSIDE_SERVICE_H
 #define RETORT_INSIDE_SERVICE_H
@@ -19,6 +20,7 @@ struct inside_shared {
     struct inside_instance *instance; /* referenced; NULL: it could not be started */
     char error[INSIDE_ERROR];         /* why */
     time_t since;                     /* seconds since 1970 */
+    _Atomic uint64_t era; /* of the tag, when the first worker used it; UINT64_MAX: none has yet */
 };
 
 struct inside_service {
@@ -27,9 +29,14 @@ struct inside_service {
 #define INSIDE_SERVICE_MAGIC 0x1451de5eu
     struct net_context *net;
     struct inside_shared *shared;
+    struct slice arguments;
     unsigned client_fields; /* enum client_field */
     unsigned calls;         /* under way */
 };
+
+/* The tag of results of the instance. The instance of a later reload has begun a new era of the
+ * service's tag: what an earlier one still makes does not bring its version back. */
+uint64_t inside_shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop);
 
 static inline struct inside_shared *inside_shared_of(struct shared_service *base) {
     struct inside_shared *shared = CONTAINER_OF(base, struct inside_shared, shared);

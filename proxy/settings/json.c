@@ -80,8 +80,8 @@ static void add_services_and_logs(json_t *root, const struct settings *settings)
     for (size_t i = 0; i < settings->icap_log_count; i++)
         add_element(root, "icap_log", "path", settings->icap_logs[i].path, &settings->icap_logs[i]);
     for (size_t i = 0; i < settings->service_count; i++)
-        add_element(root, "icap_service", "name", settings->services[i].name,
-                    &settings->services[i]);
+        add_element(root, service_section(&settings->services[i]), "name",
+                    settings->services[i].name, &settings->services[i]);
 }
 
 /* Conditions that are not stated are left out: null would look like one. */

@@ -1,4 +1,4 @@
-/* Services and what they are asked about: icap_service and adapt sections. */
+/* Services and what they are asked about: icap_service, service and adapt sections. */
 #include "settings/load.h"
 
 #include "base/assert.h"
@@ -106,28 +106,19 @@ static bool check_icap_include(struct load *load, const struct document_section 
     return true;
 }
 
-static bool apply_icap_service(struct load *load, const struct document_section *section,
-                               struct service_settings *service) {
-    service->name = xstrdup(section->title);
-    service->temporary_directory = load->settings->temporary_directory;
-    if (!load_check_name(load, section) || !load_values(load, section, "icap_service", service) ||
-        !check_icap_uris(load, section, service) ||
-        !check_icap_credentials(load, section, service) ||
-        !check_icap_tls(load, section, service) || !check_icap_include(load, section, service))
-        return false;
-    service->max_connections_given = document_value(section, "max_connections") != NULL;
+/* Options that both kinds of services have. */
+static bool check_service(struct load *load, const struct document_section *section,
+                          const struct service_settings *service) {
+    bool on_request = adapt_point_is_reqmod(service->point);
     if (service->remember && service->point != ADAPT_RESPMOD_POSTCACHE)
         return load_fail(load, load_line_of(section, "remember"),
                          "remember works only for services at respmod_postcache; set point = "
                          "respmod_postcache, or remove remember");
-    if (strcmp(service->verdict_by[0], "*") != 0 && !adapt_point_is_reqmod(service->point))
+    if (strcmp(service->verdict_by[0], "*") != 0 && !on_request)
         return load_fail(load, load_line_of(section, "verdict_by"),
                          "verdict_by works only for services at reqmod_precache and "
                          "reqmod_postcache; remove it");
-    if (service->down_min > service->down_max)
-        return load_fail(load, load_line_of(section, "down_min"),
-                         "down_min is larger than down_max");
-    if (service->decode && adapt_point_is_reqmod(service->point))
+    if (service->decode && on_request)
         return load_fail(
             load, load_line_of(section, "decode"),
             "decode works only for responses, and this service is asked about requests; remove it");
@@ -138,19 +129,66 @@ static bool apply_icap_service(struct load *load, const struct document_section 
     if (service->preview > service->keep)
         return load_fail(load, load_line_of(section, "keep"),
                          "keep is smaller than preview; raise keep, because the preview must be "
-                         "kept to be sent after a 204");
+                         "kept until the verdict");
     return true;
+}
+
+static bool apply_icap_service(struct load *load, const struct document_section *section,
+                               struct service_settings *service) {
+    if (!load_values(load, section, "icap_service", service) ||
+        !check_icap_uris(load, section, service) ||
+        !check_icap_credentials(load, section, service) ||
+        !check_icap_tls(load, section, service) || !check_icap_include(load, section, service))
+        return false;
+    service->max_connections_given = document_value(section, "max_connections") != NULL;
+    if (service->down_min > service->down_max)
+        return load_fail(load, load_line_of(section, "down_min"),
+                         "down_min is larger than down_max");
+    return true;
+}
+
+/* Names are those of both kinds. */
+static bool check_service_name(struct load *load, const struct document_section *section,
+                               const struct service_settings *service) {
+    const struct settings *settings = load->settings;
+    for (const struct service_settings *other = settings->services; other != service; other++)
+        if (strcmp(other->name, service->name) == 0)
+            return load_fail(load, section->line,
+                             "service \"%s\": an icap_service has this name already; rename one of "
+                             "them",
+                             service->name);
+    return true;
+}
+
+static bool apply_service(struct load *load, const struct document_section *section,
+                          struct service_settings *service) {
+    service->name = xstrdup(section->title);
+    service->temporary_directory = load->settings->temporary_directory;
+    if (strcmp(section->kind->name, "service") == 0)
+        service->kind = SERVICE_INSIDE;
+    return load_check_name(load, section) && check_service_name(load, section, service) &&
+           (service->kind == SERVICE_INSIDE ? load_inside_service(load, section, service)
+                                            : apply_icap_service(load, section, service)) &&
+           check_service(load, section, service);
 }
 
 bool load_services(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
-    settings->service_count = document_section_count(load->document, "icap_service");
+    settings->service_count = document_section_count(load->document, "icap_service") +
+                              document_section_count(load->document, "service");
     settings->services = xcalloc(settings->service_count + 1, sizeof *settings->services);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "icap_service")
-        if (!apply_icap_service(load, section, &settings->services[i++]))
+        if (!apply_service(load, section, &settings->services[i++]))
+            return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "service")
+        if (!apply_service(load, section, &settings->services[i++]))
             return false;
     return true;
+}
+
+const char *service_section(const struct service_settings *settings) {
+    return settings->kind == SERVICE_INSIDE ? "service" : "icap_service";
 }
 
 static const struct service_settings *find_service(const struct settings *settings,
@@ -165,9 +203,11 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
                                    struct adapt_settings *adapt) {
     const struct service_settings *service = find_service(load->settings, value->text);
     if (service == NULL)
-        return load_fail(load, value->line,
-                         "services: there is no icap_service \"%s\"; add one or correct the name",
-                         value->text);
+        return load_fail(
+            load, value->line,
+            "services: there is no icap_service \"%s\", and no service of this name; add one "
+            "or correct the name",
+            value->text);
     for (size_t i = 0; i < adapt->service_count; i++)
         if (adapt->services[i] == service)
             return load_fail(load, value->line,
@@ -245,10 +285,13 @@ bool load_adapts(struct load *load) {
 
 void release_services(struct settings *settings) {
     for (size_t i = 0; i < settings->service_count; i++) {
-        tls_trust_unload(&settings->services[i].trust);
-        load_release_values("icap_service", &settings->services[i]);
-        free(settings->services[i].name);
-        free(settings->services[i].endpoints);
+        struct service_settings *service = &settings->services[i];
+        tls_trust_unload(&service->trust);
+        load_release_values(service_section(service), service);
+        if (service->kind == SERVICE_INSIDE)
+            release_inside_service(service);
+        free(service->name);
+        free(service->endpoints);
     }
     free(settings->services);
 }

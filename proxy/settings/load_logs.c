@@ -110,7 +110,9 @@ static bool check_services(struct load *load, const struct document_section *sec
         if (!found)
             return load_fail(
                 load, load_line_of(section, "service"),
-                "service: there is no icap_service \"%s\"; add one or correct the name", *name);
+                "service: there is no icap_service \"%s\", and no service of this name; add one or "
+                "correct the name",
+                *name);
     }
     return true;
 }

@@ -157,6 +157,21 @@ const struct option_section option_sections[] = {
                    "}",
     },
     {
+        .name = "service",
+        .title = "NAME",
+        .documentation =
+            "Defines a service that runs inside the proxy: the same services as at an ICAP server, "
+            "without the way there and back. adapt sections name services of either kind, in one "
+            "list. NAME is as in icap_service, and no other service may have it. See "
+            "docs/SERVICES.md.",
+        .example = "service gray {\n"
+                   "    module = \"gray.so\"\n"
+                   "    settings = { Quality = 80 }\n"
+                   "    helpers = \"/run/retort/helperd.sock\"\n"
+                   "    bypass = true\n"
+                   "}",
+    },
+    {
         .name = "url_class",
         .title = "NAME",
         .documentation =

@@ -95,7 +95,7 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
 #define ACCESS_LOG(member) .section = "access_log", .at = offsetof(struct log_settings, member)
 #define ICAP_LOG(member)   .section = "icap_log", .at = offsetof(struct log_settings, member)
-#define SERVICE(member)    .section = "icap_service", .at = offsetof(struct service_settings, member)
+#define SERVICE(member)    .section = SERVICE_SECTION, .at = offsetof(struct service_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
 #define ACCESS(member)       .section = "access", .at = offsetof(struct access_settings, member)

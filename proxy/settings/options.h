@@ -57,6 +57,7 @@ struct option {
     bool required;
     bool nobody;               /* an empty OPTION_NETWORKS is nobody, not everybody */
     enum option_secret secret; /* a text that is shown to nobody, or not as a whole */
+    bool pairs;                /* a list whose elements are NAME = VALUE */
     bool keyed;                /* a list whose elements are known by their first word */
     enum option_change change;
     const char *fallback;      /* the default, as it would be written */
@@ -125,6 +126,7 @@ bool option_check_pac_proxy(const char *text, char *error, size_t error_size);
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
 /* A URL that spans are posted to. */
+bool option_check_module_setting(const char *text, char *error, size_t error_size);
 bool option_check_info(const char *text, char *error, size_t error_size);
 bool option_check_collector(const char *text, char *error, size_t error_size);
 bool option_check_service_name(const char *text, char *error, size_t error_size);

@@ -117,14 +117,42 @@ static void complain_unknown(const struct parse *parse, size_t section, const ch
                    place);
 }
 
-static void keep_value(struct parse *parse, size_t section, const struct option *option,
+/* An element NAME = VALUE, which becomes "NAME=VALUE". One without '=' is taken as it is: the check
+ * of the option has the words for it. */
+static bool keep_pair(struct parse *parse, size_t section, const struct option *option, bool kept) {
+    struct lexer *lexer = &parse->lexer;
+    int place = parse_place(parse, lexer->line);
+    char *text = xstrdup(lexer->word);
+    lexer_next(lexer);
+    if (lexer->token == LEXER_EQUALS) {
+        lexer_next(lexer);
+        if (lexer->token != LEXER_WORD) {
+            free(text);
+            return false;
+        }
+        size_t length = strlen(text), size = length + 1 + strlen(lexer->word) + 1;
+        text = xrealloc(text, size);
+        snprintf(text + length, size - length, "=%s", lexer->word);
+        lexer_next(lexer);
+    }
+    if (kept)
+        document_add_value(parse->document, section, option, text, place);
+    free(text);
+    return true;
+}
+
+/* False: what stands there is no value. */
+static bool keep_value(struct parse *parse, size_t section, const struct option *option,
                        bool kept) {
     int place = parse_place(parse, parse->lexer.line);
+    if (option->pairs)
+        return keep_pair(parse, section, option, kept);
     if (kept)
         document_add_value(parse->document, section, option, parse->lexer.word, place);
     if (kept && section == 0 && strcmp(option->name, "include") == 0)
         parse_include(parse, parse->lexer.word, place);
     lexer_next(&parse->lexer);
+    return true;
 }
 
 /* The values behind '{', as far as the '}'. */
@@ -135,7 +163,8 @@ static bool parse_list(struct parse *parse, size_t section, const struct option 
     unsigned count = 0;
     lexer_next(lexer);
     while (lexer->token == LEXER_WORD) {
-        keep_value(parse, section, option, kept);
+        if (!keep_value(parse, section, option, kept))
+            break;
         count++;
         if (lexer->token != LEXER_COMMA)
             break;
@@ -177,8 +206,7 @@ static bool parse_value_of(struct parse *parse, size_t section, const struct opt
         return parse_list(parse, section, option, kept);
     if (lexer->token != LEXER_WORD)
         return unexpected(parse);
-    keep_value(parse, section, option, kept);
-    return true;
+    return keep_value(parse, section, option, kept) || unexpected(parse);
 }
 
 static bool same_title(const char *a, const char *b) {

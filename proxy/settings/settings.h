@@ -153,11 +153,31 @@ const char *adapt_point_name(enum adapt_point point);
 
 enum { ICAP_ENDPOINTS_MAX = 16 };
 
+/* Where a service runs: at ICAP servers (icap_service), or inside the proxy (service). */
+enum service_kind { SERVICE_BY_ICAP, SERVICE_INSIDE };
+
+/* A value of service.settings, NAME = VALUE: slices of service_settings.setting_texts. */
+struct module_setting {
+    struct slice name, value;
+    char *where; /* "FILE:LINE" */
+};
+
 struct service_settings {
+    enum service_kind kind;
     char *name;
-    char **uri_texts;      /* one URI for each endpoint; ends with NULL */
-    struct url *endpoints; /* uri_texts after parsing: slices of them */
+    char *where;           /* the section stands: "FILE:LINE"; NULL: nobody asks */
+    char **uri_texts;      /* one URI for each endpoint; ends with NULL. A service inside has one,
+                              "module:PATH" */
+    struct url *endpoints; /* uri_texts after parsing: slices of them; NULL: a service inside */
     unsigned endpoint_count;
+    /* Of services inside. */
+    char *module;                    /* the path of the shared object */
+    char **setting_texts;            /* "NAME=VALUE"; ends with NULL; NULL: none */
+    struct module_setting *settings; /* setting_texts, taken apart */
+    size_t setting_count;
+    char *helpers;   /* the socket of retort-helperd; NULL: the module's own setting */
+    char *arguments; /* as behind the "?" of the URI of an ICAP service; NULL: none */
+    /* Of both. */
     enum adapt_point point;
     bool remember;               /* results are stored beside the response */
     bool ignore_istag;           /* results stay valid until "services bump" */
@@ -194,6 +214,9 @@ struct service_settings {
     char **include; /* fields about the client that the service always gets; NULL: none */
     char *info;     /* the name of c-icap's info service at the same servers; NULL: not asked */
 };
+
+/* The kind of section that it comes from. */
+const char *service_section(const struct service_settings *settings);
 
 /* adapt CLASS { services = { a, b } } */
 struct adapt_settings {

@@ -26,6 +26,21 @@ class Service:
         return f'icap_service {self.name} {{ {options_text(self.options)} }}'
 
 
+class Inside:
+    """A service section: the service runs in the proxy. `settings` is a dict; a list as a value is written once for each item."""
+
+    def __init__(self, name, module, point="respmod_precache", bypass=True, settings=None, **options):
+        self.name = name
+        self.settings = settings or {}
+        self.options = {"module": module, "point": point, "bypass": bypass, "timeout": "5s", **options}
+
+    def text(self):
+        pairs = [f"{name} = {value_text(one)}" for name, value in self.settings.items()
+                 for one in (value if isinstance(value, (list, tuple)) else [value])]
+        settings = f'  settings = {{ {", ".join(pairs)} }}' if pairs else ""
+        return f'service {self.name} {{ {options_text(self.options)}{settings} }}'
+
+
 def value_text(value):
     if isinstance(value, bool):
         return "true" if value else "false"

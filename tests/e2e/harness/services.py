@@ -1,4 +1,6 @@
-"""The four services as a whole: helperd with its pools, and c-icap with our modules.
+"""The four services as a whole: helperd with its pools, and a host of our modules: c-icap, or the proxy itself.
+
+The host is what `host` says: "icap", "inside", or by default what the environment variable RETORT_HOST says, "icap" without it.
 
     services = Services(lab)
     proxy = Retort(lab, services=services.for_proxy(), adapt={"all": ["adremover", "gray", "inject", "gzip"]})
@@ -9,7 +11,7 @@ import os
 
 from .cicap import Cicap, Module
 from .helperd import Helperd
-from .retort import Service
+from .retort import Inside, Service
 
 HELPERD = """
 socket = "{{socket}}"
@@ -31,7 +33,7 @@ class Services:
     """`scope` is inject's: "shared" lets its pages be cached for all, "client" does not."""
 
     def __init__(self, lab, *, scope="shared", gray_processes=2, gray_more="", text_more="", deadline=None,
-                 children=1, threads=30, ads=ADS, text=INJECTED, gray="", adremover="", names=("adremover", "gray", "inject", "gzip")):
+                 children=1, threads=30, ads=ADS, text=INJECTED, gray="", adremover="", host=None, names=("adremover", "gray", "inject", "gzip")):
         self.lab = lab
         deadline = deadline or f"{8 * lab.patience}s"
         gray = gray or f"gray.Deadline {10 * lab.patience}s"
@@ -46,21 +48,37 @@ class Services:
             "inject": f"inject.Helperd {self.helperd.socket}\ninject.Scope {scope}",
             "gzip": "",
         }
-        modules = [Module(name, module_path(lab, name), options[name]) for name in names]
-        self.cicap = Cicap(lab, modules, children=children, threads=threads, memcheck=True)
+        self.host = host or os.environ.get("RETORT_HOST", "icap")
+        self.names, self.directives, self.cicap = names, options, None
+        if self.host == "icap":
+            modules = [Module(name, module_path(lab, name), options[name]) for name in names]
+            self.cicap = Cicap(lab, modules, children=children, threads=threads, memcheck=True)
 
     def for_proxy(self, **options):
-        """The icap_service sections."""
-        return [Service(module.name, self.cicap.uri(module.name),
-                        "reqmod_precache" if module.name == "adremover" else "respmod_precache",
-                        **{"timeout": "20s", **options}) for module in self.cicap.modules]
+        """The icap_service or service sections."""
+        return [self._section(name, "reqmod_precache" if name == "adremover" else "respmod_precache", {"timeout": "20s", **options})
+                for name in self.names]
+
+    def _section(self, name, point, options):
+        if self.cicap:
+            return Service(name, self.cicap.uri(name), point, **options)
+        return Inside(name, module_path(self.lab, name, ""), point, settings=settings_of(name, self.directives[name]), **options)
 
 
-def module_path(lab, name):
+def settings_of(name, directives):
+    """The settings of a service section that c-icap's directives stand for."""
+    settings = {}
+    for line in directives.splitlines():
+        option, _, value = line.strip().partition(" ")
+        if option:
+            settings.setdefault(option.removeprefix(name + "."), []).append(value.strip().strip('"'))
+    return settings
+
+
+def module_path(lab, name, prefix="srv_"):
     """Where the build tree keeps a service's module."""
-    for pattern in (f"icap-services/.libs/srv_{name}.so", f"icap-services/srv_{name}.so",
-                    f"icap-services/{name}/.libs/srv_{name}.so"):
+    for pattern in (f"icap-services/.libs/{prefix}{name}.so", f"icap-services/{prefix}{name}.so"):
         found = glob.glob(os.path.join(lab.builddir, pattern))
         if found:
             return found[0]
-    raise AssertionError(f"no module srv_{name}.so in {lab.builddir}/icap-services")
+    raise AssertionError(f"no module {prefix}{name}.so in {lab.builddir}/icap-services")

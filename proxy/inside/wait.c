@@ -1,0 +1,96 @@
+#include "inside/call.h"
+
+#include <poll.h>
+
+/* What a service waits for: a descriptor and a deadline, which it names in its exchange. */
+
+void inside_wait_stop(struct inside_call *call) {
+    if (!call->watched)
+        return;
+    if (call->event.fd >= 0)
+        loop_remove(call->net->loop, &call->event);
+    call->watched = false;
+    timer_set(&call->net->loop->timers, &call->wait_timer, TIMER_NEVER);
+}
+
+/* While the reader of the body takes its time, the service is not late. */
+static void wait_over(struct inside_call *call) {
+    call->told = call->exchange.wait;
+    call->overdue = service_now() >= call->told.deadline;
+    inside_wait_stop(call);
+    if (call->base.verdict != ADAPTER_PENDING)
+        timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    uint64_t began = inside_clock();
+    call->instance->ops->ready(call->state);
+    inside_clocked(call, "ready", began);
+    inside_call_go_on(call);
+}
+
+static void wait_on_event(struct event *event, uint32_t events) {
+    struct inside_call *call = CONTAINER_OF(event, struct inside_call, event);
+    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
+    (void)events;
+    wait_over(call);
+}
+
+static void wait_on_deadline(struct timer *timer) {
+    struct inside_call *call = CONTAINER_OF(timer, struct inside_call, wait_timer);
+    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
+    wait_over(call);
+}
+
+static uint32_t epoll_events(short events) {
+    return (events & POLLIN ? (uint32_t)EPOLLIN : 0) | (events & POLLOUT ? (uint32_t)EPOLLOUT : 0);
+}
+
+/* One that goes on waiting for the same past its own deadline would do so for ever. */
+static bool is_over_already(const struct inside_call *call) {
+    const struct service_wait *wait = &call->exchange.wait;
+    return call->overdue && wait->fd == call->told.fd && wait->deadline == call->told.deadline;
+}
+
+/* A descriptor that the loop can't watch is asked about at the deadline. */
+static bool wait_watch(struct inside_call *call) {
+    const struct service_wait *wait = &call->exchange.wait;
+    if (wait->fd < 0 || call->instance->ops->ready == NULL || is_over_already(call))
+        return false;
+    if (call->watched)
+        return true;
+    call->watched = true;
+    if (!loop_add(call->net->loop, &call->event, wait->fd, epoll_events(wait->events),
+                  wait_on_event))
+        event_init(&call->event);
+    timer_set(&call->net->loop->timers, &call->wait_timer,
+              wait->deadline > 0 ? (uint64_t)wait->deadline : 0);
+    return true;
+}
+
+static void limit_service(struct inside_call *call) {
+    const struct service_settings *settings = call->service->base.settings;
+    bool pending = call->base.verdict == ADAPTER_PENDING;
+    uint64_t patience = pending && settings->first_byte_timeout > 0 ? settings->first_byte_timeout
+                                                                    : settings->timeout;
+    if (call->timer.deadline == TIMER_NEVER)
+        loop_timer_after(call->net->loop, &call->timer, patience);
+}
+
+bool inside_wait(struct inside_call *call) {
+    if (wait_watch(call)) {
+        limit_service(call);
+        return true;
+    }
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    bool starved = call->mode != INSIDE_ANSWERED && !call->input_ended &&
+                   inside_feed_waiting(call).length == 0;
+    if (starved)
+        return true; /* the source of the body wakes the task */
+    inside_call_fail(call, &call->service->base.account.error_server,
+                     "the service neither goes on nor waits for anything; please report this bug "
+                     "of the service");
+    return false;
+}
+
+void inside_wait_init(struct inside_call *call) {
+    event_init(&call->event);
+    timer_init(&call->wait_timer, wait_on_deadline);
+}

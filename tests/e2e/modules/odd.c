@@ -1,0 +1,221 @@
+/*
+ * odd: a service that does what its setting Do says, mostly what no service should do. For the end-to-end tests of services
+ * inside the proxy (test_inside.py).
+ *
+ *     service odd { module = ".../odd.so"  settings = { Do = shout } }
+ */
+#include "base/assert.h"
+#include "base/spool.h"
+#include "service/adapted_head.h"
+#include "service/service.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ODD_ROOM = 64 * 1024, ODD_DEEP = 1 << 20 };
+
+struct odd_settings {
+    char *does, *word;
+};
+
+static const struct service_option odd_options[] = {
+    {"Do", SERVICE_OPTION_TEXT, offsetof(struct odd_settings, does), "shout", 0, 0, NULL,
+     "what it does"},
+    {"Word", SERVICE_OPTION_TEXT, offsetof(struct odd_settings, word), "1", 0, 0, NULL,
+     "the value of X-Odd"},
+    {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
+
+enum { ODD_SEEN };
+static const char *const odd_counters[] = {[ODD_SEEN] = "SEEN", NULL};
+
+struct odd {
+    unsigned magic;
+#define ODD_MAGIC 0x6f646421u
+    struct service_exchange *exchange;
+    const struct odd_settings *settings;
+    struct http_head answer;
+    struct spool body;
+    int pipe[2]; /* -1: none */
+    size_t taken, given;
+    bool finished, ready;
+};
+
+static bool does(const struct odd *odd, const char *what) {
+    return strcmp(odd->settings->does, what) == 0;
+}
+
+static void *odd_start(const void *settings, struct service_host *host, char *error,
+                       size_t error_size) {
+    const struct odd_settings *own = settings;
+    if (strcmp(own->does, "refuse") == 0) {
+        snprintf(error, error_size, "odd.Do: it refuses");
+        return NULL;
+    }
+    if (strcmp(own->does, "notice") == 0)
+        snprintf(host->notice, sizeof host->notice, "it has something to say");
+    return (void *)settings;
+}
+
+static void odd_wait(struct odd *odd, int64_t milliseconds) {
+    ASSERT(pipe(odd->pipe) == 0);
+    odd->exchange->wait = (struct service_wait){
+        .fd = odd->pipe[0], .events = 1 /* POLLIN */, .deadline = service_now() + milliseconds};
+}
+
+static void *odd_begin(void *service, struct service_exchange *exchange) {
+    struct odd *odd;
+    service_count(exchange->host, ODD_SEEN);
+    if (strcmp(((const struct odd_settings *)service)->does, "nothing") == 0)
+        return NULL;
+    ALLOC_OBJ(odd, ODD_MAGIC);
+    odd->exchange = exchange;
+    odd->settings = service;
+    odd->pipe[0] = odd->pipe[1] = -1;
+    spool_init(&odd->body);
+    return odd;
+}
+
+static void spin(unsigned milliseconds) {
+    int64_t end = service_now() + milliseconds;
+    while (service_now() < end)
+        continue;
+}
+
+static enum service_verdict odd_answers(struct odd *odd) {
+    struct service_exchange *exchange = odd->exchange;
+    http_head_init(&odd->answer);
+    odd->answer.version = 11;
+    odd->answer.status = 403;
+    odd->answer.reason = SLICE("Not here");
+    http_head_add(&odd->answer, SLICE("Content-Type"), SLICE("text/plain"));
+    exchange->answer = &odd->answer;
+    exchange->body_length = 6;
+    spool_append(&odd->body, "denied", 6);
+    odd->finished = true;
+    return SERVICE_ADAPT;
+}
+
+static enum service_verdict odd_preview(void *state, struct slice body, bool complete) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    struct service_exchange *exchange = odd->exchange;
+    (void)body, (void)complete;
+    if (does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever"))
+        return SERVICE_HOLD;
+    if (does(odd, "wait") || does(odd, "wait-for-ever")) {
+        odd_wait(odd, does(odd, "wait") ? 200 : 600000);
+        return SERVICE_HOLD;
+    }
+    if (does(odd, "slow"))
+        spin(30);
+    if (does(odd, "fail")) {
+        service_failed(exchange, "tired");
+        return SERVICE_SKIP;
+    }
+    if (does(odd, "answer"))
+        return odd_answers(odd);
+    if (does(odd, "bad-head"))
+        http_head_add(exchange->head, SLICE("X-Odd"), SLICE("1\r\nX-Evil: 1"));
+    else
+        http_head_add(exchange->head, SLICE("X-Odd"), slice_from(odd->settings->word));
+    if (does(odd, "head"))
+        exchange->keeps_body = true;
+    if (does(odd, "long") || does(odd, "short"))
+        exchange->body_length = 10;
+    return SERVICE_ADAPT;
+}
+
+static size_t odd_push(void *state, struct slice body) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    size_t most = does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever")
+                      ? ODD_DEEP
+                      : ODD_ROOM;
+    size_t room = odd->body.length < most ? most - odd->body.length : 0;
+    size_t length = body.length < room ? body.length : room;
+    char byte;
+    if (does(odd, "greedy"))
+        return body.length + 1;
+    if (does(odd, "stuck"))
+        return 0;
+    for (size_t i = 0; i < length; i++) {
+        byte = (char)toupper((unsigned char)body.base[i]);
+        spool_append(&odd->body, does(odd, "skip-late") ? body.base + i : &byte, 1);
+    }
+    odd->taken += length;
+    return length;
+}
+
+static void odd_finish(void *state) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    odd->finished = true;
+}
+
+static enum service_verdict odd_verdict(void *state) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    if (does(odd, "hold") && odd->finished) {
+        http_head_add(odd->exchange->head, SLICE("X-Odd"), slice_from(odd->settings->word));
+        return SERVICE_ADAPT;
+    }
+    if (does(odd, "skip-late") && odd->finished)
+        return SERVICE_SKIP;
+    if (does(odd, "wait") && odd->ready)
+        return SERVICE_ADAPT;
+    return SERVICE_HOLD;
+}
+
+static enum service_flow odd_pull(void *state, char *out, size_t capacity, size_t *got) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    *got = spool_read(&odd->body, out, capacity);
+    odd->given += *got;
+    if ((does(odd, "abort") && odd->given >= 20000) || does(odd, "abort-at-once"))
+        return SERVICE_ABORT;
+    if (does(odd, "pass") && odd->given > 0 && odd->body.length == 0)
+        return SERVICE_PASS;
+    if (does(odd, "silent"))
+        return SERVICE_FLOW;
+    return odd->finished && odd->body.length == 0 ? SERVICE_DONE : SERVICE_FLOW;
+}
+
+static void odd_ready(void *state) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    odd->ready = true;
+    if (!does(odd, "wait-for-ever"))
+        service_wait_none(odd->exchange);
+}
+
+static void odd_end(void *state) {
+    struct odd *odd;
+    CAST_OBJ(odd, state, ODD_MAGIC);
+    for (int i = 0; i < 2; i++)
+        if (odd->pipe[i] >= 0)
+            close(odd->pipe[i]);
+    spool_release(&odd->body);
+    FREE_OBJ(odd);
+}
+
+SERVICE_DEFINE(odd) = {
+    .version = SERVICE_VERSION,
+    .name = "odd",
+    .description = "does what tests ask for",
+    .points = SERVICE_REQUEST | SERVICE_RESPONSE,
+    .preview_size = 1024,
+    .settings_size = sizeof(struct odd_settings),
+    .options = odd_options,
+    .counters = odd_counters,
+    .start = odd_start,
+    .begin = odd_begin,
+    .preview = odd_preview,
+    .push = odd_push,
+    .finish = odd_finish,
+    .verdict = odd_verdict,
+    .pull = odd_pull,
+    .ready = odd_ready,
+    .end = odd_end,
+};

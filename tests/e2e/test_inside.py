@@ -1,0 +1,275 @@
+"""Services inside the proxy: the modules of services, loaded by the proxy itself (proxy/inside/). The services themselves are
+tested under both hosts by the tests that they have (harness/services.py, `host`)."""
+
+import gzip
+import os
+import shutil
+
+from harness.adaptation import account, whole_or_cut
+from harness.checks import contains, equal, lacks, same_bytes, true, until
+from harness.icap import IcapServer, append
+from harness.origin import Origin, echoed
+from harness.raw_origin import RawOrigin
+from harness.retort import Inside, Retort, Service, run_check
+from harness.services import Services
+from harness.suite import memcheck
+
+LONG = b"many lines\n" * 30_000
+
+
+def module(lab, name):
+    return lab.built(f"tests/e2e/modules/.libs/{name}.so")
+
+
+def odd(lab, does, name="odd", settings=None, **options):
+    return Inside(name, module(lab, "odd"), settings={"Do": does, **(settings or {})}, **options)
+
+
+class Texts:
+    """An origin of texts: with their length, or in chunks."""
+
+    def __init__(self, lab):
+        self.bodies = {"/short": b"One line.\n", "/long": LONG, "/empty": b""}
+        self.origin = RawOrigin(lab, self.answer)
+
+    def answer(self, connection, seen):
+        path, _, how = seen.target.partition("?")
+        body = self.bodies.get(path, b"")
+        framing = b"Content-Length: %d" % len(body)
+        if "chunked" in how:
+            framing, body = b"Transfer-Encoding: chunked", b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        kept = b"no-store" if "store" in how else b"max-age=60"
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: " + kept + b"\r\n" + framing + b"\r\n\r\n" + body)
+
+    def url(self, path):
+        return self.origin.url(path)
+
+
+def verdict_of(proxy, part):
+    return [call["verdict"] for call in proxy.entries(part)[-1]["icap"]]
+
+
+def passes_or_fails(lab, does, path="/long", services=None, **more):
+    """What clients get of a service that fails, with bypass and without."""
+    texts = Texts(lab)
+    options = {"settings": more.pop("settings", None), **more}
+    passing = Retort(lab, services=services or [odd(lab, does, bypass=True, **options)])
+    stopping = Retort(lab, services=services or [odd(lab, does, bypass=False, **options)])
+    return texts, passing, whole_or_cut(passing, texts.url(path)), whole_or_cut(stopping, texts.url(path))
+
+
+@memcheck
+def test_hello(lab):
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[Inside("hello", module(lab, "hello"), bypass=False, settings={"Greeting": "Good day"},
+                                         arguments="name=you")])
+    for path, body in texts.bodies.items():
+        for how in ("", "?chunked"):
+            seen = proxy.get(texts.url(path + how))
+            same_bytes(seen.body, b"Good day, you!\n" + body if body else b"", path + how)
+            if body and not how:
+                equal(seen.header("Content-Length"), str(len(seen.body)), f"{path}: Content-Length, which the service stated")
+    same_bytes(proxy.get(texts.url("/long")).body, b"Good day, you!\n" + LONG, "the hit")
+    equal(proxy.results("/long", 3)[-1], "HIT", "the adapted text is stored")
+    service = account(proxy, "hello")
+    equal((service["state"], service["endpoints"][0]["uri"]), ("up", f"module:{module(lab, 'hello')}"), "the service")
+    equal(service["account"]["modified"], 4, "messages that it changed")
+    true(service["account"]["bytes_in"] >= 4 * len(b"Good day, you!\n"), "what came from the service")
+
+
+@memcheck
+def test_all_verdicts(lab):
+    texts = Texts(lab)
+    services = [odd(lab, "head", "head", settings={"Word": "0"}), odd(lab, "nothing", "nothing"), odd(lab, "shout", "shout"),
+                odd(lab, "hold", "hold"), odd(lab, "skip-late", "late"), odd(lab, "wait", "wait"), odd(lab, "pass", "pass")]
+    chains = {service.name: [service.name] for service in services}
+    proxy = Retort(lab, services=services, adapt=chains,
+                   url_classes={name: {"path_regex": f"/{name}/"} for name in chains})
+    for name in chains:
+        texts.bodies.update({f"/{name}/short": b"One line.\n", f"/{name}/long": LONG})
+    for name, changed in (("head", lambda body: body), ("nothing", lambda body: body), ("shout", bytes.upper), ("hold", bytes.upper),
+                          ("late", lambda body: body), ("wait", bytes.upper), ("pass", None)):
+        for size, body in (("short", b"One line.\n"), ("long", LONG)):
+            for how in ("", "?chunked"):
+                seen = proxy.get(texts.url(f"/{name}/{size}{how}"))
+                equal(seen.status, 200, f"{name}: status")
+                same_bytes(seen.body.upper() if changed is None else seen.body, LONG.upper() if changed is None and size == "long"
+                           else body.upper() if changed is None else changed(body), f"{name} {size}{how}")
+    equal(proxy.get(texts.url("/head/short")).header("X-Odd"), "0", "the field of a service that keeps the body")
+    equal(verdict_of(proxy, "/late/long"), ["UNMODIFIED"], "SKIP after all of the body")
+
+
+@memcheck
+def test_requests_are_adapted_and_answered(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[odd(lab, "head", "marks", point="reqmod_precache"),
+                                  odd(lab, "answer", "denies", point="reqmod_postcache")],
+                   adapt={"all": ["marks"], "denied": ["denies"]}, url_classes={"denied": {"path_regex": "/text"}})
+    seen = echoed(proxy.fetch("POST", origin.url("/echo"), body=b"x" * 50_000))
+    contains(str(seen).lower(), "x-odd", "the request at the origin")
+    denied = proxy.get(origin.url("/text", say="hello"))
+    equal((denied.status, denied.body), (403, b"denied"), "an answer of the service")
+
+
+@memcheck
+def test_what_fails_passes_or_stops(lab):
+    for does in ("abort-at-once", "greedy", "stuck", "bad-head", "hold-for-ever"):
+        _, proxy, passed, stopped = passes_or_fails(lab, does)
+        true(passed is not None, f"{does}: with bypass the client gets an answer")
+        same_bytes(passed.body, LONG, f"{does}: with bypass")
+        lacks(str(passed.headers), "X-Evil", f"{does}: a field that the service had no right to begin")
+        true(stopped is None or stopped.status == 502, f"{does}: without bypass: {stopped and stopped.status}")
+        equal(account(proxy, "odd")["account"]["bypassed"], 1, f"{does}: messages that passed")
+
+
+@memcheck
+def test_lengths_that_lie(lab):
+    texts = Texts(lab)
+    for does, path in (("long", "/long"), ("short", "/short")):
+        if does == "short":
+            texts.bodies["/short"] = b"tiny"
+        proxy = Retort(lab, services=[odd(lab, does, bypass=False)])
+        seen = whole_or_cut(proxy, texts.url(path))
+        true(seen is None or seen.status == 502, f"{does}: a body of another length than stated was delivered as whole: {seen}")
+        again = whole_or_cut(proxy, texts.url(path))
+        true(again is None or again.status == 502, f"{does}: and it was stored as whole")
+        true(account(proxy, "odd")["account"]["error_protocol"] >= 1, f"{does}: counted")
+
+
+@memcheck
+def test_abort_in_the_middle(lab):
+    """A body that the service gives up, or never ends, after a part of it has gone out: it is cut, also where the service has
+    bypass, and it is not stored."""
+    texts = Texts(lab)
+    for does in ("abort", "silent"):
+        for bypass in (False, True):
+            proxy = Retort(lab, services=[odd(lab, does, bypass=bypass)])
+            for path in ("/long", "/long?chunked"):
+                equal([whole_or_cut(proxy, texts.url(path)) for _ in range(2)], [None, None], f"{does}: {path}")
+
+
+@memcheck
+def test_inability(lab):
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[odd(lab, "fail")])
+    same_bytes(proxy.get(texts.url("/long")).body, LONG, "what the service could not adapt")
+    call = proxy.entries("/long")[-1]["icap"][0]
+    equal((call["verdict"], call["error"]), ("UNABLE", "it could not: tired"), "the log")
+    equal(account(proxy, "odd")["account"]["unable"], 1, "the account")
+
+
+def test_waits_do_not_hold_others_up(lab):
+    """One worker: while a service waits for its descriptor, others are served; its deadline ends the wait."""
+    texts = Texts(lab)
+    texts.bodies["/waits"] = LONG
+    proxy = Retort(lab, workers=1, services=[odd(lab, "wait-for-ever", "waits", timeout="1s", bypass=False)],
+                   adapt={"waits": ["waits"]}, url_classes={"waits": {"path_regex": "/waits"}})
+    with proxy.wire() as waiting:
+        waiting.send(f"GET {texts.url('/waits')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until(lambda: account(proxy, "waits")["connections"] == 1, 10, "the call")
+        same_bytes(proxy.get(texts.url("/short")).body, texts.bodies["/short"], "another request meanwhile")
+        equal(waiting.head().status, 502, "the service did not answer in time")
+    equal(account(proxy, "waits")["account"]["error_timeout"], 1, "timeouts")
+    equal(account(proxy, "waits")["connections"], 0, "calls")
+
+
+def test_slow_calls_are_counted_and_named(lab):
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[odd(lab, "slow")])
+    proxy.get(texts.url("/short?store"))
+    true(account(proxy, "odd")["account"]["slow"] >= 1, "slow calls")
+    contains(proxy.process.log(), "service odd: its function preview held a worker up for", "the log")
+
+
+def test_settings_are_checked(lab):
+    path = module(lab, "odd")
+    untold = lab.write("other.so", b"no module")
+    loose = shutil.copy(path, lab.path("loose.so"))
+    os.chmod(loose, 0o666)
+    listen = 'listen "127.0.0.1:3128" { mode = forward }\n'
+    for section, expected in (
+            (f'module = "{path}"  settings = {{ Do = refuse }}', "does not start: odd.Do: it refuses"),
+            (f'module = "{path}"\nsettings = {{ Do = shout,\nCount = 3 }}', ":4: service s: settings: the module odd has no setting \"Count\""),
+            (f'module = "{path}"  settings = {{ Do }}', "is no NAME = VALUE"),
+            (f'module = "{path}"  helpers = "/run/x"', "helpers: the module odd uses no helpers"),
+            ('module = "/nowhere/gray.so"', "the module can't be loaded"),
+            (f'module = "{untold}"', "the module can't be loaded"),
+            (f'module = "{loose}"', "everybody may write this file"),
+            (f'module = "{module(lab, "hello")}"  point = reqmod_precache', "does not adapt requests; set point = respmod_precache"),
+            (f'module = "{module(lab, "hello")}"  settings = {{ Greeting = "" }}', "hello.Greeting: say something"),
+            ('settings = { A = 1 }', "has no module"),
+    ):
+        status, said = run_check(lab, lab.write("checked.conf", f"{listen}service s {{ {section} }}\n"))
+        equal(status, 1, f"retort -t: {section}: {said}")
+        contains(said, expected, "what -t says")
+        contains(said, "checked.conf:", "the file")
+    status, said = run_check(lab, lab.write("good.conf", f'{listen}service s {{ module = "{path}"  settings = {{ Do = shout, Word = "a b" }} }}\n'))
+    equal((status, "good" in said), (0, True), said)
+    status, said = run_check(lab, lab.write("twice.conf", f'{listen}icap_service s {{ uri = "icap://h/s"  point = respmod_precache }}\n'
+                                            f'service s {{ module = "{path}" }}\n'))
+    equal(status, 1, said)
+    contains(said, 'service "s": an icap_service has this name already', "two of one name")
+
+
+def test_reload(lab):
+    """Other settings are another version: what the old one made is not used again. Settings that the module refuses change
+    nothing. A message that is under way ends with the instance that it began with."""
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[odd(lab, "head", settings={"Word": "one"})])
+    url = texts.url("/long")
+    equal([proxy.get(url).header("X-Odd") for _ in range(2)], ["one", "one"], "before")
+    before = account(proxy, "odd")["istag"]
+    with proxy.wire() as slow:
+        slow.send(f"GET {texts.url('/long?under-way')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        slow.head()
+        proxy.write_config(proxy.text(services=[odd(lab, "head", settings={"Word": "two"})]))
+        equal(proxy.reload().status, 200, "the reload")
+    equal([proxy.get(url).header("X-Odd") for _ in range(2)], ["two", "two"], "after")
+    true(account(proxy, "odd")["istag"] != before, "the version")
+    proxy.write_config(proxy.text(services=[odd(lab, "refuse")]))
+    answer = proxy.reload()
+    true(answer.status >= 400, f"a reload with settings that the module refuses: {answer.status}")
+    contains(answer.body.decode(), "it refuses", "why")
+    equal(proxy.get(url).header("X-Odd"), "two", "the old configuration serves on")
+    proxy.write_config(proxy.text(services=[], adapt={}))
+    equal(proxy.reload().status, 200, "a reload without the service")
+    equal(proxy.get(texts.url("/short")).header("X-Odd"), None, "without the service")
+
+
+@memcheck
+def test_mixed_chains(lab):
+    """Services inside and at an ICAP server, in both orders, in one chain."""
+    texts = Texts(lab)
+    icap = IcapServer(lab, append(b"+icap"), preview=1024)
+    services = [odd(lab, "shout"), Service("icap", icap.uri()), Inside("hello", module(lab, "hello"))]
+    proxy = Retort(lab, services=services, adapt={"one": ["odd", "icap", "hello"], "two": ["icap", "hello", "odd"]},
+                   url_classes={"one": {"path_regex": "/one"}, "two": {"path_regex": "/two"}})
+    for path in ("/one", "/two"):
+        texts.bodies[path] = LONG
+    same_bytes(proxy.get(texts.url("/one")).body, b"Hello, world!\n" + LONG.upper() + b"+icap", "inside, outside, inside")
+    same_bytes(proxy.get(texts.url("/two")).body, (b"Hello, world!\n" + LONG + b"+icap").upper(), "outside, inside, inside")
+    icap.stop()
+    texts.bodies["/one2"] = LONG
+    same_bytes(proxy.get(texts.url("/one2")).body, b"Hello, world!\n" + LONG.upper(), "without the ICAP server")
+
+
+def test_both_hosts_give_the_same(lab):
+    """The four services in c-icap, and the same modules inside: the same bytes."""
+    outside, inside = Services(lab), Services(lab, host="inside")
+    page = b"<html><head><title>x</title></head><body>" + b"text " * 5000 + b"</body></html>"
+    bodies = {"/page": (b"text/html", page), "/photo": (b"image/jpeg", lab.read_data("photos/china.jpg")), "/text": (b"text/plain", LONG),
+              "/ads/x.js": (b"text/javascript", b"x()")}
+
+    def answer(connection, seen):
+        kind, body = bodies[seen.target]
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b'\r\nETag: "1"\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
+    origin = RawOrigin(lab, answer)
+    chain = {"all": ["adremover", "gray", "inject", "gzip"]}
+    proxies = [Retort(lab, services=services.for_proxy(), adapt=chain) for services in (outside, inside)]
+    for path in bodies:
+        one, two = (proxy.get(origin.url(path), {"Accept-Encoding": "gzip"}) for proxy in proxies)
+        equal(two.status, one.status, f"{path}: status")
+        for name in ("Content-Type", "Content-Encoding", "ETag", "Vary"):
+            equal(two.header(name), one.header(name), f"{path}: {name}")
+        plain = [gzip.decompress(seen.body) if seen.header("Content-Encoding") == "gzip" else seen.body for seen in (one, two)]
+        same_bytes(plain[1], plain[0], path)
