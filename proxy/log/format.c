@@ -112,8 +112,10 @@ static bool check_argument(struct format_reader *reader, const struct code_row *
     if (argument == NULL && row->argument != ARGUMENT_FIELD)
         return true;
     if (argument == NULL)
-        return format_fail(reader, "%", row->name,
-                           " needs the name of a field: write \"%{User-Agent}>h\"");
+        return format_fail(
+            reader, "%", row->name,
+            " needs the name of a field: write \"%{User-Agent}>h\" for the request's, "
+            "\"%{Server}<h\" for the reply's");
     if (row->argument == ARGUMENT_FIELD)
         known = argument[0] != '}';
     for (size_t i = 0; row->argument == ARGUMENT_UNIT && i < 3; i++)
@@ -211,7 +213,7 @@ const char *log_format_tells_client(const struct log_format *format) {
                                          "Client-IP",       "X-Client-IP", "True-Client-IP"};
     for (const struct log_piece *piece = format->pieces; piece->code != LOG_CODE_END; piece++)
         for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-            if (piece->code == LOG_CODE_REQUEST_FIELD &&
+            if ((piece->code == LOG_CODE_REQUEST_FIELD || piece->code == LOG_CODE_REPLY_FIELD) &&
                 slice_equal_nocase(slice_from(piece->argument), slice_from(fields[i])))
                 return piece->argument;
     return NULL;

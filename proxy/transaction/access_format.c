@@ -66,11 +66,55 @@ static uint64_t duration_in_unit(const struct format_value *value) {
     return unit[0] == 'm' ? value->entry->duration / 1000 : value->entry->duration;
 }
 
-static struct slice request_field(const struct format_value *value) {
-    const struct http_head *head = value->entry->request;
-    struct slice name = slice_from(value->piece->argument);
+static struct slice value_of_field(const struct http_head *head, struct slice name) {
     const struct http_field *field = head == NULL ? NULL : http_head_find_text(head, name);
     return field == NULL ? slice_make("", 0) : field->value;
+}
+
+static struct slice request_field(const struct format_value *value) {
+    return value_of_field(value->entry->request, slice_from(value->piece->argument));
+}
+
+static struct slice value_of_line(struct slice rest) {
+    if (rest.length > 0 && rest.base[rest.length - 1] == '\r')
+        rest.length--;
+    return slice_trim(rest);
+}
+
+/* The first of that name among lines as HTTP/1.1 has them; a status line has no colon before its
+ * blanks. */
+static struct slice find_in_lines(struct slice lines, struct slice name) {
+    struct slice line;
+    while (slice_next_line(&lines, &line))
+        if (line.length > name.length && line.base[name.length] == ':' &&
+            slice_equal_nocase(slice_make(line.base, name.length), name))
+            return value_of_line(
+                slice_make(line.base + name.length + 1, line.length - name.length - 1));
+    return slice_make("", 0);
+}
+
+/* The protocol adds the length of the body, so it is in no head here. */
+static bool put_reply_length(struct format_value *value, struct slice name) {
+    const struct reply *reply = value->entry->reply;
+    if (!slice_equal_nocase(name, SLICE("Content-Length")) || reply->length < 0 ||
+        reply_has_no_content(reply))
+        return false;
+    value_put_number(value, (uint64_t)reply->length);
+    return true;
+}
+
+static void put_reply_field(struct format_value *value) {
+    const struct reply *reply = value->entry->reply;
+    struct slice name = slice_from(value->piece->argument), found = slice_make("", 0);
+    if (reply != NULL && put_reply_length(value, name))
+        return;
+    if (reply != NULL && reply->head != NULL)
+        found = value_of_field(reply->head, name);
+    else if (reply != NULL)
+        found = find_in_lines(reply->stored, name);
+    if (reply != NULL && found.length == 0)
+        found = find_in_lines(reply->extra, name);
+    value_put(value, found);
 }
 
 static struct slice format_query(const struct url *url) {
@@ -244,6 +288,7 @@ static void put_reply_value(struct format_value *value) {
     const struct access_entry *entry = value->entry;
     switch (value->piece->code) {
     case LOG_CODE_NOTHING: value_put(value, slice_make("", 0)); break;
+    case LOG_CODE_REPLY_FIELD: put_reply_field(value); break;
     case LOG_CODE_STATUS: value_put_number(value, access_line_status(entry)); break;
     case LOG_CODE_BYTES: value_put_number(value, entry->bytes); break;
     case LOG_CODE_BODY_BYTES: value_put_number(value, entry->body_bytes); break;

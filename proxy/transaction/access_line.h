@@ -17,6 +17,7 @@
 #define RETORT_TRANSACTION_ACCESS_LINE_H
 
 #include "adapt/chain.h"
+#include "client/reply.h"
 #include "log/line.h"
 #include "settings/settings.h"
 #include "transaction/outcome.h"
@@ -43,6 +44,7 @@ struct access_entry {
     struct slice destination; /* that a client in transparent mode connected to; empty: none */
     bool unproven;            /* which is not one of the addresses of the request's host */
     const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
+    const struct reply *reply;       /* what the client was sent; NULL: nothing */
     struct slice version;            /* of the client's HTTP: "1.1" */
     unsigned status;
     uint64_t bytes;      /* sent to the client, heads included */

@@ -63,6 +63,22 @@ def test_the_smallest_queue_takes_what_a_busy_log_gathers(lab):
     true(len(agents(path)) > count // 2, f"{len(agents(path))} lines written of {count}")
 
 
+def test_fields_of_the_reply(lab):
+    """As the client got them: of a miss, of a hit with what rules and the cache add, of a 304 and of a page of our own."""
+    origin, path = Origin(lab), lab.path("reply.log")
+    proxy = Retort(lab, extra='response_headers all { set = "X-Rule: %{host}" }\n'
+                   f'access_log "{path}" {{ format = "%>Hs %{{Content-Type}}<h %{{X-Rule}}o %{{Content-Length}}o %{{ETag}}o %{{Age}}<h" }}\n')
+    url = origin.url("/text", say="hello", cc="max-age=60", etag="e")
+    first, second = proxy.get(url), proxy.get(url)
+    third, page = proxy.get(url, {"If-None-Match": first.header("ETag")}), proxy.get(f"http://127.0.0.1:{ports.take()}/")
+    equal([answer.status for answer in (first, second, third, page)], [200, 200, 304, 502], "statuses")
+    want = [f"{a.status} {a.header('Content-Type') or '-'} {a.header('X-Rule') or '-'} {a.header('Content-Length') or '-'} "
+            f"{a.header('ETag') or '-'} {a.header('Age') or '-'}".replace("; ", ";%20").replace('"', "%22") for a in (first, second, third, page)]
+    until(lambda: len(agents(path)) == 4, 10 * lab.patience, "the lines")
+    equal(agents(path), want, "lines")
+    equal([want[0].split()[2], want[1].split()[3]], ["127.0.0.1", "5"], "what the test compares")
+
+
 def test_a_reader_that_stops_stops_nobody(lab):
     """A FIFO that is read by nobody, and one whose reader stops: the slowest request is as fast as without."""
     origin, stopped, unread = Origin(lab), lab.path("stopped"), lab.path("unread")

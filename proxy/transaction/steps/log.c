@@ -100,6 +100,7 @@ static void write_entry(struct transaction *transaction, uint64_t end) {
         .content_type = content_type(transaction),
         .origin = transaction->fetch.origin_name,
         .request = transaction->request.head,
+        .reply = transaction->delivery.reply.status != 0 ? &transaction->delivery.reply : NULL,
         .version = exchange->version,
         .status = transaction->outcome.status,
         .bytes = exchange->bytes_sent,

@@ -221,6 +221,29 @@ START_TEST(codes_have_widths_quotings_and_arguments) {
 }
 END_TEST
 
+/* Fields of a stored reply, of one that was made, and of what the proxy adds to either. */
+START_TEST(codes_name_fields_of_the_reply) {
+    static const char format[] = "format = \"%{Server}<h|%{server}o|%{X-Odd}<h|%{Age}<h|%{HTTP/1.1 "
+                                 "200 OK}<h|%{Serve}<h|%{Content-Length}o\"";
+    struct http_head head;
+    struct access_entry entry = entry_of("GET", "http://h/");
+    ck_assert_str_eq(own_line(format, &entry), "-|-|-|-|-|-|-\n");
+    struct reply reply = {
+        .status = 200,
+        .stored = SLICE("HTTP/1.1 200 OK\r\nServer:  a b \r\nX-Odd: \x1b[31m\r\n"),
+        .extra = SLICE("Age: 7\r\nServer: late\r\n"),
+        .length = 9,
+    };
+    entry.reply = &reply;
+    ck_assert_str_eq(own_line(format, &entry), "a%20b|a%20b|%1B[31m|7|-|-|9\n");
+    head_from(&head, "Server: made\n");
+    reply.head = &head;
+    ck_assert_str_eq(own_line(format, &entry), "made|made|-|7|-|-|9\n");
+    reply.status = 304;
+    ck_assert_str_eq(own_line("format = \"%{Content-Length}o\"", &entry), "-\n");
+}
+END_TEST
+
 START_TEST(lines_are_for_what_a_log_asks_for) {
     struct access_entry entry = entry_of("GET", "http://h/a");
     static const struct {
@@ -310,6 +333,7 @@ END_TEST
 
 Suite *access_log_suite(void) {
     const TTest *const tests[] = {codes_have_widths_quotings_and_arguments,
+                                  codes_name_fields_of_the_reply,
                                   lines_are_for_what_a_log_asks_for,
                                   addresses_are_shortened,
                                   every_result_can_be_asked_for,
