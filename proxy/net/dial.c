@@ -6,6 +6,7 @@
 #include "tls/intermediates.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static void shake_hands(struct dial *dial);
 static void dial_stop_fetching(struct dial *dial);
@@ -19,7 +20,8 @@ static void dial_finish(struct dial *dial, enum dial_state state) {
 
 /* The connection to one address could not be used. */
 static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
-    dial->error = error;
+    snprintf(dial->said, sizeof dial->said, "%s", error);
+    dial->error = dial->said; /* what has said it may fail again, or end, before anybody asks */
     dial->timed_out = timed_out;
     dial_stop_fetching(dial);
     connection_close(&dial->connection);
@@ -101,7 +103,8 @@ static void dial_secured(struct dial *dial) {
 static void dial_handshake_failed(struct dial *dial) {
     const struct tls_stream *stream = dial->connection->tls;
     dial->unverified = stream != NULL && tls_stream_is_unverified(stream);
-    attempt_failed(dial, tls_client_error(dial_tls(dial)), false);
+    attempt_failed(
+        dial, stream != NULL ? tls_stream_error(stream) : tls_client_error(dial_tls(dial)), false);
 }
 
 static void shake_hands(struct dial *dial) {

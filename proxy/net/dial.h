@@ -33,6 +33,7 @@
 #define RETORT_NET_DIAL_H
 
 #include "net/connect_race.h"
+#include "tls/client.h"
 
 enum dial_state {
     DIAL_IDLE,
@@ -105,6 +106,7 @@ struct dial {
     /* dial_start does not clear what follows. */
     struct resolver_query query;
     struct connect_race race;
+    char said[TLS_ERROR_MAX];
 };
 
 void dial_start(struct dial *dial, struct net_context *net, const struct dial_target *target,

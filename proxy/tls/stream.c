@@ -18,7 +18,7 @@ struct tls_stream {
     struct tls_client *client; /* one of these two is NULL */
     struct tls_server *server;
     struct tls_facts *facts; /* NULL: nobody has asked */
-    char *error;             /* of an accepted stream; NULL: none */
+    char *error;             /* NULL: none */
     size_t owed;             /* bytes of data that are encrypted but not reported as written */
     int alert;
     enum tls_failure failure;
@@ -177,12 +177,10 @@ static void stream_fail(struct tls_stream *stream, int error) {
     stream->broken = true;
     stream->alert = received_alert(error);
     stream->failure = failure_of(stream, error, number);
-    if (stream->client != NULL) {
+    if (stream->client != NULL)
         tls_client_note_error(stream->client, text);
-    } else {
-        free(stream->error);
-        stream->error = xstrdup(text);
-    }
+    free(stream->error);
+    stream->error = xstrdup(text);
     errno = EPROTO;
 }
 
@@ -397,9 +395,9 @@ bool tls_stream_is_crossed(const struct tls_stream *stream) {
 }
 
 const char *tls_stream_error(const struct tls_stream *stream) {
-    if (stream->client != NULL)
-        return tls_client_error(stream->client);
-    return stream->error != NULL ? stream->error : "";
+    if (stream->error != NULL)
+        return stream->error;
+    return stream->client != NULL ? tls_client_error(stream->client) : "";
 }
 
 int tls_stream_alert(const struct tls_stream *stream) {

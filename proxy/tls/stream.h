@@ -98,8 +98,8 @@ bool tls_stream_has_more(const struct tls_stream *stream);
 /* Does the last read wait until the socket is writable, or the last write until it is readable?
  * Then the caller tries both directions again after each event. */
 bool tls_stream_is_crossed(const struct tls_stream *stream);
-/* A sentence that says why the stream failed and what to do. It lives as long as the stream, or as
- * its client, until the next failure. */
+/* A sentence that says why the stream failed and what to do. It lives as long as the stream, until
+ * its next failure. Another stream of the same client has its own. */
 const char *tls_stream_error(const struct tls_stream *stream);
 /* The number of the alert that the other side sent when the stream failed (RFC 8446 §6); -1: none. */
 int tls_stream_alert(const struct tls_stream *stream);

@@ -313,6 +313,31 @@ START_TEST(garbage_fails_with_words) {
 }
 END_TEST
 
+/* Two streams to one server fail one after the other: each keeps its own sentence. */
+START_TEST(each_stream_keeps_its_error) {
+    struct tls_stream *other, *none = NULL;
+    char first[TLS_ERROR_MAX];
+    int pair[2];
+    open_lab(TLS_LAB_CLIENT, TLS1_3_VERSION);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    other = tls_stream_connect(lab.client, pair[0], &none);
+    ck_assert_int_eq(tls_stream_handshake(lab.stream), IO_WAIT);
+    ck_assert_int_eq(tls_stream_handshake(other), IO_WAIT);
+    ck_assert_int_eq(send(lab.other, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, 0), 28);
+    tls_lab_note_event(&lab, false);
+    ck_assert_int_eq(tls_stream_handshake(lab.stream), IO_FAILED);
+    snprintf(first, sizeof first, "%s", tls_stream_error(lab.stream));
+    close(pair[1]);
+    tls_stream_note_event(other, true);
+    ck_assert_int_eq(tls_stream_handshake(other), IO_FAILED);
+    ck_assert_str_eq(tls_stream_error(lab.stream), first);
+    ck_assert_str_ne(tls_stream_error(other), first);
+    tls_stream_free(&other);
+    close(pair[0]);
+    tls_lab_close(&lab);
+}
+END_TEST
+
 START_TEST(an_alert_is_known_by_its_number) {
     size_t sum = 0;
     enum io_status status;
@@ -348,6 +373,7 @@ Suite *tls_stream_suite(void) {
         endless_key_updates_fail,
         renegotiation_is_refused,
         garbage_fails_with_words,
+        each_stream_keeps_its_error,
         an_alert_is_known_by_its_number,
     };
     return suite_of("tls_stream", tests, COUNT_OF(tests));
