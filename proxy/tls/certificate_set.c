@@ -6,6 +6,8 @@
 #include "tls/certificate_text.h"
 
 #include <inttypes.h>
+#include <openssl/evp.h>
+#include <openssl/objects.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,12 +241,29 @@ const struct certificate *certificate_set_at(const struct certificate_set *set, 
     return set->certificates[index];
 }
 
+/* RFC 8422 §5.3: "the public key in the server's certificate MUST respect the client's choice of
+ * elliptic curves", which clients make for TLS 1.2. */
+static void warn_of_curve(const struct certificate *certificate) {
+    char name[32];
+    size_t length;
+    if (certificate->kind != CERTIFICATE_ECDSA ||
+        EVP_PKEY_get_group_name(certificate->key, name, sizeof name, &length) != 1)
+        return;
+    int curve = OBJ_sn2nid(name);
+    if (curve != NID_X9_62_prime256v1 && curve != NID_secp384r1)
+        log_warn(
+            "%s (%s) has a key of the curve %s, which few clients take: browsers refuse it, and "
+            "so do others with TLS 1.2; get a certificate for a key of P-256 or P-384",
+            certificate->file, certificate_name(certificate), name);
+}
+
 void certificate_set_warn(const struct certificate_set *set) {
     int64_t now = (int64_t)time(NULL);
     CHECK_OBJ(set, CERTIFICATE_SET_MAGIC);
     for (size_t i = 0; i < set->count; i++) {
         const struct certificate *certificate = set->certificates[i];
         int64_t days = (certificate->expires - now) / DAY;
+        warn_of_curve(certificate);
         if (certificate->expires <= now)
             log_warn("%s (%s) has expired: clients refuse it; renew it and reload",
                      certificate->file, certificate_name(certificate));

@@ -47,7 +47,7 @@ const struct certificate_choice *certificate_set_default(const struct certificat
 /* All certificates, in the order of the configuration. */
 size_t certificate_set_count(const struct certificate_set *set);
 const struct certificate *certificate_set_at(const struct certificate_set *set, size_t index);
-/* Logs a warning for each certificate that expires within 30 days. */
+/* Logs a warning for each certificate that expires within 30 days, or whose key few clients take. */
 void certificate_set_warn(const struct certificate_set *set);
 
 #endif

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 
+from cryptography.hazmat.primitives.asymmetric import ec
 from harness import ports
 from harness.certificates import CLIENT, Authority, Certificate
 from harness.checks import contains, equal, lacks, one_of, true, until
@@ -442,6 +443,18 @@ def test_refusals_at_load(lab):
         contains(said, ".conf:", "what -t says")
     status, said = proxy.check_config(proxy.text(extra='listen "127.0.0.1:1" { mode = reverse hsts = "max-age=1" }'))
     contains(said, "has no certificates", "hsts without certificates")
+
+
+def test_a_curve_that_few_take_is_told(lab):
+    """RFC 8422, 5.3: "If the client has used a Supported Elliptic Curves Extension, the public key in the server's
+    certificate MUST respect the client's choice of elliptic curves". """
+    root = Authority(lab)
+    odd, good = root.leaf("odd.test", curve=ec.SECP521R1()), root.leaf("good.test", curve=ec.SECP384R1())
+    site = Site(lab, ("reverse", [odd.both, good.both], {}))
+    status, said = site.proxy.check_config(site.proxy.text())
+    equal(status, 0, f"exit status ({said})")
+    contains(said, f"{odd.both} (odd.test) has a key of the curve secp521r1", "what -t says")
+    lacks(said, f"{good.both} (good.test) has a key", "what -t says")
 
 
 def test_expiry_is_told(lab):

@@ -9,7 +9,7 @@
 
     root.leaf(cn="only.example.com")                   no SAN
     root.leaf("a.example", days=-1)                    expired yesterday; days=(2, 30): valid only in two days
-    root.leaf("a.example", rsa=1024)                   RSA in place of P-256
+    root.leaf("a.example", rsa=1024)                   RSA in place of P-256; curve=ec.SECP384R1(): another curve
     Authority(lab, rsa=2048).leaf("a.example", digest="sha1")              or md5; only authorities with RSA sign so
     root.leaf("a.example", must_staple=True, ocsp="http://…", issuers="http://…", crl="http://…")
     root.leaf("a.example").leaf("b.example")           signed by a certificate that is no CA
@@ -58,9 +58,9 @@ def general_name(text):
         return x509.UniformResourceIdentifier(text) if "://" in text else x509.DNSName(text)
 
 
-def new_key(rsa):
+def new_key(rsa, curve=None):
     if not rsa:
-        return ec.generate_private_key(ec.SECP256R1())
+        return ec.generate_private_key(curve or ec.SECP256R1())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the size may be the point
         return rsa_keys.generate_private_key(public_exponent=65537, key_size=rsa)
@@ -149,10 +149,10 @@ class Certificate:
         return self._write(f"{next(numbers)}.crl.pem", builder.sign(self.private, hashes.SHA256()).public_bytes(PEM))
 
 
-def make(lab, cn, names, issuer, ca=False, days=30, rsa=0, digest="sha256", must_staple=False, ocsp=None, issuers=None,
+def make(lab, cn, names, issuer, ca=False, days=30, rsa=0, curve=None, digest="sha256", must_staple=False, ocsp=None, issuers=None,
          crl=None, usage=None, path_length=None, private=None):
     """`names` may hold x509 names in place of texts. `private`: a key to use again."""
-    private = private or new_key(rsa)
+    private = private or new_key(rsa, curve)
     first, last = validity(days)
     signer = issuer or Certificate(lab, cn, private, None, None)
     signer_name = issuer.certificate.subject if issuer else subject(cn)
