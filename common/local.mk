@@ -36,6 +36,7 @@ common_libcommon_la_SOURCES = \
 	common/http/dot_segments.c common/http/dot_segments.h \
 	common/http/framing.c common/http/framing.h \
 	common/http/head.c common/http/head.h common/http/methods.def common/http/names.def \
+	common/http/head_difference.c common/http/head_difference.h \
 	common/http/head_parser.c common/http/head_parser.h \
 	common/http/names.c common/http/names.h \
 	common/http/preference.c common/http/preference.h \

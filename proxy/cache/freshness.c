@@ -272,14 +272,26 @@ static bool is_for_all(const struct freshness_rules *rules, const struct cache_c
     return control->public || control->s_maxage >= 0 || overrides(rules->policy);
 }
 
-/* §3: why the response may not be stored; NULL: it may. */
-static const char *obstacle(const struct freshness *freshness, const struct freshness_rules *rules,
-                            const struct cache_control *control, const struct http_head *request,
-                            const struct http_head *response) {
+/* Why the response may not be stored because of the request; NULL: it may. */
+static const char *obstacle_of_request(const struct freshness_rules *rules,
+                                       const struct cache_control *control,
+                                       const struct http_head *request) {
     struct cache_control asked;
     cache_control_parse(&asked, request);
     if (overrides(rules->policy))
         disregard(&asked);
+    if (asked.no_store)
+        return "request no-store";
+    if (http_head_has(request, HTTP_AUTHORIZATION) && !control->public && control->s_maxage < 0 &&
+        !control->must_revalidate)
+        return "authorization";
+    return rules->told_who && !is_for_all(rules, control) ? "for one user" : NULL;
+}
+
+/* §3: why the response may not be stored, whoever asks; NULL: it may. */
+static const char *obstacle(const struct freshness *freshness, const struct freshness_rules *rules,
+                            const struct cache_control *control, const struct http_head *request,
+                            const struct http_head *response) {
     if (request->method_id != HTTP_METHOD_GET)
         return "method";
     if (overrides_method(request))
@@ -288,15 +300,8 @@ static const char *obstacle(const struct freshness *freshness, const struct fres
         return "status";
     if (control->must_understand ? !understood(response->status) : control->no_store)
         return control->must_understand ? "status not understood" : "no-store";
-    if (asked.no_store)
-        return "request no-store";
     if (control->private)
         return "private";
-    if (http_head_has(request, HTTP_AUTHORIZATION) && !control->public && control->s_maxage < 0 &&
-        !control->must_revalidate)
-        return "authorization";
-    if (rules->told_who && !is_for_all(rules, control))
-        return "for one user";
     if (http_head_has_token(response, HTTP_VARY, SLICE("*")))
         return "vary *";
     if (rules->unselected)
@@ -347,6 +352,10 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
     freshness->reason = obstacle(freshness, rules, &control, request, response);
     if (freshness->reason == NULL && rules->policy != NULL)
         freshness->reason = objection(freshness, rules, response, own_lifetime);
+    if (freshness->reason == NULL) {
+        freshness->reason = obstacle_of_request(rules, &control, request);
+        freshness->for_one = freshness->reason != NULL;
+    }
     freshness->storable = freshness->reason == NULL;
 }
 

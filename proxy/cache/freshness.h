@@ -40,6 +40,7 @@ struct freshness {
     int64_t initial_age;            /* corrected_initial_age (§4.2.3) */
     time_t response_time;
     const char *reason; /* why it is not storable */
+    bool for_one;       /* because of who asks, or asks so: it says nothing about what others get */
 };
 
 enum freshness_verdict {

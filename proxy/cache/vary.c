@@ -100,11 +100,12 @@ static bool vary_is_token(struct slice text) {
 }
 
 bool vary_usable(const struct http_head *response) {
+    unsigned count = 0;
     for (const struct http_field *vary = http_head_find(response, HTTP_VARY); vary != NULL;
          vary = http_head_find_next(response, HTTP_VARY, vary)) {
         struct slice rest = vary->value, name;
         while (slice_next_element(&rest, &name))
-            if (!vary_is_token(name) || slice_equal(name, SLICE("*")))
+            if (++count > VARY_NAMES || !vary_is_token(name) || slice_equal(name, SLICE("*")))
                 return false;
     }
     return true;

@@ -19,8 +19,11 @@
 
 #include "http/head.h"
 
-/* False: it can't be known which requests select the response, because Vary has "*" or a member
- * that is not the name of a field. */
+/* More names than this select nothing that anybody asks for, and each costs time at every look-up. */
+enum { VARY_NAMES = 128 };
+
+/* False: it can't be known which requests select the response, because Vary has "*", a member that is
+ * not the name of a field, or more than VARY_NAMES members. */
 bool vary_usable(const struct http_head *response);
 /* Writes as much as fits, and returns the whole length. */
 size_t vary_write(const struct http_head *request, const struct http_head *response, char *out,

@@ -9,14 +9,19 @@
 
 /* The cache policies that apply to this transaction. */
 
-static void caching_resolve_policy(struct transaction *transaction, const uint64_t *rules) {
+/* NULL: none applies. */
+static const struct cache_policy *resolved_policy(struct transaction *transaction,
+                                                  const uint64_t *rules) {
     const struct settings *settings = transaction->settings;
-    transaction->caching.policy = NULL;
     if (rules_before(rules, settings->policy_count) == 0)
-        return;
+        return NULL;
     struct cache_policy *policy = arena_alloc(&transaction->arena, sizeof *policy);
     policy_resolve(settings->policies, settings->policy_count, rules, policy);
-    transaction->caching.policy = policy;
+    return policy;
+}
+
+static void caching_resolve_policy(struct transaction *transaction, const uint64_t *rules) {
+    transaction->caching.policy = resolved_policy(transaction, rules);
 }
 
 static void ignore_no_cache(struct cache_control *asked) {
@@ -72,6 +77,13 @@ void caching_ask_by_name(struct transaction *transaction) {
 void caching_review(struct transaction *transaction, const struct http_head *response) {
     if (transaction->settings->policies_by_type)
         caching_resolve_policy(transaction, request_rules_for_response(transaction, response));
+}
+
+const struct cache_policy *caching_policy_for(struct transaction *transaction,
+                                              const struct http_head *response) {
+    if (!transaction->settings->policies_by_type)
+        return transaction->caching.policy;
+    return resolved_policy(transaction, request_rules_for_response(transaction, response));
 }
 
 /* A response that others may get has no cookie; one that is not shared keeps it. */

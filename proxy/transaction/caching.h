@@ -43,6 +43,9 @@ bool caching_sends_name(const struct transaction *transaction);
 void caching_ask_by_name(struct transaction *transaction);
 /* The response is there: applies the policies for its content type too. */
 void caching_review(struct transaction *transaction, const struct http_head *response);
+/* The policy for a response that is stored already; it changes nothing. NULL: none. */
+const struct cache_policy *caching_policy_for(struct transaction *transaction,
+                                              const struct http_head *response);
 void caching_strip_cookies(const struct transaction *transaction, struct http_head *response);
 unsigned caching_max_variants(const struct transaction *transaction);
 /* For a response with this head to this request. */

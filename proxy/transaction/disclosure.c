@@ -2,6 +2,8 @@
 
 #include "adapt/adapter.h"
 #include "adapt/client_fields.h"
+#include "cache/vary.h"
+#include "http/head_difference.h"
 #include "rewrite/field_rules.h"
 #include "transaction/access.h"
 #include "transaction/head_rules.h"
@@ -84,17 +86,18 @@ static bool has_equal_fields(const struct http_head *one, const struct http_head
     return mine == NULL && theirs == NULL;
 }
 
-/* Adds the names of the fields of `one` that `other` has with another value, or does not have. */
-static struct slice add_changed(struct transaction *transaction, struct slice names,
-                                const struct http_head *one, const struct http_head *other) {
-    struct arena *arena = &transaction->arena;
-    for (unsigned i = 0; i < one->field_count; i++) {
-        struct slice name = one->fields[i].name;
-        if (http_head_find_text(one, name) == &one->fields[i] && !is_of_message(name) &&
-            !has_equal_fields(one, other, name))
-            names = arena_concat(arena, names, SLICE(","), name);
+/* ",X-Role,X-User": the names of the fields that the services have added, changed or removed. */
+static struct slice names_changed(struct transaction *transaction, const struct http_head *before,
+                                  const struct http_head *after) {
+    struct slice names[HTTP_DIFFERENCE_MAX], pieces[2 * HTTP_DIFFERENCE_MAX];
+    unsigned count = http_head_difference(before, after, names), used = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (is_of_message(names[i]))
+            continue;
+        pieces[used++] = SLICE(",");
+        pieces[used++] = names[i];
     }
-    return names;
+    return arena_join(&transaction->arena, pieces, used);
 }
 
 void disclosure_note_services(struct transaction *transaction, const struct reqmod *reqmod,
@@ -103,8 +106,7 @@ void disclosure_note_services(struct transaction *transaction, const struct reqm
     const struct http_head *after = reqmod->message.request;
     if (!services_know(transaction, &reqmod->chain, reqmod->by_who))
         return;
-    struct slice names = add_changed(transaction, SLICE(""), reqmod->before, after);
-    names = add_changed(transaction, names, after, reqmod->before);
+    struct slice names = names_changed(transaction, reqmod->before, after);
     if (where == FIELDS_AT_CLIENT)
         note_at_client(transaction, names, reqmod->by_who);
     else
@@ -144,10 +146,12 @@ static bool are_listed(struct slice names, const struct http_head *response) {
     return true;
 }
 
+/* A Vary that is not usable keeps a response out of the cache anyway, and may be endless. */
 bool disclosure_is_personal(const struct transaction *transaction,
                             const struct http_head *response) {
+    struct slice names = disclosure_at_client(transaction);
     return transaction->disclosure.at_origin ||
-           !are_listed(disclosure_at_client(transaction), response);
+           (names.length > 0 && !(vary_usable(response) && are_listed(names, response)));
 }
 
 /* False: no response could be of a class that asks who, so that nobody has to read the stored head. */
@@ -179,7 +183,8 @@ bool disclosure_excludes(struct transaction *transaction, const struct object *o
     object_parse_head(object, response);
     if (!is_told_of_class(transaction, response))
         return false;
-    const struct freshness_rules rules = caching_freshness_rules(transaction, response);
+    struct freshness_rules rules = caching_freshness_rules(transaction, response);
+    rules.policy = caching_policy_for(transaction, response);
     return !freshness_is_for_all(&rules, response);
 }
 
@@ -227,7 +232,8 @@ static bool is_changed_by_services(struct transaction *transaction, struct slice
 }
 
 bool disclosure_hides_selector(struct transaction *transaction, const struct http_head *response) {
-    const struct http_field *vary = http_head_find(response, HTTP_VARY);
+    const struct http_field *vary =
+        vary_usable(response) ? http_head_find(response, HTTP_VARY) : NULL;
     for (; vary != NULL; vary = http_head_find_next(response, HTTP_VARY, vary)) {
         struct slice rest = vary->value, name;
         while (slice_next_element(&rest, &name))

@@ -8,6 +8,16 @@
 /* Gives a stored response a new head: after a 304 (RFC 9111 §4.3.4), or after the response to a
  * HEAD that describes the same bytes (§4.3.5). */
 
+bool refresh_spares(struct transaction *transaction, const struct freshness *freshness,
+                    const struct object *stored, const struct http_head *news) {
+    if (!freshness->for_one)
+        return false;
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    struct freshness_rules rules = caching_freshness_rules(transaction, news);
+    object_parse_head(stored, head);
+    return freshness_is_for_all(&rules, news) || !freshness_is_for_all(&rules, head);
+}
+
 bool refresh_object(struct transaction *transaction, const struct http_head *news,
                     enum shared_fetch_outcome *outcome) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
@@ -30,7 +40,7 @@ bool refresh_object(struct transaction *transaction, const struct http_head *new
     *outcome = SHARED_FETCH_UNSTORED;
     if (freshness.storable)
         *outcome = storing_insert(transaction, fresh);
-    else
+    else if (!refresh_spares(transaction, &freshness, object, merged))
         storing_drop(transaction, object);
     lookup_renew(transaction, fresh);
     return true;
@@ -79,6 +89,16 @@ static enum evidence refresh_judge(const struct http_head *response, const struc
     return evidence;
 }
 
+/* Another user may have other bytes at the same place. */
+static bool head_spares(struct transaction *transaction, const struct object *object) {
+    const struct response *response = &transaction->response;
+    struct freshness_rules rules = caching_freshness_rules(transaction, response->head);
+    struct freshness freshness;
+    freshness_of_response(&freshness, &rules, request_as_get(transaction), response->head,
+                          response->request_time, response->response_time);
+    return refresh_spares(transaction, &freshness, object, response->head);
+}
+
 /* A response without a field to compare updates nothing, because the stored bytes may be old. */
 void refresh_from_head(struct transaction *transaction) {
     struct object *object =
@@ -92,7 +112,7 @@ void refresh_from_head(struct transaction *transaction) {
     bool renews = evidence == SAME && object == transaction->lookup.object;
     if (renews && refresh_object(transaction, transaction->response.head, &outcome)) {
         transaction->net->counters.cache_head_updated++;
-    } else if (renews || evidence == OTHER) {
+    } else if ((renews || evidence == OTHER) && !head_spares(transaction, object)) {
         storing_drop(transaction, object);
         transaction->net->counters.cache_head_dropped++;
     }

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "cache/part.h"
 #include "transaction/join.h"
+#include "transaction/refresh.h"
 #include "transaction/stored_source.h"
 #include "transaction/transaction.h"
 
@@ -160,8 +161,10 @@ static bool part_is_outdated(const struct transaction *transaction) {
                                                        http_head_value(response, HTTP_ETAG)));
 }
 
-void stored_part_drop(struct transaction *transaction) {
+void stored_part_drop(struct transaction *transaction, const struct freshness *freshness) {
     if (transaction->lookup.part != NULL &&
-        transaction->request.head->method_id == HTTP_METHOD_GET && part_is_outdated(transaction))
+        transaction->request.head->method_id == HTTP_METHOD_GET && part_is_outdated(transaction) &&
+        !refresh_spares(transaction, freshness, transaction->lookup.part,
+                        transaction->response.head))
         storing_drop(transaction, transaction->lookup.part);
 }

@@ -6,7 +6,7 @@
  *     if (stored_part_ask_for_rest(transaction, head)) ...                     FETCH: "Range" is set
  *     if (!stored_part_completes(transaction)) ...                             FETCH: the answer
  *     keep = stored_part_join(transaction, keep);                              STORE
- *     stored_part_drop(transaction);                                           STORE, not kept
+ *     stored_part_drop(transaction, &freshness);                               STORE, not kept
  *
  * The steps in capitals call it. `object` and `part` are those of transaction->lookup; parts are joined
  * only if their strong validators are equal (RFC 9110 §13.1.5). Offsets and lengths are bytes.
@@ -20,6 +20,7 @@
 
 #include "http/head.h"
 
+struct freshness;
 struct transaction;
 
 /* Does the stored part, `object`, hold what the request asks for? */
@@ -33,6 +34,6 @@ bool stored_part_completes(struct transaction *transaction);
 bool stored_part_join(struct transaction *transaction, bool keep);
 /* The response is not stored: neither may `part` stay if it shows that there are other bytes now.
  */
-void stored_part_drop(struct transaction *transaction);
+void stored_part_drop(struct transaction *transaction, const struct freshness *freshness);
 
 #endif

@@ -127,6 +127,36 @@ def test_a_304_for_one_user_does_not_share_the_page(lab):
     equal(proxy.results("/behind/old", 3), ["MISS", "REVALIDATED", "MISS"], "the 304 does not say public")
 
 
+def test_what_is_for_one_user_spares_the_page_of_the_others(lab):
+    """A 304, another page or a HEAD for one who is known say nothing about the page that is stored for those who are not."""
+    def answer(connection, asked):
+        user, known = asked.header("X-User"), "/other" in asked.target
+        if user and asked.method == "HEAD":
+            connection.send(b'HTTP/1.1 200 OK\r\nETag: "his"\r\nContent-Length: 4\r\n\r\n')
+        elif user and known:
+            connection.send(f'HTTP/1.1 200 OK\r\nETag: "his"\r\nContent-Length: {len(user)}\r\n\r\n{user}'.encode())
+        elif asked.header("If-None-Match") == '"all"':
+            connection.send(b'HTTP/1.1 304 Not Modified\r\nETag: "all"\r\nCache-Control: max-age=0\r\n\r\n')
+        else:
+            connection.send(b'HTTP/1.1 200 OK\r\nETag: "all"\r\nCache-Control: max-age=0\r\nContent-Length: 3\r\n\r\nall')
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, extra=f'''
+        authenticator staff {{ type = basic  file = "{users_file(lab, sha("anna"), sha("ben"))}"  realm = "Staff" }}
+        url_class nobody {{ client = "{BOSS}" }}
+        access nobody {{ action = allow }}
+        access all {{ action = authenticate  with = staff }}
+        request_headers all {{ set = "X-User: %{{user}}" }}''')
+    for path, his, result in (("/same", "all", "REVALIDATED"), ("/other", "anna", "REFRESHED")):
+        url = origin.url(path)
+        equal(ask_from(proxy, BOSS, url), "all", "the page of nobody")
+        equal([ask(proxy, url, "anna"), ask_from(proxy, BOSS, url)], [his, "all"], f"pages of {path}")
+        equal(proxy.results(path, 3), ["MISS", result, "REVALIDATED"], f"results of {path}")
+        if path == "/other":
+            equal(proxy.fetch("HEAD", url, proxied("anna")).status, 200, "HEAD")
+            equal(ask_from(proxy, BOSS, url), "all", "the page after a HEAD")
+            equal(proxy.results(path, 5)[-1], "REVALIDATED", "the result after a HEAD")
+
+
 def test_users_who_ask_at_once_get_pages_of_their_own(lab):
     pages, proxy = Pages(lab, wait=0.2 * lab.patience), proxy_for(lab)
     url, got = pages.url("/behind/crowd", "Cache-Control: max-age=60"), {}
@@ -240,20 +270,24 @@ def test_a_class_gets_nothing_that_others_had(lab):
         url_class children {{ client = "{GUEST}"  path_regex = "^/behind" }}
         request_headers children {{ set = "X-Strict: yes" }}
         url_class shared {{ path_regex = "^/(before|behind)/shared" }}
-        policy shared {{ cache = always  override = true }}''')
+        policy shared {{ cache = always  override = true }}
+        url_class typed {{ path_regex = "^/behind/typed"  content_type = "text/plain" }}
+        policy typed {{ cache = always  override = true }}''')
     fresh, public = "Cache-Control: max-age=60", "Cache-Control: public, max-age=60"
     rows = [
         ("/before/a", [fresh], "None None", "MISS"), ("/before/vary", [fresh, "Vary: X-Role"], "None None", "HIT"),
         ("/before/public", [public], "boss None", "HIT"), ("/before/shared", [fresh], "boss None", "HIT"),
         ("/behind/a", [fresh], "None yes", "MISS"), ("/behind/public", [public], "None None", "HIT"),
-        ("/behind/shared", [fresh], "None None", "HIT"), ("/plain", [fresh], "None None", "HIT"),
+        ("/behind/shared", [fresh], "None None", "HIT"),
+        ("/behind/typed", [fresh, "Content-Type: text/plain"], "None None", "HIT"),
+        ("/behind/typed-css", [fresh, "Content-Type: text/css"], "None yes", "MISS"), ("/plain", [fresh], "None None", "HIT"),
     ]
     for path, fields, guest, again in rows:
         url, boss = pages.url(path, *fields), "boss None" if path.startswith("/before") else "None None"
         for source, page in ((BOSS, boss), (GUEST, guest), (BOSS, boss), (GUEST, guest)):
             equal(ask_from(proxy, source, url), page, f"page of {path} for {source}")
         equal(proxy.results(path + "?", 4)[2:], ["HIT", again], f"results of {path}")
-    equal(proxy.counter("cache_excluded"), 4, "stored responses that guests did not get")
+    equal(proxy.counter("cache_excluded"), 6, "stored responses that guests did not get")
 
 
 def test_a_proven_connection_is_for_nobody_else(lab):

@@ -5,6 +5,7 @@
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/forwarding.h"
+#include "transaction/refresh.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -190,13 +191,15 @@ static void begin_object(struct transaction *transaction, const struct freshness
 }
 
 /* The stored page is no longer what the origin sends, and the new one may not be kept. So the old
- * page must go, or it could be served stale in place of the new one. An error, or a response that
- * missed its service, says nothing about the stored page. */
-static void drop_replaced(struct transaction *transaction) {
+ * page must go, or it could be served stale in place of the new one. An error, a response that
+ * missed its service, or one for a single user says nothing about the stored page. */
+static void drop_replaced(struct transaction *transaction, const struct freshness *freshness) {
     bool missed = is_unable(transaction) ||
                   (transaction->respmod != NULL && transaction->respmod->chain.bypassed);
     if (transaction->lookup.replaced != NULL && transaction->response.head->status < 500 &&
-        !missed && transaction->request.head->method_id == HTTP_METHOD_GET)
+        !missed && transaction->request.head->method_id == HTTP_METHOD_GET &&
+        !refresh_spares(transaction, freshness, transaction->lookup.replaced,
+                        transaction->response.head))
         storing_drop(transaction, transaction->lookup.replaced);
 }
 
@@ -219,7 +222,7 @@ static void begin_stream(struct transaction *transaction, const struct freshness
 }
 
 enum step step_store(struct transaction *transaction) {
-    struct freshness freshness;
+    struct freshness freshness = {.for_one = false};
     if (transaction->variant != NULL)
         adapted_variant_forget(transaction->variant);
     complete_head(transaction);
@@ -233,8 +236,8 @@ enum step step_store(struct transaction *transaction) {
         caching_strip_cookies(transaction, transaction->response.head);
         begin_object(transaction, &freshness);
     } else {
-        drop_replaced(transaction);
-        stored_part_drop(transaction);
+        drop_replaced(transaction, &freshness);
+        stored_part_drop(transaction, &freshness);
         lookup_tell_followers(transaction, SHARED_FETCH_UNSTORED);
         if (transaction->caching.allowed)
             transaction->net->counters.cache_uncacheable++;

@@ -1,6 +1,10 @@
 #include "suites.h"
 
+#include "http/head_difference.h"
 #include "http/head_parser.h"
+
+#include <stdio.h>
+#include <time.h>
 
 /* Heads that are changed, copied, moved and written. */
 
@@ -208,6 +212,71 @@ START_TEST(responses_are_written) {
 }
 END_TEST
 
+/* The names that differ, each behind a comma. */
+static void check_difference(struct slice one, struct slice other, struct slice expected) {
+    struct http_head here, there;
+    struct slice names[HTTP_DIFFERENCE_MAX];
+    char text[200];
+    size_t length = 0;
+    parse_fields(&here, one);
+    parse_fields(&there, other);
+    unsigned count = http_head_difference(&here, &there, names);
+    for (unsigned i = 0; i < count; i++)
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, ",%.*s", SLICE_PRINT(names[i]));
+    ck_assert_slice_eq(slice_make(text, length), expected);
+}
+
+START_TEST(differences_are_named_once) {
+    static const struct {
+        struct slice one, other, names;
+    } cases[] = {
+        {SLICE("\r\n"), SLICE("\r\n"), SLICE("")},
+        {SLICE("A: 1\r\nB: 2\r\n\r\n"), SLICE("b: 2\r\na: 1\r\n\r\n"), SLICE("")},
+        {SLICE("A: 1\r\n\r\n"), SLICE("A: 2\r\n\r\n"), SLICE(",A")},
+        {SLICE("A: 1\r\n\r\n"), SLICE("\r\n"), SLICE(",A")},
+        {SLICE("\r\n"), SLICE("A: 1\r\nAA: 1\r\n\r\n"), SLICE(",A,AA")},
+        {SLICE("C: 1\r\nA: 1\r\nB: 1\r\n\r\n"), SLICE("B: 1\r\nD: 1\r\n\r\n"), SLICE(",A,C,D")},
+        {SLICE("A: 1\r\nB: 1\r\nA: 2\r\n\r\n"), SLICE("A: 1\r\nA: 2\r\nB: 1\r\n\r\n"), SLICE("")},
+        {SLICE("A: 1\r\nA: 2\r\n\r\n"), SLICE("A: 2\r\nA: 1\r\n\r\n"), SLICE(",A")},
+        {SLICE("A: 1\r\n\r\n"), SLICE("A: 1\r\nA: 1\r\n\r\n"), SLICE(",A")},
+        {SLICE("A:\r\n\r\n"), SLICE("A:\r\n\r\n"), SLICE("")},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_difference(cases[i].one, cases[i].other, cases[i].names);
+}
+END_TEST
+
+/* Microseconds of the processor that a thousand comparisons of heads of so many fields take, whose
+ * names are alike up to their ends. */
+static uint64_t difference_cost(unsigned fields) {
+    static struct http_head one, other;
+    static char texts[HTTP_FIELDS_ROOM][40];
+    struct slice names[HTTP_DIFFERENCE_MAX];
+    struct timespec begun, ended;
+    http_head_init(&one);
+    http_head_init(&other);
+    for (unsigned i = 0; i < fields; i++) {
+        snprintf(texts[i], sizeof texts[i], "X-A-Name-As-Long-As-Others-%03u", i * 37 % 128);
+        ck_assert(http_head_add(&one, slice_from(texts[i]), SLICE("1")));
+        ck_assert(http_head_add(&other, slice_from(texts[i]), SLICE("2")));
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_uint_eq(http_head_difference(&one, &other, names), fields);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+    return (uint64_t)(ended.tv_sec - begun.tv_sec) * 1000000 + (uint64_t)ended.tv_nsec / 1000 -
+           (uint64_t)begun.tv_nsec / 1000;
+}
+
+/* Sixteen times the fields: n log n makes that 28 times the work, n * n 256 times. */
+START_TEST(differences_of_many_fields_cost_little) {
+    uint64_t few = difference_cost(8), many = difference_cost(128);
+    ck_assert_msg(many < 90 * (few + 1), "8 fields take %llu ns, 128 take %llu",
+                  (unsigned long long)few, (unsigned long long)many);
+}
+END_TEST
+
 Suite *head_edit_suite(void) {
     const TTest *const tests[] = {
         add_until_full,
@@ -221,6 +290,8 @@ Suite *head_edit_suite(void) {
         copy_has_bytes_of_its_own,
         writers_say_what_they_need,
         responses_are_written,
+        differences_are_named_once,
+        differences_of_many_fields_cost_little,
     };
     return suite_of("head_edit", tests, COUNT_OF(tests));
 }
