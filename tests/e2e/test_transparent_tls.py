@@ -16,10 +16,10 @@ class Shared:
         self.ours = Authority(lab, "the proxy's")
         self.evil = self_signed(lab, "www.test")
 
-    def proxy(self, lab, transparent="", interception="", origin=None, **options):
+    def proxy(self, lab, transparent="", interception="", origin=None, rules="", **options):
         self.scene.tls.evil = self.scene.tls.context
         more = (f'authority {{ certificate = "{self.ours.file}"  key = "{self.ours.key}" }}\n'
-                f'intercept all {{ action = bump }}\ninterception {{ {interception} }}\n')
+                f'intercept all {{ action = bump }}\ninterception {{ {interception} }}\n{rules}')
         return self.scene.proxy(lab, transparent, more, origin=origin or {"ca_file": self.scene.authority.file}, **options)
 
     def bumped(self, address, target="/", name="www.test", **options):
@@ -58,6 +58,20 @@ def test_bump(lab, shared):
     # The server's certificate is proof: what came from there is for everybody who asks for the name.
     equal([shared.bumped(scene.v4, "/cached-b") for _ in range(2)], [shared.said(scene.v4, "10.99.2.1")] * 2, "stored")
     equal(proxy.results("/cached-b", 2), ["MISS", "HIT"], "results")
+
+
+def test_what_access_refuses(lab, shared):
+    """A client that knows of no proxy sees the page too, whether its address, the server's or the name decides."""
+    scene = shared.scene
+    scene.redirect()
+    for rule in (f'url_class far {{ destination = "{scene.v4}" }}', 'url_class far { domain = "www.test" }',
+                 f'url_class far {{ client = "{scene.network.client.v4}" }}'):
+        proxy = shared.proxy(lab, rules=f"{rule}\naccess far {{ action = deny  status = 451 }}\naccess all {{ action = allow }}\n")
+        page = shared.bumped(scene.v4)
+        true("access rules of this proxy do not allow" in page, f"{rule}: {page}")
+        entries = proxy.log(2)
+        equal([(entry["result"], entry["status"]) for entry in entries], [("DENIED", 200), ("DENIED", 451)], f"{rule}: log")
+        proxy.stop()
 
 
 def test_bump_with_the_clients_address(lab, shared):
