@@ -4,11 +4,13 @@ comes from the network does anything in it."""
 import json
 import math
 import os
+import ssl
 import subprocess
 
 from harness import ports, wire
 from harness.browser import Browser
-from harness.checks import contains, equal, lacks, true
+from harness.checks import contains, equal, lacks, raises, true
+from harness.interception import Interception
 from harness.nginx import Nginx
 from harness.origin import Origin
 from harness.retort import Retort
@@ -344,6 +346,29 @@ def test_cache_clients_certificates_and_live(lab, stage):
         page.run(f"location.hash = '{view}'")
         page.wait(f"document.querySelector('h1').innerText === '{title}'")
         page.wait("!document.querySelector('main').innerText.includes('Loading')")
+    equal(complaints(page), [], "what the browser complains about")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_interception(lab, stage):
+    """A client that refuses the proxy's certificate is in the list with its bypass, and is forgotten by a button; below stands until
+    when the authority is good."""
+    address = ("127.0.0.1", ports.take())
+    site = Interception(lab, "www.example.com", interception="refusals = 1", admin=address)
+    site.proxy.write_tokens(f"operate operate {TOKENS['operate']}\n")
+    equal(site.proxy.admin("POST", "/reload", token="0123456789abcdef" * 4).status, 200, "reload")
+    raises(ssl.SSLError, lambda: site.bumped("www.example.com", site.context(trusts=site.root.file)), "a client that refuses")
+    page = stage.browser.page("http://%s:%d/#certificates" % address)
+    page.wait("document.activeElement.id === 'token'")
+    page.type(TOKENS["operate"])
+    page.key("Enter")
+    seen = row(page, "127.0.0.1")
+    equal([seen[1], seen[2], seen[3]], [site.host("www.example.com"), "1", "relayed unopened"], "the client that refuses")
+    equal(row(page, site.authority.file)[1:3], ["the proxy's authority", "authority"], "the authority")
+    page.run("[...document.querySelectorAll('main button')].find(button => button.innerText === 'Forget').click()")
+    notice(page, "1 refusal is forgotten.")
+    page.wait("document.querySelector('main').innerText.includes('No client has refused a certificate.')")
     equal(complaints(page), [], "what the browser complains about")
 
 
