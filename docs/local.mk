@@ -2,7 +2,7 @@
 # so that they can be read and installed without building; tests/unit/proxy checks that they are
 # current. METRICS.md is printed from the table of counters; tests/check-docs.sh checks that.
 dist_man_MANS += docs/retort.8 docs/retort.conf.5 docs/retortctl.1
-dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
+dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/API.md docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
 	docs/HTTP2.md docs/METRICS.md docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/START.md docs/TESTING.md docs/TLS.md docs/TRANSPARENT.md
 EXTRA_DIST += docs/build-site.sh docs/site/mkdocs.yml docs/site/check_links.py docs/write-metrics.sh docs/performance.json docs/plots docs/pictures examples/security-headers.conf
 

@@ -135,18 +135,13 @@ def test_under_valgrind(lab):
     tester = Tester(lab)
     text = tester.message("text.http", TEXT)
     few = ["--valgrind", "--cuts", "4"]
-    for fault, words in (("freed", "Invalid read of size 1"), ("unwritten", "depends on uninitialised value"),
-                         ("leak", "are definitely lost")):
+    for fault, words in (("unwritten", "depends on uninitialised value"), ("leak", "are definitely lost")):
         out, _ = tester.run(*few, "--set", f"Fault={fault}", tester.bad, text, expect=BROKEN)
         contains(out, f"BROKEN (memory): the service\n    memcheck: ", fault)
         contains(out, words, fault)
         true(re.search(r"(bad_begin|bad_pull) \(bad\.c:\d+\)", out), f"{fault}: the place in the service:\n{out}")
     page = tester.message("page.http", PAGE, b"text/html")
-    for service in ("gzip", "adremover"):
-        request = lab.write("ad.http", REQUEST % b"ads.example")
-        settings = ["--set", "MinSize=0", page] if service == "gzip" else ["--set", "Rule=||ads.example^", request]
-        contains(tester.run(*few, *settings[:2], tester.module(service), settings[2])[0], "under memcheck: all promises were kept",
-                 service)
+    contains(tester.run(*few, "--set", "MinSize=0", tester.module("gzip"), page)[0], "under memcheck: all promises were kept", "gzip")
     equal([name for name in os.listdir(lab.directory) if "memcheck" in name], [], "logs of valgrind that were left")
 
 
@@ -251,6 +246,9 @@ def test_forms_of_messages(lab):
     report = tester.json(tester.bad, curl, post)
     equal([(message["kind"], message["outcome"], message["bytes_in"]) for message in report["messages"]],
           [("response", "adapted", 20), ("response", "unchanged", 0)], "messages")
+    form = lab.write("form.http", b"POST http://a.example/ HTTP/1.1\nHost: a.example\nContent-Length: 11\n\na=1&b=2&c=3")
+    message = tester.json(tester.bad, form)["messages"][0]
+    equal((message["kind"], message["outcome"], message["bytes_out"]), ("request", "adapted", 11), "the body of a request")
     made = tester.json("--set", "Rule=||test.example^", tester.module("adremover"))
     equal([message["outcome"] for message in made["messages"] if message["kind"] == "request"], ["unchanged", "answered"],
           "the messages that it has itself")
