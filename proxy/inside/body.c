@@ -84,14 +84,20 @@ static enum source_status take_idle(struct inside_call *call, char *buffer, size
     return take_pulled(call, buffer, capacity, got);
 }
 
+/* Also a push that takes nothing may make a service give more: what it had inside may have come out
+ * in place of it. */
 static enum source_status pull_or_feed(struct inside_call *call, char *buffer, size_t capacity,
                                        size_t *got) {
+    bool fed = true;
     for (;;) {
         enum source_status status = take_pulled(call, buffer, capacity, got);
-        if (status != SOURCE_WAIT)
+        if (status != SOURCE_WAIT || !fed || call->mode != INSIDE_ADAPTED)
             return status;
-        if (call->mode != INSIDE_ADAPTED || !inside_feed(call))
-            return call->mode == INSIDE_OVER ? SOURCE_FAILED : SOURCE_WAIT;
+        fed = inside_feed(call);
+        if (call->mode == INSIDE_OVER)
+            return SOURCE_FAILED;
+        if (!fed && inside_feed_waiting(call).length == 0)
+            return SOURCE_WAIT;
     }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests: the functions test_* of the files test_*.py beside this one.
 
-    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--again]
+    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--host HOST] [--again]
 
 Each file runs in a process of its own, several at a time. One line a test; the last line counts.
 With --again up to five tests that failed run once more, each alone: what passes then depended on how busy the machine was, and
@@ -51,10 +51,14 @@ def parse_arguments():
     parser.add_argument("--keep", action="store_true", help="leaves the scratch directories")
     parser.add_argument("--jobs", type=int, default=2, help="files run at a time")
     parser.add_argument("--kills", type=int, help="how often the crash test of the disk kills the proxy (default: 20)")
+    parser.add_argument("--host", choices=("icap", "inside"), help="where the services run that harness/services.py starts "
+                        "(default: icap, or $RETORT_HOST)")
     parser.add_argument("--again", action="store_true", help="run tests that failed once more, each alone")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.host:
+        os.environ["RETORT_HOST"] = options.host
     if options.kills:
         os.environ["RETORT_KILLS"] = str(options.kills)  # tests are in processes of their own
     return options

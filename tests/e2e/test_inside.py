@@ -3,9 +3,11 @@ tested under both hosts by the tests that they have (harness/services.py, `host`
 
 import gzip
 import os
+import random
 import shutil
 
 from harness.adaptation import account, whole_or_cut
+from harness.codings import DECODERS, decode
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.icap import IcapServer, append
 from harness.origin import Origin, echoed
@@ -49,13 +51,15 @@ def verdict_of(proxy, part):
     return [call["verdict"] for call in proxy.entries(part)[-1]["icap"]]
 
 
-def passes_or_fails(lab, does, path="/long", services=None, **more):
-    """What clients get of a service that fails, with bypass and without."""
-    texts = Texts(lab)
-    options = {"settings": more.pop("settings", None), **more}
-    passing = Retort(lab, services=services or [odd(lab, does, bypass=True, **options)])
-    stopping = Retort(lab, services=services or [odd(lab, does, bypass=False, **options)])
-    return texts, passing, whole_or_cut(passing, texts.url(path)), whole_or_cut(stopping, texts.url(path))
+def each(lab, texts, behaviours, **options):
+    """One proxy with a service for each behaviour, named as that, and a class of URLs for each: /NAME/short and /NAME/long. A
+    behaviour may be (name, what it does, options)."""
+    given = [(one, one, {}) if isinstance(one, str) else one for one in behaviours]
+    services = [odd(lab, does, name, **{**options, **more}) for name, does, more in given]
+    for service in services:
+        texts.bodies.update({f"/{service.name}/short": b"One line.\n", f"/{service.name}/long": LONG})
+    return Retort(lab, services=services, adapt={service.name: [service.name] for service in services},
+                  url_classes={service.name: {"path_regex": f"^/{service.name}/"} for service in services})
 
 
 @memcheck
@@ -80,23 +84,19 @@ def test_hello(lab):
 @memcheck
 def test_all_verdicts(lab):
     texts = Texts(lab)
-    services = [odd(lab, "head", "head", settings={"Word": "0"}), odd(lab, "nothing", "nothing"), odd(lab, "shout", "shout"),
-                odd(lab, "hold", "hold"), odd(lab, "skip-late", "late"), odd(lab, "wait", "wait"), odd(lab, "pass", "pass")]
-    chains = {service.name: [service.name] for service in services}
-    proxy = Retort(lab, services=services, adapt=chains,
-                   url_classes={name: {"path_regex": f"/{name}/"} for name in chains})
-    for name in chains:
-        texts.bodies.update({f"/{name}/short": b"One line.\n", f"/{name}/long": LONG})
-    for name, changed in (("head", lambda body: body), ("nothing", lambda body: body), ("shout", bytes.upper), ("hold", bytes.upper),
-                          ("late", lambda body: body), ("wait", bytes.upper), ("pass", None)):
-        for size, body in (("short", b"One line.\n"), ("long", LONG)):
+    kept, upper = (lambda body: body), bytes.upper
+    changes = {"head": kept, "nothing": kept, "shout": upper, "hold": upper, "skip-late": kept, "wait": upper, "pass": upper}
+    proxy = each(lab, texts, changes)
+    for name, change in changes.items():
+        for size in ("short", "long"):
             for how in ("", "?chunked"):
                 seen = proxy.get(texts.url(f"/{name}/{size}{how}"))
                 equal(seen.status, 200, f"{name}: status")
-                same_bytes(seen.body.upper() if changed is None else seen.body, LONG.upper() if changed is None and size == "long"
-                           else body.upper() if changed is None else changed(body), f"{name} {size}{how}")
-    equal(proxy.get(texts.url("/head/short")).header("X-Odd"), "0", "the field of a service that keeps the body")
-    equal(verdict_of(proxy, "/late/long"), ["UNMODIFIED"], "SKIP after all of the body")
+                body = texts.bodies[f"/{name}/{size}"]
+                # "pass" leaves the rest alone as soon as it has given something out
+                same_bytes(seen.body.upper() if name == "pass" else seen.body, change(body), f"{name} {size}{how}")
+    equal(proxy.get(texts.url("/head/short")).header("X-Odd"), "1", "the field of a service that keeps the body")
+    equal(verdict_of(proxy, "/skip-late/long"), ["UNMODIFIED"], "SKIP after all of the body")
 
 
 @memcheck
@@ -113,27 +113,30 @@ def test_requests_are_adapted_and_answered(lab):
 
 @memcheck
 def test_what_fails_passes_or_stops(lab):
-    for does in ("abort-at-once", "greedy", "stuck", "bad-head", "hold-for-ever"):
-        _, proxy, passed, stopped = passes_or_fails(lab, does)
-        true(passed is not None, f"{does}: with bypass the client gets an answer")
-        same_bytes(passed.body, LONG, f"{does}: with bypass")
-        lacks(str(passed.headers), "X-Evil", f"{does}: a field that the service had no right to begin")
-        true(stopped is None or stopped.status == 502, f"{does}: without bypass: {stopped and stopped.status}")
-        equal(account(proxy, "odd")["account"]["bypassed"], 1, f"{does}: messages that passed")
+    """A service that fails before a part of its body has gone out: with bypass the original, without it an error."""
+    texts, names = Texts(lab), ("abort-at-once", "greedy", "stuck", "bad-head", "hold-for-ever")
+    proxy = each(lab, texts, [(name + end, name, {"bypass": end == ""}) for name in names for end in ("", ".stops")])
+    for name in names:
+        passed = whole_or_cut(proxy, texts.url(f"/{name}/long"))
+        true(passed is not None and passed.status == 200, f"{name}: with bypass the client gets an answer")
+        same_bytes(passed.body, LONG, f"{name}: with bypass")
+        lacks(str(passed.headers), "X-Evil", f"{name}: a field that the service had no right to begin")
+        stopped = whole_or_cut(proxy, texts.url(f"/{name}.stops/long"))
+        true(stopped is None or stopped.status == 502, f"{name}: without bypass: {stopped and stopped.status}")
+        equal(account(proxy, name)["account"]["bypassed"], 1, f"{name}: messages that passed")
 
 
 @memcheck
 def test_lengths_that_lie(lab):
+    """A body that is longer or shorter than the service said is never delivered as whole, and never stored as whole."""
     texts = Texts(lab)
-    for does, path in (("long", "/long"), ("short", "/short")):
-        if does == "short":
-            texts.bodies["/short"] = b"tiny"
-        proxy = Retort(lab, services=[odd(lab, does, bypass=False)])
-        seen = whole_or_cut(proxy, texts.url(path))
-        true(seen is None or seen.status == 502, f"{does}: a body of another length than stated was delivered as whole: {seen}")
-        again = whole_or_cut(proxy, texts.url(path))
-        true(again is None or again.status == 502, f"{does}: and it was stored as whole")
-        true(account(proxy, "odd")["account"]["error_protocol"] >= 1, f"{does}: counted")
+    proxy = each(lab, texts, ["long", "short"], bypass=False)
+    texts.bodies["/short/short"] = b"tiny"
+    for name, path in (("long", "/long/long"), ("short", "/short/short")):
+        for _ in range(2):
+            seen = whole_or_cut(proxy, texts.url(path))
+            true(seen is None or seen.status == 502, f"{name}: {seen}")
+        equal(account(proxy, name)["account"]["error_protocol"], 2, f"{name}: counted")
 
 
 @memcheck
@@ -141,11 +144,10 @@ def test_abort_in_the_middle(lab):
     """A body that the service gives up, or never ends, after a part of it has gone out: it is cut, also where the service has
     bypass, and it is not stored."""
     texts = Texts(lab)
-    for does in ("abort", "silent"):
-        for bypass in (False, True):
-            proxy = Retort(lab, services=[odd(lab, does, bypass=bypass)])
-            for path in ("/long", "/long?chunked"):
-                equal([whole_or_cut(proxy, texts.url(path)) for _ in range(2)], [None, None], f"{does}: {path}")
+    proxy = each(lab, texts, [(name + end, name, {"bypass": end == ""}) for name in ("abort", "silent") for end in ("", ".stops")])
+    for name in ("abort", "silent", "abort.stops", "silent.stops"):
+        for path in (f"/{name}/long", f"/{name}/long?chunked"):
+            equal([whole_or_cut(proxy, texts.url(path)) for _ in range(2)], [None, None], path)
 
 
 @memcheck
@@ -273,3 +275,10 @@ def test_both_hosts_give_the_same(lab):
             equal(two.header(name), one.header(name), f"{path}: {name}")
         plain = [gzip.decompress(seen.body) if seen.header("Content-Encoding") == "gzip" else seen.body for seen in (one, two)]
         same_bytes(plain[1], plain[0], path)
+    digits = random.Random(1).randbytes(150_000).hex().encode()  # more comes out of it than an encoder keeps inside
+    for coding in DECODERS:
+        bodies[f"/digits.{coding}"] = (b"text/plain", digits)
+        for proxy in proxies:
+            seen = proxy.get(origin.url(f"/digits.{coding}"), {"Accept-Encoding": coding})
+            equal(seen.header("Content-Encoding"), coding, "Content-Encoding")
+            same_bytes(decode(coding, seen.body), digits, f"digits by {coding}")

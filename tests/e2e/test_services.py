@@ -1,4 +1,6 @@
-"""The four services on real input, through retort, c-icap and helperd; with real content from nginx."""
+"""The four services on real input, through retort, c-icap and helperd; with real content from nginx.
+
+With `run.py --host inside` the services run in the proxy instead, and what is about c-icap is skipped."""
 
 import json
 import os
@@ -53,7 +55,7 @@ def twice(shared, proxy, path, headers=None):
     url = path if path.startswith("http") else shared.nginx.url(path)
     first = proxy.get(url, headers)
     proxy.log(before + 1)
-    asked = shared.services.cicap.wait_entries(1) and shared.services.cicap.count()
+    asked = shared.services.count()
     second = proxy.get(url, headers)
     entries = proxy.log(before + 2)[before:]
     equal(first.status, 200, f"{path}: status")
@@ -62,7 +64,7 @@ def twice(shared, proxy, path, headers=None):
     responses = [v["service"] for v in entries[1]["icap"] if v["service"] != "adremover"]
     equal(responses, [], f"{path}: services asked about the hit")
     reqmods = sum(1 for v in entries[1]["icap"] if v["service"] == "adremover")
-    true(shared.services.cicap.count() <= asked + reqmods, f"{path}: ICAP transactions for the hit")
+    true(shared.services.count() <= asked + reqmods, f"{path}: ICAP transactions for the hit")
     return first
 
 
@@ -126,9 +128,7 @@ PNG_ODD = re.compile(r"^(basn4|basn6|ft|bench)")
 @seconds(150)
 def test_pngs_become_gray(lab, shared):
     """The suite's images, with and without alpha, 1 to 16 bits; those as well that do not get smaller by it."""
-    gray = [s for s in shared.services.for_proxy() if s.name == "gray"]
-    gray[0].options["uri"] += "?larger"
-    proxy = Retort(lab, services=gray)
+    proxy = Retort(lab, services=[s for s in shared.services.for_proxy(arguments="larger") if s.name == "gray"])
     for name in data_files("png", ".png"):
         body = twice(shared, proxy, "/png/" + name).body
         pixels = media.png_pixels(body)
@@ -401,8 +401,7 @@ def test_ads_are_replaced_and_then_hits(lab, shared):
 
 def test_ads_are_answered_at_once(lab, shared):
     """With target=answer the service gives the response itself, whatever the proxy serves."""
-    uri = shared.services.cicap.uri("adremover") + "?target=answer"
-    proxy = Retort(lab, services=[Service("adremover", uri, "reqmod_precache", timeout="20s")])
+    proxy = Retort(lab, services=[s for s in shared.services.for_proxy(arguments="target=answer") if s.name == "adremover"])
     for paths, fields, kind, size in KINDS:
         for path in paths:
             answer = proxy.get(shared.nginx.url(path), fields)
@@ -493,6 +492,7 @@ def test_lists_are_reloaded_under_load(lab, shared):
     """New lists without a failed request: before, after and while c-icap reads its configuration again."""
     services = Services(lab, children=2, names=("adremover",))
     proxy = Retort(lab, services=services.for_proxy(bypass=False), workers=2)
+    read_again = proxy.reload if services.outside is None else services.cicap.reconfigure
     url, stop, wrong, seen = shared.nginx.url("/gif/video-001.gif"), threading.Event(), [], []
     lab.write("ads.txt", "||ads.example^\n")
 
@@ -508,7 +508,7 @@ def test_lists_are_reloaded_under_load(lab, shared):
         thread.start()
     until(lambda: len(seen) > 20, 30 * lab.patience, "requests before")
     lab.write("ads.txt", "||127.0.0.1^*/gif/\n")
-    services.cicap.reconfigure()
+    read_again()
     until(lambda: any(seen) or wrong, 30 * lab.patience, "the new list")
     begun = len(seen)
     until(lambda: len(seen) > begun + 20, 30 * lab.patience, "requests after")
@@ -523,6 +523,7 @@ def test_lists_that_are_reloaded_again(lab):
     """c-icap ignores that it is to reload as long as an old child has a connection: the proxy closes those of all of its services when the
     first answer tells that the lists are others (ISTag), so that the next reload counts too."""
     services, origin = Services(lab, children=2, names=("adremover", "gzip")), Origin(lab)
+    true(services.cicap, "c-icap")
     proxy = Retort(lab, services=services.for_proxy(bypass=False, idle_timeout="10m"), workers=2)
     body = lambda path: proxy.get(origin.url(path, say="here", cc="no-store")).body
     for turn in (1, 2):
@@ -538,6 +539,7 @@ def test_lists_that_are_reloaded_again(lab):
 def test_orders_to_reload_all_count(lab):
     """c-icap ignores an order while an idle connection keeps an old child: the script that comes with Retort gives it again."""
     services, origin = Services(lab, children=2, names=("adremover",)), Origin(lab)
+    true(services.cicap, "c-icap")
     proxy = Retort(lab, services=services.for_proxy(bypass=False, idle_timeout="3s"))
     script = os.path.join(SOURCE, "conf/reload-c-icap.sh")
     reload = lambda directory=services.cicap.directory: subprocess.run(
@@ -561,6 +563,7 @@ def test_skipped_rules_are_told(lab, shared):
     path = lab.write("skip.txt", "||ads.example^\na$csp=x\nb$websocket-foo\nc$image,websocket-foo=1\n|\n")
     services = Services(lab, names=("adremover",), ads=path, adremover="adremover.OptionsTTL 1")
     proxy = Retort(lab, services=services.for_proxy())
+    read_again = proxy.reload if services.outside is None else services.cicap.reconfigure
     url = shared.nginx.url("/photos/china.jpg")
 
     def notice():
@@ -570,7 +573,7 @@ def test_skipped_rules_are_told(lab, shared):
     until(lambda: notice() == "skipped for options that are not supported: 3 rules (websocket-foo 2, csp 1)"
           "; bad rules: 1", 10 * lab.patience, "what is skipped")
     lab.write("skip.txt", "||ads.example^\nb$websocket-foo\nc$permissions=x\n")
-    services.cicap.reconfigure()
+    read_again()
     until(lambda: notice() == "skipped for options that are not supported: 2 rules (permissions 1, websocket-foo 1)",
           20 * lab.patience, "what is skipped of the new list")
 

@@ -9,6 +9,7 @@ The host is what `host` says: "icap", "inside", or by default what the environme
 import glob
 import os
 
+from .checks import Skip
 from .cicap import Cicap, Module
 from .helperd import Helperd
 from .retort import Inside, Service
@@ -49,10 +50,21 @@ class Services:
             "gzip": "",
         }
         self.host = host or os.environ.get("RETORT_HOST", "icap")
-        self.names, self.directives, self.cicap = names, options, None
+        self.names, self.directives, self.outside = names, options, None
         if self.host == "icap":
             modules = [Module(name, module_path(lab, name), options[name]) for name in names]
-            self.cicap = Cicap(lab, modules, children=children, threads=threads, memcheck=True)
+            self.outside = Cicap(lab, modules, children=children, threads=threads, memcheck=True)
+
+    @property
+    def cicap(self):
+        """For what only c-icap has: its logs, its children, other clients of it."""
+        if self.outside is None:
+            raise Skip("this is about c-icap, and the services run inside the proxy")
+        return self.outside
+
+    def count(self):
+        """How many messages c-icap has been asked about; 0 where the services are inside: the proxy's log tells the same."""
+        return self.outside.wait_entries(1) and self.outside.count() if self.outside else 0
 
     def for_proxy(self, **options):
         """The icap_service or service sections."""
@@ -60,17 +72,18 @@ class Services:
                 for name in self.names]
 
     def _section(self, name, point, options):
-        if self.cicap:
-            return Service(name, self.cicap.uri(name), point, **options)
+        if self.outside:
+            arguments = options.pop("arguments", "")
+            return Service(name, self.outside.uri(name) + (arguments and "?" + arguments), point, **options)
         return Inside(name, module_path(self.lab, name, ""), point, settings=settings_of(name, self.directives[name]), **options)
 
 
 def settings_of(name, directives):
-    """The settings of a service section that c-icap's directives stand for."""
+    """The settings of a service section that c-icap's directives stand for. OptionsTTL is c-icap's own."""
     settings = {}
     for line in directives.splitlines():
         option, _, value = line.strip().partition(" ")
-        if option:
+        if option and not option.endswith(".OptionsTTL"):
             settings.setdefault(option.removeprefix(name + "."), []).append(value.strip().strip('"'))
     return settings
 
