@@ -195,6 +195,8 @@ def test_helpers_slider(lab, stage):
     for pid in stage.services.helperd.helpers("gray-helper"):
         equal(os.getpriority(os.PRIO_PROCESS, pid), 11, "nice level of a helper")
     equal(row(page, "gray")[1], "11", "nice")
+    place = "[...document.querySelectorAll('thead th')].findIndex(head => head.innerText === 'CPU')"
+    page.wait(f"/^[0-9]+ %$/.test([...document.querySelectorAll('tbody tr')].find(row => row.cells[0].innerText === 'gray').cells[{place}].innerText)")
     picture(lab, page, "helpers")
 
 
