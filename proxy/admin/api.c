@@ -186,7 +186,8 @@ const struct api_route api_routes[] = {
      .summary = "Allows eviction of the object again.", .parameters = {URL, END}},
 
     {CHANGES, .path = "/icap/record", .ask = record_page_begin, .answer = "recording integer",
-     .summary = "Starts a recording of ICAP exchanges. 409: there is another one.",
+     .summary = "Starts a recording of ICAP exchanges. 409: there is another one, or an "
+                "inspection that still takes transactions.",
      .parameters = {TEXT("service", "the service"), TEXT("point", "the point"),
                     TEXT("host", "the host"), TEXT("prefix", "the beginning of URLs"),
                     TEXT("regex", "the expression for URLs"), TEXT("verdict", "the verdict"),

@@ -2,6 +2,7 @@
 
 #include "admin/guard.h"
 #include "base/log.h"
+#include "record/inspections.h"
 #include "record/recorder.h"
 
 #include <stdio.h>
@@ -60,9 +61,16 @@ static bool take_limits(const struct record_call *call, struct recorder_limits *
            take_limit(call, "seconds", 1, most.seconds, &limits->seconds);
 }
 
+/* An inspection that has what it asked for keeps nobody waiting, however long one of its transactions
+ * goes on, such as a tunnel. Exchanges that have begun still reach it. */
+static bool inspection_has_all(const struct admin_calls *calls) {
+    return calls->inspections == NULL || inspections_are_over(calls->inspections);
+}
+
 static bool is_busy(const struct record_call *call) {
     struct recorder *recorder = call->calls->recorder(call->calls->context);
-    bool busy = recorder != NULL && !recorder_is_over(recorder);
+    bool busy = recorder != NULL && !recorder_is_over(recorder) &&
+                (recorder_is_fetched(recorder) || !inspection_has_all(call->calls));
     recorder_release(&recorder);
     return busy;
 }
@@ -88,7 +96,9 @@ void record_page_begin(struct page *page, const struct admin_calls *calls,
     struct record_filter filter = {0};
     struct recorder_limits limits;
     if (is_busy(call))
-        page_error(call->page, 409, "another recording is in progress; wait until it has ended");
+        page_error(call->page, 409,
+                   "another recording, or an inspection, is in progress; wait until it has ended, "
+                   "or stop it");
     else if (record_page_take_filter(call, &filter) && take_limits(call, &limits))
         record_page_start(call, &filter, &limits);
     record_filter_release(&filter);

@@ -1,6 +1,7 @@
 """Inspected transactions by the admin plane: who may look at what."""
 
 import json
+import socket
 import threading
 
 from harness import ports
@@ -68,6 +69,29 @@ def test_the_inspection_of_a_transaction_masks_it(lab):
     for part in (b"seekrit-1", b"seekrit-2"):
         contains(whole, part, "what the admin sees")
     equal(json.loads(whole)["exchanges"][0].get("masked"), None, "the exchange says so")
+
+
+def test_a_long_tunnel_blocks_no_recording(lab):
+    """An inspection that still takes transactions keeps a recording waiting. One that has all does not, also while a tunnel goes on."""
+    far = socket.create_server(("127.0.0.1", 0))
+    inspecting = Inspecting(lab, extra=f"connect_ports = {far.getsockname()[1]}\n")
+    proxy = inspecting.proxy
+    record = lambda: proxy.admin("POST", "/v1/icap/record", token=TOKENS["admin"])
+    inspecting.call("POST", "?transactions=2")
+    with proxy.wire() as client:
+        target = f"127.0.0.1:{far.getsockname()[1]}"
+        client.send(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+        equal(client.response("CONNECT").status, 200, "CONNECT")
+        until(inspecting.list, 10 * lab.patience, "the tunnel")
+        equal(record().status, 409, "a recording while the inspection takes transactions")
+        inspecting.call("POST", "/stop")
+        equal(inspecting.list()[0]["active"], True, "the tunnel goes on")
+        begun = record()
+        equal(begun.status, 200, f"a recording beside the tunnel ({begun.body})")
+        equal(record().status, 409, "a second recording")
+        inspecting.call("POST", "?transactions=1", expect=409)
+    far.close()
+    inspecting.ended(1)
 
 
 def test_passwords_in_addresses(lab):
