@@ -249,6 +249,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/list.c proxy/origin/list.h \
 	proxy/origin/lookup.c proxy/origin/lookup.h \
 	proxy/origin/member.c proxy/origin/member.h \
+	proxy/origin/place_index.c proxy/origin/place_index.h \
 	proxy/origin/source.c proxy/origin/source.h \
 	proxy/origin/targets.c proxy/origin/targets.h \
 	proxy/origin/group.c proxy/origin/group.h \

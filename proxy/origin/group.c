@@ -4,9 +4,12 @@
 #include "base/clocks.h"
 #include "base/log.h"
 #include "origin/list.h"
+#include "origin/place_index.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 /* Members. */
 
@@ -108,15 +111,24 @@ void origin_group_release(struct origin_group **groupp) {
 /* The new list of members. Those that stay keep their state; the others are freed after their last
  * request. */
 
-/* Takes the member out of the group's former list. `hint`: where it may be. */
-static struct origin_member *take_over(struct origin_group *group, const struct origin_place *place,
-                                       size_t hint) {
-    for (size_t i = 0; i < group->member_count; i++) {
-        struct origin_member **at = &group->members[(hint + i) % group->member_count];
-        struct origin_member *member = *at;
+static uint64_t member_hash(const char *text) {
+    return XXH3_64bits(text, strlen(text));
+}
+
+static void index_members(struct place_index *index, const struct origin_group *group) {
+    place_index_init(index, group->member_count);
+    for (size_t i = 0; i < group->member_count; i++)
+        place_index_add(index, member_hash(group->members[i]->text), i);
+}
+
+/* Takes the member out of the group's former list. */
+static struct origin_member *take_over(struct origin_group *group, const struct place_index *index,
+                                       const struct origin_place *place) {
+    for (size_t cursor = 0, at; place_index_next(index, member_hash(place->text), &cursor, &at);) {
+        struct origin_member *member = group->members[at];
         if (member == NULL || !origin_member_is_at(member, place))
             continue;
-        *at = NULL;
+        group->members[at] = NULL;
         return member;
     }
     return origin_member_new(place);
@@ -136,13 +148,16 @@ static void leave_out_others(struct origin_group *group) {
 /* Call with the lock held. */
 static void origin_group_renew(struct origin_group *group, uint64_t now, const struct loop *loop) {
     struct origin_list list;
+    struct place_index index;
+    index_members(&index, group);
     origin_list_make(&list, group->entries, group->entry_count);
     struct origin_member **members = xcalloc(list.count + 1, sizeof(struct origin_member *));
     for (size_t i = 0; i < list.count; i++) {
-        members[i] = take_over(group, &list.places[i], i);
+        members[i] = take_over(group, &index, &list.places[i]);
         origin_member_configure(members[i], &list.places[i]);
         members[i]->credit = 0;
     }
+    place_index_release(&index);
     leave_out_others(group);
     group->members = members;
     group->member_count = list.count;

@@ -1,6 +1,7 @@
 #include "origin/list.h"
 
 #include "base/assert.h"
+#include "origin/place_index.h"
 #include "origin/source.h"
 
 #include <stdlib.h>
@@ -60,15 +61,29 @@ static bool origin_list_are_same(const struct origin_candidate *a,
            slice_equal_nocase(a->url.host, b->url.host);
 }
 
-/* Would another place make the candidate a double? The settings have none twice. */
-static bool origin_list_has(const struct origin_candidate *list, size_t count,
-                            const struct origin_candidate *candidate) {
-    for (size_t i = 0; candidate->place.source != NULL && i < count; i++) {
-        bool before = list[i].place.source == NULL || list[i].at < candidate->at;
-        if (before && &list[i] != candidate && origin_list_are_same(&list[i], candidate))
+/* Is the candidate among those that were seen? Otherwise it is from now on. */
+static bool origin_list_has_seen(struct place_index *seen, const struct origin_candidate *list,
+                                 size_t number) {
+    for (size_t cursor = 0, other; place_index_next(seen, list[number].hash, &cursor, &other);)
+        if (origin_list_are_same(&list[other], &list[number]))
             return true;
-    }
+    place_index_add(seen, list[number].hash, number);
     return false;
+}
+
+/* Which places are there already: among those of the settings, which have none twice, or before. */
+static bool *origin_list_doubles(const struct origin_candidate *list, size_t count) {
+    bool *doubled = xcalloc(count + 1, sizeof *doubled);
+    struct place_index seen;
+    place_index_init(&seen, count);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].place.source == NULL)
+            origin_list_has_seen(&seen, list, i);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].place.source != NULL)
+            doubled[i] = origin_list_has_seen(&seen, list, i);
+    place_index_release(&seen);
+    return doubled;
 }
 
 static int origin_list_compare(const void *a, const void *b) {
@@ -108,9 +123,7 @@ void origin_list_make(struct origin_list *list, const struct origin_place *entri
         origin_list_add(&all[found], &entries[i], found);
         found++;
     }
-    bool *doubled = xcalloc(found + 1, sizeof *doubled);
-    for (size_t i = 0; i < found; i++)
-        doubled[i] = origin_list_has(all, found, &all[i]);
+    bool *doubled = origin_list_doubles(all, found);
     for (size_t i = 0; i < found; i++) {
         if (doubled[i])
             all[i].place.source->doubled++;
