@@ -308,6 +308,26 @@ def test_urgency(lab):
             equal([client.response(stream).length for stream in (*lazy, urgent)], [400000] * 4, "all")
 
 
+def test_what_is_urgent_takes_little_longer_than_alone(lab):
+    """Until an urgent response is whole, the connection carries at most half as much again for others, whenever it was asked for."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url()})
+    large, urgent = "/bytes?n=6000000&cc=max-age%3D60", "/bytes?n=1000000&cc=max-age%3D60"
+    for target in (large, urgent):
+        equal(proxy.get(target).status, 200, "into the cache")
+    with Http2(proxy.reverse, timeout=20 * lab.patience, receive_buffer=32768, initial_window_size=1 << 24, credit=False) as client:
+        client.give(0, 1 << 30)
+        for i in range(10):
+            lazy = [client.request("GET", large, [("priority", value)]) for value in ("u=6", "u=5, i", "u=6, i")]
+            client.read_until(lambda: sum(client.answer(stream).length for stream in lazy) > 300000 * i)
+            before = sum(client.answer(stream).length for stream in lazy)
+            equal(client.response(client.request("GET", urgent, [("priority", "u=1")])).length, 1000000, "the urgent one")
+            true(sum(client.answer(stream).length for stream in lazy) - before < 500000,
+                 f"{sum(client.answer(stream).length for stream in lazy) - before} bytes of others came before its end")
+            for stream in lazy:
+                client.reset_stream(stream)
+
+
 def test_streams_share_a_connection(lab):
     """A small response need not wait for a large one that came first."""
     origin = Origin(lab)
