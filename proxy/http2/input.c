@@ -209,12 +209,14 @@ static void keep_fragment(struct http2_session *session, struct slice fragment) 
         input_wrong(session, HTTP2_ENHANCE_YOUR_CALM, "a head that is far too large");
         return;
     }
+    net_context_hold(session->net, fragment.length);
     session->block = xrealloc(session->block, session->block_length + fragment.length + 1);
     memcpy(session->block + session->block_length, fragment.base, fragment.length);
     session->block_length += fragment.length;
 }
 
 static void drop_block(struct http2_session *session) {
+    net_context_drop(session->net, session->block_length);
     free(session->block);
     session->block = NULL;
     session->block_length = 0;

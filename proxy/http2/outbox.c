@@ -36,10 +36,21 @@ struct hpack_list *http2_workspace_list(struct http2_workspace *workspace, size_
     return &memory->list;
 }
 
-/* Gives the outbox back, if it is this session's. */
+/* Memory of the session's own counts for client.memory. */
+static char *outbox_hold(struct http2_session *session, size_t capacity) {
+    net_context_hold(session->net, capacity);
+    return xmalloc(capacity);
+}
+
+/* Gives the outbox back, if it is the one that sessions share, or frees it. */
 static void outbox_leave(struct http2_session *session) {
+    struct http2_outbox *outbox = &session->outbox;
     if (session->workspace->user == session)
         session->workspace->user = NULL;
+    if (!outbox->own)
+        return;
+    free(outbox->base);
+    net_context_drop(session->net, outbox->capacity);
 }
 
 static void outbox_begin(struct http2_session *session, size_t bytes) {
@@ -49,7 +60,7 @@ static void outbox_begin(struct http2_session *session, size_t bytes) {
     if (shared)
         workspace->user = session;
     outbox->capacity = shared ? HTTP2_OUTBOX : bytes < HTTP2_SMALL ? HTTP2_SMALL : bytes;
-    outbox->base = shared ? workspace->outbox : xmalloc(outbox->capacity);
+    outbox->base = shared ? workspace->outbox : outbox_hold(session, outbox->capacity);
     outbox->own = !shared;
     outbox->begin = outbox->end = 0;
 }
@@ -61,10 +72,8 @@ static void outbox_move(struct http2_session *session, size_t bytes) {
     size_t capacity = length + bytes;
     if (bytes > 0)
         capacity += length > HTTP2_SMALL ? length : HTTP2_SMALL;
-    char *base = xmalloc(capacity);
+    char *base = outbox_hold(session, capacity);
     memcpy(base, outbox->base + outbox->begin, length);
-    if (outbox->own)
-        free(outbox->base);
     outbox_leave(session);
     outbox->base = base;
     outbox->begin = 0;
@@ -102,8 +111,6 @@ size_t http2_outbox_left(const struct http2_session *session) {
 
 void http2_outbox_release(struct http2_session *session) {
     struct http2_outbox *outbox = &session->outbox;
-    if (outbox->own)
-        free(outbox->base);
     outbox_leave(session);
     *outbox = (struct http2_outbox){NULL, 0, 0, 0, false, false};
 }

@@ -84,11 +84,15 @@ void net_context_tell_memory(struct net_context *net) {
         net_context_tell(net);
 }
 
-static struct net_buffer *net_context_begin(struct net_context *net, struct net_buffer *buffer,
-                                            size_t capacity) {
-    net->buffer_bytes += capacity;
+void net_context_hold(struct net_context *net, size_t bytes) {
+    net->buffer_bytes += bytes;
     if (net->buffer_bytes > net->share_bytes + TELL_STEP)
         net_context_tell(net);
+}
+
+static struct net_buffer *net_context_begin(struct net_context *net, struct net_buffer *buffer,
+                                            size_t capacity) {
+    net_context_hold(net, capacity);
     buffer->capacity = capacity;
     buffer->next_free = NULL;
     buffer->begin = buffer->end = 0;

@@ -98,7 +98,7 @@ struct net_context {
     struct list_link questions; /* to helpers, that wait (identity/helper_question.h) */
     unsigned question_count;
     uint64_t questions_told;    /* milliseconds, when the log last said that one failed; 0: never */
-    size_t buffer_bytes;        /* of all buffers in use */
+    size_t buffer_bytes;        /* of all buffers in use, and net_context_hold */
     struct memory_share *share; /* net/memory_share.h; NULL: the memory has no limit */
     enum net_pressure pressure;
     uint64_t share_updated; /* milliseconds of the loop's clock at the last update of the share */
@@ -126,6 +126,12 @@ void net_buffer_give(struct net_context *net, struct net_buffer **bufferp);
 /* Makes room behind `end`: moves the bytes to the front, or else doubles the buffer as long as it
  * holds less than `limit` bytes. False when the limit is reached or memory is exhausted. */
 bool net_buffer_make_room(struct net_context *net, struct net_buffer **bufferp, size_t limit);
+/* A protocol holds so many bytes of its own for a connection, or does no longer: they count as those
+ * of buffers do. */
+void net_context_hold(struct net_context *net, size_t bytes);
+static inline void net_context_drop(struct net_context *net, size_t bytes) {
+    net->buffer_bytes -= bytes;
+}
 
 static inline struct slice net_buffer_bytes(const struct net_buffer *buffer) {
     return slice_make(buffer->data + buffer->begin, buffer->end - buffer->begin);

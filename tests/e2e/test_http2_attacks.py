@@ -358,6 +358,22 @@ def test_uploads_that_pause(_lab, site):
     between(site.memory() - before, -100 * MB, 8 * MB, "memory")
 
 
+def test_uploads_byte_by_byte(lab):
+    """client.min_rate is for each stream: a client can't keep an upload alive by a byte now and then, beside others that are fast."""
+    site = Site(lab, client={"min_rate": 1000, "min_rate_after": "300ms"})
+    with site.client() as client:
+        slow = [client.request("POST", "/upload", [("content-length", "100000")], None) for _ in range(5)]
+        end = time.monotonic() + site.patience
+        while any(client.answer(stream).status is None for stream in slow) and time.monotonic() < end:
+            for stream in slow:
+                client.data(stream, b"x")
+            equal(client.get("/fast").status, 200, "a request beside them")
+            time.sleep(0.02)
+        equal([client.answer(stream).status for stream in slow], [408] * 5, "slow uploads")
+        equal(client.is_open(), True, "the connection goes on")
+    equal(site.counter("client_too_slow"), 5, "counted")
+
+
 def test_uploads_that_are_not_read(_lab, site):
     """The windows bound what one connection may leave with us: 1 MB, where the origin reads nothing."""
     before = site.memory()
