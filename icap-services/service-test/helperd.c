@@ -103,9 +103,20 @@ static bool wait_ready(const struct test_helperd *helperd, uint64_t milliseconds
     return false;
 }
 
+/* The path of a socket has to be short (unix(7)). */
+static void name_folder(char *folder, size_t size) {
+    const char *where = getenv("TMPDIR");
+    size_t most =
+        sizeof((struct sockaddr_un *)NULL)->sun_path - sizeof "/retort-XXXXXX/helperd.sock";
+    if (where == NULL || strlen(where) > most || strlen(where) + sizeof "/retort-XXXXXX" > size)
+        where = "/tmp";
+    snprintf(folder, size, "%s/retort-XXXXXX", where);
+}
+
 bool test_helperd_start(struct test_helperd *helperd, const struct tester_options *options,
                         char *error, size_t error_size) {
-    *helperd = (struct test_helperd){.folder = "/tmp/retort-service-test-XXXXXX"};
+    *helperd = (struct test_helperd){.process = 0};
+    name_folder(helperd->folder, sizeof helperd->folder);
     if (mkdtemp(helperd->folder) == NULL) {
         snprintf(error, error_size, "no folder can be made for retort-helperd: %s",
                  strerror(errno));

@@ -19,7 +19,7 @@
 
 struct test_helperd {
     pid_t process; /* 0: none */
-    char folder[64], configuration[96], socket[96], log[96], setting[128];
+    char folder[96], configuration[128], socket[128], log[128], setting[160];
 };
 
 bool test_helperd_start(struct test_helperd *helperd, const struct tester_options *options,
