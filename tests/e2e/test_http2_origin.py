@@ -1,6 +1,7 @@
 """HTTP/2 toward origins (RFC 9113): who is asked with it, what calls share, and that an origin which breaks a rule completes and
 stores nothing."""
 
+import signal
 import threading
 import time
 
@@ -113,12 +114,12 @@ def test_requests_that_need_a_connection_of_their_own(lab, shared):
 @memcheck
 def test_many_requests_over_one_connection(lab, shared):
     """A hundred first requests do not open a hundred connections."""
-    origin = Http2Origin(lab, lambda stream: (time.sleep(0.05), stream.answer()), certificate=shared["leaf"], delay=0.3)
+    origin = Http2Origin(lab, lambda stream: (time.sleep(0.05), stream.answer()), certificate=shared["leaf"],
+                         before=lambda: until(lambda: proxy.counter("origin_http2_waits") > 10, 60, "requests that wait"))
     proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
     equal(set(at_once(60, lambda index: status_of(proxy, f"/{index}"))), {200}, "statuses")
     equal(origin.accepted, 1, "connections")
     equal(len({stream.id for stream in origin.streams}), 60, "streams")
-    true(proxy.counter("origin_http2_waits") > 10, "requests waited for the connection")
     equal(proxy.counter(OPEN), 1, "connections now")
 
 
@@ -502,6 +503,64 @@ def test_responses_without_content(lab):
 
 def head_of(stream, length=None):
     stream.head([(":status", "200"), ("cache-control", "max-age=60")] + ([("content-length", str(length))] if length else []))
+
+
+# Groups, reload, end
+
+def test_servers_of_a_group(lab):
+    """Health checks go by HTTP/2 too, over the connections of requests; a server that refuses requests is left for the others."""
+    sick = threading.Event()
+
+    def answer(stream):
+        if stream[":path"] == "/healthz" and sick.is_set():
+            stream.head({":status": "503"}, end=True)
+        elif sick.is_set():
+            stream.cut(h2.REFUSED_STREAM)
+        else:
+            stream.answer(b"first")
+    first, second = Http2Origin(lab, answer), Http2Origin(lab, lambda stream: stream.answer(b"second"))
+    proxy = Retort(lab, reverse={"/": "far/"}, extra=f"""
+origins far {{ servers = {{ "{first.url("")}", "{second.url("")}" }}  http2 = on  max_failures = 2  health_check = "/healthz"
+    check_interval = "100ms" }}""")
+
+    def answers():
+        return {proxy.get(f"/{number}").text() for number in range(6)}
+    until(lambda: any(stream[":path"] == "/healthz" for stream in first.streams), 20, "a check")
+    equal(answers(), {"first", "second"}, "both")
+    sick.set()
+    equal({proxy.fetch("POST", "/post", body=b"").text() for _ in range(4)}, {"second"},
+          "every request gets an answer from the one that is well, also one that must not be repeated otherwise")
+    equal(answers(), {"second"}, "others too")
+    until(lambda: proxy.counter("origin_servers_down") > 0, 20, "it is down")
+    sick.clear()
+    until(lambda: "first" in answers(), 30, "it is up by its checks")
+    equal(first.accepted, 1, "connections")
+
+
+def test_reload_and_end(lab, shared):
+    """What is under way goes on, with the connection that it has; new requests follow the new settings. A drain waits for it."""
+    hold = threading.Event()
+
+    def answer(stream):
+        if stream[":path"] == "/slow":
+            stream.head({":status": "200", "cache-control": "no-store"})
+            hold.wait(60)
+            stream.data(b"slow", end=True)
+        else:
+            stream.answer(b"by HTTP/2")
+    origin = Either(lab, answer, shared["leaf"])
+    proxy = Retort(lab, reverse={"/": origin.url()}, origin=shared["ca"])
+    seen = []
+    slow = threading.Thread(target=lambda: seen.append(proxy.get("/slow", timeout=60).body))
+    slow.start()
+    until(lambda: origin.streams, 20, "the slow request")
+    proxy.write_config(proxy.text(origin={**shared["ca"], "http2": "off"}))
+    equal(proxy.reload().status, 200, "reload")
+    equal(proxy.get("/x").text(), "GET by HTTP/1.1", "a new request")
+    proxy.process.send_signal(signal.SIGTERM)
+    hold.set()
+    slow.join()
+    equal(seen, [b"slow"], "the one that was under way")
 
 
 # Times

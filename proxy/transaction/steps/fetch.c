@@ -415,7 +415,7 @@ static enum step fetch_start(struct transaction *transaction) {
     return fetch_ask(transaction);
 }
 
-/* Another server may be asked if no server can have acted on the request, or if the request may be
+/* Another server may be asked if no server has acted on the request, or if the request may be
  * repeated. */
 static bool may_go_elsewhere(const struct transaction *transaction) {
     const struct origin_call *call = transaction->fetch.call;
@@ -424,7 +424,9 @@ static bool may_go_elsewhere(const struct transaction *transaction) {
         return false;
     if (call->failure == ORIGIN_UNREACHABLE || call->failure == ORIGIN_TIMED_OUT)
         return call->unsent;
-    return call->failure == ORIGIN_BROKE_OFF && !call->heard && is_repeatable(transaction);
+    bool unprocessed = call->unprocessed && !call->body_begun;
+    return call->failure == ORIGIN_BROKE_OFF && !call->heard &&
+           (unprocessed || is_repeatable(transaction));
 }
 
 /* False: there is no other server, and the failure stands. */

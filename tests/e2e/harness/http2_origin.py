@@ -15,7 +15,6 @@ Needs python3-hpack (a part of python3-h2).
 import ssl
 import struct
 import threading
-import time
 
 from .checks import Skip
 from .server import GONE, Server
@@ -236,14 +235,14 @@ class Link:
 
 
 class Http2Origin(Server):
-    """`settings`: what the origin says first. `first`: bytes in their place. `grows`: windows grow as bytes come. `delay`: seconds before
-    the handshake."""
+    """`settings`: what the origin says first. `first`: bytes in their place. `grows`: windows grow as bytes come. `before`: is called
+    before the handshake."""
 
     def __init__(self, lab, answer=Stream.answer, certificate=None, settings=(), first=None, grows=True, acknowledges=True,
-                 protocols=("h2",), delay=0, **options):
+                 protocols=("h2",), before=lambda: None, **options):
         if hpack is None:
             raise Skip("python3-hpack is missing: apt-get install python3-h2")
-        self.answer, self.certificate, self.grows, self.acknowledges, self.delay = answer, certificate, grows, acknowledges, delay
+        self.answer, self.certificate, self.grows, self.acknowledges, self.before = answer, certificate, grows, acknowledges, before
         self.first = frame(SETTINGS, 0, 0, b"".join(struct.pack(">HI", *pair) for pair in dict(settings).items())) \
             if first is None else first
         self.streams, self.links = [], []
@@ -254,7 +253,7 @@ class Http2Origin(Server):
         super().__init__(lab, self._serve, **options)
 
     def _serve(self, connection, number):
-        time.sleep(self.delay)
+        self.before()
         if self.certificate:
             connection.socket = self.context.wrap_socket(connection.socket, server_side=True)
         self.speak(connection, number)
