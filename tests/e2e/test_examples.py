@@ -21,20 +21,20 @@ from harness.suite import heavy
 from harness.units import unit
 
 WORDS = r"(?:workers|name|error_log|log_level|temporary_directory|drain_timeout|connect_ports|\w+_(?:space|keep)) *="
-SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin|authority|"
+SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|service|url_class|adapt|policy|admin|authority|"
             r"intercept|interception|transparent|error_page|pac|access|limit|limits|authenticator|authentication|"
             r"request_headers|response_headers|rewrite)\b[^={}\n]*\{")
 A_CONFIGURATION = re.compile(rf"(?:{WORDS}|{SECTIONS})")
 
 # For an option alone, in CONFIGURATION.md: its section's title, and what must or may stand beside it.
 TITLES = {"listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"', "icap_log": '"/tmp/x"',
-          "icap_service": "service", "url_class": "class", "adapt": "all", "policy": "all",
+          "icap_service": "service", "service": "inside", "url_class": "class", "adapt": "all", "policy": "all",
           "intercept": "all", "error_page": "all", "access": "all", "limit": "all", "authenticator": "staff",
           "request_headers": "all", "response_headers": "all", "rewrite": "all"}
 BESIDE = {
     "listen": ["mode = forward"], "map": ['origin = "http://127.0.0.1:1/"'], "origins": ['servers = "http://127.0.0.1:1"'],
     "parent": ["origins = group"], "error_page": ['file = "/etc/retort/pages/denied.html"'], "icap_service": ['uri = "icap://127.0.0.1/x"', "point = respmod_precache"],
-    "access": ["action = allow"], "limit": ['requests = "10/s"'], "request_headers": ['remove = "X-A"'], "response_headers": ['remove = "X-A"'],
+    "service": ['module = "gray.so"'], "access": ["action = allow"], "limit": ['requests = "10/s"'], "request_headers": ['remove = "X-A"'], "response_headers": ['remove = "X-A"'],
     "rewrite": ['match = "^/a"', 'to = "/b"'], "authenticator": ["type = basic", 'file = "/etc/retort/users"'],
 }
 INSTEAD = {"remember": ["point = respmod_postcache"], "remember_by": ["point = respmod_postcache", "remember = true"],
@@ -51,6 +51,8 @@ ALONE = {"access.status": ["action = deny"], "access.page": ["action = deny"], "
          **{f"authenticator.{name}": HELPER for name in ("helper", "helpers", "helper_timeout")},
          "authenticator.user": ["type = certificate"],
          "adapt.disabled": ["services = gray"]}
+# Options of logs that go by TLS.
+LOG_TLS, LOG_TLS_OPTIONS = '"tls://192.0.2.9:6514"', ("verify", "ca_file", "crl_file", "certificate", "certificate_key")
 # For options of listeners with TLS.
 TLS_OPTIONS = ("min_version", "ciphers", "ciphersuites", "groups", "unknown_name", "session_tickets", "ocsp", "client_certificate", "client_ca",
                "client_crl", "client_certificate_fields", "hsts")
@@ -104,7 +106,8 @@ def option_alone(heading, text):
         needed = WITH_TLS + (WITH_CLIENTS if "client" in option else [])
     beside = {line.split(" =")[0]: line for line in needed}
     lines = [line for name, line in beside.items() if name not in own]
-    return "\n".join([f"{section} {TITLES.get(section, '')} {{", *lines, text, "}"])
+    title = LOG_TLS if section in ("access_log", "icap_log") and option in LOG_TLS_OPTIONS else TITLES.get(section, "")
+    return "\n".join([f"{section} {title} {{", *lines, text, "}"])
 
 
 def examples():
@@ -171,7 +174,7 @@ def completed(text, files):
              for name in sorted(used - set(re.findall(r"\bauthenticator (\w+)", said)))]
     used = set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:services|service) = \{?([^}\n]*)", said))))
     more += [f'icap_service {name} {{ uri = "icap://127.0.0.1/{name}" point = respmod_precache }}'
-             for name in sorted(used - defined["icap_service"])]
+             for name in sorted(used - defined["icap_service"] - set(re.findall(r"^ *service (\w+) *\{", said, re.M)))]
     used = set(re.findall(r"\b(?:origins|origin|parent) = \"?(\w+)\b(?!:)", said))
     more += [f'origins {name} {{ servers = "http://127.0.0.1:1" }}' for name in sorted(used - defined["origins"])]
     more += [f'listen "127.0.0.1:13" {{ mode = forward  name = {name} }}' for name in re.findall(r"\blistener = (\w+)", said)

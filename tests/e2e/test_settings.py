@@ -278,8 +278,8 @@ GUARDED = {"share_listeners", "connect_ports", "listen.mode", "listen.allow", "l
            "origin.check_staple", "icap_service.routing", "icap_service.verify", "icap_service.proxy_credentials", "access.action",
            "access.log_only", "policy.override", "policy.set_cookie", "forwarding.x_forwarded_for", "forwarding.forwarded",
            "forwarding.untrusted", "forwarding.x_forwarded_proto", "forwarding.x_forwarded_host", "forwarding.via", "tracing.trust",
-           "tracing.queries", "access_log.verify", "icap_log.verify", "intercept.action", "authenticator.type", "authenticator.leeway", "authenticator.user",
-           "authenticator.forward_credentials", "authenticator.lower_case", "authenticator.strip_realm"}
+           "tracing.queries", "access_log.verify", "icap_log.verify", "intercept.action", "authenticator.type", "authenticator.leeway",
+           "authenticator.user", "authenticator.forward_credentials", "authenticator.lower_case", "authenticator.strip_realm"}
 
 
 def options_of(schema, inside=""):
