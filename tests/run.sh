@@ -331,7 +331,11 @@ for step in $steps; do
     build) ;;
     unit) make_check "$build" check ;;
     services) services ;;
-    e2e) e2e e2e "$build" ;;
+    e2e)
+        e2e e2e "$build"
+        e2e e2e-inside "$build" --host inside --filter test_services.test_pages --filter test_services.test_ph --filter test_services.test_pl --filter test_services.test_gzip \
+            --filter test_services.test_ads --filter test_services.test_inject --filter test_services.test_list --filter test_services.test_what
+        ;;
     conformance) conformance ;;
     memcheck) e2e memcheck "$build" --valgrind ;;
     asan)

@@ -12,6 +12,7 @@
 
 #include "adapt/adapter_account.h"
 #include "adapt/server_numbers.h"
+#include "service/module.h"
 #include "settings/settings.h"
 
 #include <time.h>
@@ -36,6 +37,12 @@ struct service_endpoint_report {
     struct server_report server; /* what its server says of itself */
 };
 
+/* A counter of the service itself. */
+struct service_own_count {
+    const char *name; /* a constant */
+    uint64_t count;
+};
+
 /* Texts are as the service stated them, or empty. */
 struct service_report {
     enum service_state state; /* of its best endpoint */
@@ -44,8 +51,10 @@ struct service_report {
     char version[SERVICE_TEXT], product[SERVICE_TEXT], id[SERVICE_TEXT];
     struct service_endpoint_report endpoints[ICAP_ENDPOINTS_MAX];
     struct adapter_account account; /* since the start */
-    uint64_t bypassed;              /* messages that passed without it since `bypassed_since` */
-    int64_t bypassed_since;         /* seconds since 1970; 0: none do now */
+    struct service_own_count own[SERVICE_MODULE_COUNTERS];
+    unsigned own_count;
+    uint64_t bypassed;      /* messages that passed without it since `bypassed_since` */
+    int64_t bypassed_since; /* seconds since 1970; 0: none do now */
 };
 
 /* Adds what one worker has. */

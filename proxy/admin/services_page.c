@@ -68,6 +68,14 @@ static json_t *endpoints_to_json(const struct admin_service *service, uint64_t n
     return array;
 }
 
+static json_t *own_counts_to_json(const struct service_report *report) {
+    json_t *counts = json_object();
+    for (unsigned i = 0; i < report->own_count; i++)
+        json_object_set_new(counts, report->own[i].name,
+                            json_integer((json_int_t)report->own[i].count));
+    return counts;
+}
+
 static json_t *service_to_json(const struct admin_service *service, uint64_t now) {
     const struct service_report *report = &service->report;
     json_t *numbers = json_object(), *times = json_object();
@@ -85,6 +93,8 @@ static json_t *service_to_json(const struct admin_service *service, uint64_t now
         services_page_text_to_json(report->id), "connections", (int)report->connections, "pending",
         (int)report->pending, "endpoints", endpoints_to_json(service, now), "account", numbers,
         "times", times);
+    if (report->own_count > 0)
+        json_object_set_new(json, "counts", own_counts_to_json(report));
     if (report->bypassed_since > 0)
         json_object_set_new(json, "unadapted",
                             json_pack("{s:I, s:I}", "messages", (json_int_t)report->bypassed,
@@ -122,6 +132,22 @@ static void print_times(FILE *out, const char *service, const char *name,
     metric_text_times(out, metric, labels, times, NULL);
 }
 
+static void print_own_counts(FILE *out, const struct admin_report *report) {
+    fputs("# HELP retort_service_events_total What services inside the proxy count themselves, by "
+          "the names of their counters.\n"
+          "# TYPE retort_service_events_total counter\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++) {
+        const struct admin_service *service = &report->services[i];
+        for (unsigned n = 0; n < service->report.own_count; n++) {
+            fprintf(out, "retort_service_events_total{service=\"%s\",event=\"",
+                    service->settings->name);
+            metric_text_label(out, service->report.own[n].name);
+            fprintf(out, "\"} %lu\n", (unsigned long)service->report.own[n].count);
+        }
+    }
+}
+
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {
     const struct admin_service *services = report->services;
     if (report->service_count == 0)
@@ -147,4 +173,5 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
             print_times(out, services[i].settings->name, d->name,
                         times_of(&services[i].report.account, d));
     }
+    print_own_counts(out, report);
 }

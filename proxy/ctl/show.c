@@ -291,6 +291,9 @@ static void show_service(FILE *out, const json_t *service) {
     json_object_foreach(json_object_get(service, "account"), name,
                         value) if (json_integer_value(value) > 0)
         fprintf(out, "    %-18s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
+    json_object_foreach(json_object_get(service, "counts"), name,
+                        value) if (json_integer_value(value) > 0)
+        fprintf(out, "    %-18s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
     json_object_foreach(json_object_get(service, "times"), name, value)
         show_times(out, name, value);
 }
@@ -299,7 +302,8 @@ void show_services(FILE *out, json_t *services) {
     size_t i;
     json_t *service, *array = json_object_get(services, "services");
     if (json_array_size(array) == 0)
-        fputs("there are no services: the configuration has no icap_service section\n", out);
+        fputs("there are no services: the configuration has no section icap_service or service\n",
+              out);
     json_array_foreach(array, i, service) {
         if (i > 0)
             fputc('\n', out);

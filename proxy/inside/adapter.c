@@ -14,6 +14,15 @@ static struct inside_call *call_of(struct adapter_call *base) {
 
 /* The service, of all workers. */
 
+/* The instance that the same service had. */
+static const struct inside_instance *instance_before(const struct service_settings *service,
+                                                     const struct shared_services *before) {
+    struct shared_service *same =
+        before == NULL ? NULL : shared_services_find(before, service->name);
+    return same == NULL || same->class != &inside_adapter_class ? NULL
+                                                                : inside_shared_of(same)->instance;
+}
+
 static struct shared_service *inside_share(const struct settings *settings, size_t index,
                                            const struct shared_services *before) {
     const struct service_settings *service = &settings->services[index];
@@ -22,7 +31,8 @@ static struct shared_service *inside_share(const struct settings *settings, size
     shared_service_init(&shared->shared, &inside_adapter_class, service, before);
     shared->since = time(NULL);
     atomic_init(&shared->era, UINT64_MAX);
-    shared->instance = inside_instance_start(service, shared->error);
+    shared->instance =
+        inside_instance_start(service, instance_before(service, before), shared->error);
     return &shared->shared;
 }
 
@@ -34,14 +44,25 @@ static void inside_unshare(struct shared_service **sharedp) {
     FREE_OBJ(shared);
 }
 
+/* The names are in modules, which stay loaded. */
+static void inside_report_counts(const struct inside_instance *instance,
+                                 struct service_report *report) {
+    const char *const *names = instance->ops->counters;
+    for (; names != NULL && names[report->own_count] != NULL; report->own_count++)
+        report->own[report->own_count] = (struct service_own_count){
+            names[report->own_count], atomic_load(&instance->counts->counts[report->own_count])};
+}
+
 static void inside_report_shared(struct shared_service *base, struct service_report *report) {
     const struct inside_shared *shared = inside_shared_of(base);
     struct service_endpoint_report *endpoint = &report->endpoints[0];
     report->state = endpoint->state = shared->instance != NULL ? SERVICE_UP : SERVICE_DOWN;
     endpoint->since = shared->since;
     snprintf(endpoint->error, sizeof endpoint->error, "%.*s", SERVICE_ERROR - 1, shared->error);
-    if (shared->instance != NULL)
-        snprintf(endpoint->notice, sizeof endpoint->notice, "%s", shared->instance->host.notice);
+    if (shared->instance == NULL)
+        return;
+    inside_report_counts(shared->instance, report);
+    snprintf(endpoint->notice, sizeof endpoint->notice, "%s", shared->instance->host.notice);
 }
 
 static const char *inside_problem(struct shared_service *base) {

@@ -28,7 +28,7 @@ static void instance_log(void *context, enum log_level level, const char *text) 
 static void instance_count(void *context, unsigned counter) {
     struct inside_instance *instance = context;
     ASSERT(counter < SERVICE_MODULE_COUNTERS);
-    atomic_fetch_add_explicit(&instance->counters[counter], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&instance->counts->counts[counter], 1, memory_order_relaxed);
 }
 
 void inside_instance_tell_slow(struct inside_instance *instance, const char *what,
@@ -131,6 +131,24 @@ static bool instance_begin(struct inside_instance *instance,
     return instance->service != NULL;
 }
 
+static struct inside_counts *counts_of(const struct inside_instance *before,
+                                       const struct service_ops *ops) {
+    struct inside_counts *counts;
+    if (before != NULL && before->ops == ops) {
+        atomic_fetch_add(&before->counts->references, 1);
+        return before->counts;
+    }
+    ALLOC_OBJ(counts, INSIDE_COUNTS_MAGIC);
+    atomic_init(&counts->references, 1);
+    return counts;
+}
+
+static void counts_release(struct inside_counts *counts) {
+    CHECK_OBJ(counts, INSIDE_COUNTS_MAGIC);
+    if (atomic_fetch_sub(&counts->references, 1) == 1)
+        FREE_OBJ(counts);
+}
+
 static void instance_free(struct inside_instance *instance) {
     const struct service_ops *ops = instance->ops;
     if (instance->started && ops->stop != NULL)
@@ -138,6 +156,7 @@ static void instance_free(struct inside_instance *instance) {
     if (instance->settings != NULL && ops->options != NULL)
         service_options_release(ops->options, instance->settings);
     free(instance->settings);
+    counts_release(instance->counts);
     free(instance->name);
     FREE_OBJ(instance);
 }
@@ -166,6 +185,7 @@ static const struct service_ops *load_module(const struct service_settings *sett
 }
 
 struct inside_instance *inside_instance_start(const struct service_settings *settings,
+                                              const struct inside_instance *before,
                                               char error[INSIDE_ERROR]) {
     const struct service_ops *ops = load_module(settings, error);
     struct inside_instance *instance;
@@ -174,6 +194,7 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
     ALLOC_OBJ(instance, INSIDE_INSTANCE_MAGIC);
     atomic_init(&instance->references, 1);
     instance->ops = ops;
+    instance->counts = counts_of(before, ops);
     instance->name = xstrdup(settings->name);
     instance->host = (struct service_host){
         .context = instance,

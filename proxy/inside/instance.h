@@ -2,7 +2,7 @@
  * An instance of a service inside the proxy: its module, its settings, and what its start has made of
  * them. All workers use one instance at once (service.h, Threads).
  *
- *     struct inside_instance *instance = inside_instance_start(settings, error);
+ *     struct inside_instance *instance = inside_instance_start(settings, NULL, error);
  *     if (instance == NULL) ...                             error says why
  *     void *state = instance->ops->begin(instance->service, &exchange);
  *     inside_instance_release(&instance);                   the last reference stops the service
@@ -23,6 +23,15 @@
 
 enum { INSIDE_ERROR = 1000, INSIDE_VERSION = 64 };
 
+/* What a service counts itself, by the indices of ops->counters. The instances of one service after
+ * another share it, so that a reload loses nothing. */
+struct inside_counts {
+    unsigned magic;
+#define INSIDE_COUNTS_MAGIC 0x1451dec7u
+    _Atomic unsigned references;
+    _Atomic uint64_t counts[SERVICE_MODULE_COUNTERS];
+};
+
 struct inside_instance {
     unsigned magic;
 #define INSIDE_INSTANCE_MAGIC 0x1451de00u
@@ -33,12 +42,14 @@ struct inside_instance {
     struct service_host host;
     char *name;                   /* of the section */
     char version[INSIDE_VERSION]; /* which results are equal: as an ISTag says it in ICAP */
-    _Atomic uint64_t counters[SERVICE_MODULE_COUNTERS];
+    struct inside_counts *counts; /* referenced */
     _Atomic int64_t log_second;
     _Atomic unsigned log_lines;
 };
 
+/* `before`: the instance in whose place it comes; NULL: there is none. */
 struct inside_instance *inside_instance_start(const struct service_settings *settings,
+                                              const struct inside_instance *before,
                                               char error[INSIDE_ERROR]);
 struct inside_instance *inside_instance_reference(struct inside_instance *instance);
 void inside_instance_release(struct inside_instance **instancep);

@@ -62,7 +62,6 @@ def each(lab, texts, behaviours, **options):
                   url_classes={service.name: {"path_regex": f"^/{service.name}/"} for service in services})
 
 
-@memcheck
 def test_hello(lab):
     texts = Texts(lab)
     proxy = Retort(lab, services=[Inside("hello", module(lab, "hello"), bypass=False, settings={"Greeting": "Good day"},
@@ -126,7 +125,6 @@ def test_what_fails_passes_or_stops(lab):
         equal(account(proxy, name)["account"]["bypassed"], 1, f"{name}: messages that passed")
 
 
-@memcheck
 def test_lengths_that_lie(lab):
     """A body that is longer or shorter than the service said is never delivered as whole, and never stored as whole."""
     texts = Texts(lab)
@@ -150,7 +148,6 @@ def test_abort_in_the_middle(lab):
             equal([whole_or_cut(proxy, texts.url(path)) for _ in range(2)], [None, None], path)
 
 
-@memcheck
 def test_inability(lab):
     texts = Texts(lab)
     proxy = Retort(lab, services=[odd(lab, "fail")])
@@ -228,6 +225,10 @@ def test_reload(lab):
         equal(proxy.reload().status, 200, "the reload")
     equal([proxy.get(url).header("X-Odd") for _ in range(2)], ["two", "two"], "after")
     true(account(proxy, "odd")["istag"] != before, "the version")
+    seen = account(proxy, "odd")["counts"]["SEEN"]
+    true(seen >= 3, f"what the service counts itself is kept over a reload: {seen}")
+    contains(proxy.admin("GET", "/metrics").body.decode(), f'retort_service_events_total{{service="odd",event="SEEN"}} {seen}\n', "metrics")
+    contains(proxy.ctl("services"), "SEEN", "retortctl services")
     proxy.write_config(proxy.text(services=[odd(lab, "refuse")]))
     answer = proxy.reload()
     true(answer.status >= 400, f"a reload with settings that the module refuses: {answer.status}")

@@ -74,6 +74,7 @@ Suite *vary_suite(void);
 Suite *verify_suite(void);
 Suite *wire_suite(void);
 Suite *service_tag_suite(void);
+Suite *inside_head_suite(void);
 Suite *disk_record_suite(void);
 Suite *object_suite(void);
 Suite *disk_index_suite(void);

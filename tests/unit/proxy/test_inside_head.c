@@ -1,0 +1,112 @@
+/* What is refused of a head that a service inside the proxy has made. */
+#include "suites.h"
+
+#include "inside/head.h"
+
+static void make_response(struct http_head *head) {
+    http_head_init(head);
+    head->version = 11;
+    head->status = 200;
+    head->reason = SLICE("OK");
+    http_head_add(head, SLICE("Content-Type"), SLICE("text/plain; charset=\"utf-8\""));
+    http_head_add(head, SLICE("X-Empty"), SLICE(""));
+}
+
+static void make_request(struct http_head *head, struct slice method) {
+    http_head_init(head);
+    head->version = 11;
+    head->method = method;
+    head->method_id = http_method_lookup(method);
+    head->target = SLICE("http://www.example.com/");
+    http_head_add(head, SLICE("Host"), SLICE("www.example.com"));
+}
+
+static bool good_response(const struct http_head *head) {
+    return inside_head_error(head, true, HTTP_METHOD_GET) == NULL;
+}
+
+START_TEST(sound_heads_pass) {
+    struct http_head head;
+    make_response(&head);
+    ck_assert(good_response(&head));
+    make_request(&head, SLICE("GET"));
+    ck_assert_ptr_null(inside_head_error(&head, false, HTTP_METHOD_GET));
+}
+END_TEST
+
+/* RFC 9110 §5.5: "Field values containing CR, LF, or NUL characters are invalid and dangerous". */
+START_TEST(no_field_begins_in_a_value) {
+    static const struct slice values[] = {{"a\r\nX: 1", 7}, {"a\nb", 3}, {"a\rb", 3}, {"a\0b", 3}};
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        struct http_head head;
+        make_response(&head);
+        http_head_add(&head, SLICE("X-Text"), values[i]);
+        ck_assert(!good_response(&head));
+        make_response(&head);
+        head.reason = values[i];
+        ck_assert(!good_response(&head));
+    }
+}
+END_TEST
+
+/* RFC 9110 §5.1: "field-name = token". */
+START_TEST(names_are_tokens) {
+    static const struct slice names[] = {{"", 0}, {"A B", 3}, {"A:", 2}, {"A\r\n", 3}};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct http_head head;
+        make_response(&head);
+        http_head_add(&head, names[i], SLICE("1"));
+        ck_assert(!good_response(&head));
+    }
+}
+END_TEST
+
+START_TEST(start_lines_are_clean) {
+    static const struct slice targets[] = {{"", 0}, {"/a b", 4}, {"/\r\n", 3}};
+    struct http_head head;
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+        make_request(&head, SLICE("GET"));
+        head.target = targets[i];
+        ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_GET));
+    }
+    make_request(&head, SLICE("GET"));
+    head.method = SLICE("GET /x HTTP/1.1\r\nA: ");
+    ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_GET));
+    make_response(&head);
+    head.status = 100;
+    ck_assert(!good_response(&head));
+    head.status = 1000;
+    ck_assert(!good_response(&head));
+}
+END_TEST
+
+/* RFC 9112 §6.3: the method decides whether the response has a body. */
+START_TEST(methods_that_frame_stay) {
+    struct http_head head;
+    make_request(&head, SLICE("HEAD"));
+    ck_assert_ptr_null(inside_head_error(&head, false, HTTP_METHOD_HEAD));
+    ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_GET));
+    make_request(&head, SLICE("GET"));
+    ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_HEAD));
+    make_request(&head, SLICE("POST"));
+    ck_assert_ptr_null(inside_head_error(&head, false, HTTP_METHOD_GET));
+}
+END_TEST
+
+START_TEST(framing_agrees_with_itself) {
+    struct http_head head;
+    make_response(&head);
+    http_head_add(&head, SLICE("Content-Length"), SLICE("1"));
+    ck_assert(good_response(&head));
+    http_head_add(&head, SLICE("Content-Length"), SLICE("2"));
+    ck_assert(!good_response(&head));
+}
+END_TEST
+
+Suite *inside_head_suite(void) {
+    const TTest *tests[] = {
+        sound_heads_pass,      no_field_begins_in_a_value, names_are_tokens,
+        start_lines_are_clean, methods_that_frame_stay,    framing_agrees_with_itself,
+    };
+    return suite_of("inside_head", tests, COUNT_OF(tests));
+}
