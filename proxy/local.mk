@@ -389,7 +389,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/configured_names.c proxy/configured_names.h \
-	proxy/worker.c proxy/worker.h \
+	proxy/worker.c proxy/worker.h proxy/worker_inside.h proxy/worker_orders.c \
 	proxy/settings/config_file.c proxy/settings/config_file.h proxy/settings/document.c \
 	proxy/settings/document.h proxy/settings/faults.c proxy/settings/faults.h proxy/settings/lexer.c \
 	proxy/settings/lexer.h proxy/settings/parse.c proxy/settings/scan.c \

@@ -1,4 +1,4 @@
-#include "worker.h"
+#include "worker_inside.h"
 
 #include "adapt/first_asking.h"
 #include "base/assert.h"
@@ -10,7 +10,6 @@
 #include "client/http2/http2.h"
 #include "client/transparent.h"
 #include "configured_names.h"
-#include "event/question.h"
 #include "events/tap.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
@@ -37,35 +36,10 @@
 /* In milliseconds. */
 enum { COMPLAINT_PAUSE = 60000, A_DAY = 24 * 60 * 60 * 1000 };
 
-struct worker {
-    unsigned magic;
-#define WORKER_MAGIC 0x304ce400u
-    pthread_t thread;
-    bool started;
-    unsigned index;
-    struct loop loop;
-    struct mailbox mailbox;
-    struct net_context net;
-    struct settings *settings;
-    struct address admin_address; /* length 0: there is no admin plane */
-    struct clients clients;
+/* What speaks with clients: only this file knows which protocols there are. */
+struct worker_protocols {
     struct http1_host http1;
     struct http2_host http2;
-    struct adapter_host adapters;
-    struct transaction_host host;
-    struct event_tap tap;
-    struct certificate_fetches *fetches;
-    struct staple_fetches *staples; /* NULL: another worker has them */
-    struct origin_checks *checks;   /* NULL: another worker does them */
-    struct origin_lookups *lookups; /* likewise */
-    struct first_asking *asking;    /* NULL: another worker does it */
-    struct listener **listeners;
-    size_t listener_count;
-    struct timer drain_timer;
-    struct timer retire_timer;      /* closes idle connections */
-    struct timer certificate_timer; /* of the first worker: warns once a day */
-    bool draining, stopped;
-    uint64_t complains_again; /* before this time, exhausted memory is not logged again */
 };
 
 /* For headers of the PROXY protocol: the address of a connection to a listener that has all
@@ -97,7 +71,7 @@ static void worker_take(struct worker *worker, const struct client_accepted *acc
     else if (server != NULL)
         handshake_accept(clients, accepted, server);
     else
-        http1_accept(&worker->http1, accepted);
+        http1_accept(&worker->protocols->http1, accepted);
 }
 
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
@@ -143,9 +117,9 @@ static void worker_adopt(struct clients *clients, const struct client_arrival *a
     const struct tls_facts *tls = connection_tls_facts(*arrival->connection);
     bool agreed = tls != NULL && tls->protocol != NULL && strcmp(tls->protocol, "h2") == 0;
     if (arrival->http2 || agreed)
-        http2_adopt(&worker->http2, arrival);
+        http2_adopt(&worker->protocols->http2, arrival);
     else
-        http1_adopt(&worker->http1, arrival);
+        http1_adopt(&worker->protocols->http1, arrival);
 }
 
 static void stop_if_drained(struct worker *worker) {
@@ -412,8 +386,8 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
                  worker_on_request, worker);
     worker->clients.adopt = worker_adopt;
     worker->clients.accept = worker_accept;
-    http1_host_init(&worker->http1, &worker->clients);
-    http2_host_init(&worker->http2, &worker->clients);
+    http1_host_init(&worker->protocols->http1, &worker->clients);
+    http2_host_init(&worker->protocols->http2, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
     timer_init(&worker->retire_timer, on_retired);
     timer_init(&worker->certificate_timer, on_day_over);
@@ -443,6 +417,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
     struct worker *worker;
     ALLOC_OBJ(worker, WORKER_MAGIC);
     worker->index = index;
+    worker->protocols = xcalloc(1, sizeof *worker->protocols);
     worker->settings = settings_reference(settings);
     if (worker_prepare(worker, shared, claims, error))
         return worker;
@@ -521,8 +496,9 @@ void worker_join(struct worker **workerp) {
     transaction_host_release(&worker->host);
     tls_server_release(&worker->host.inside);
     tls_server_release(&worker->host.inside_http1);
-    http1_host_release(&worker->http1);
-    http2_host_release(&worker->http2);
+    http1_host_release(&worker->protocols->http1);
+    http2_host_release(&worker->protocols->http2);
+    free(worker->protocols);
     clients_release(&worker->clients);
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);
@@ -537,58 +513,40 @@ void worker_join(struct worker **workerp) {
     FREE_OBJ(worker);
 }
 
-/* Messages. */
-
-struct reload_message {
-    struct message message;
-    struct worker *worker;
-    struct settings *settings;
-    struct origin_groups *origins;
-    struct shared_services *services;
-    struct claims *claims; /* owned; NULL: another worker has them */
-};
+/* New settings, and its end. */
 
 /* The new ones first, so that a target which both use goes on. */
-static void open_logs_again(struct worker *worker) {
+void worker_open_logs_again(struct worker *worker) {
     struct access_logs *old = worker->host.logs;
     access_logs_flush(old);
     worker->host.logs = access_logs_open(&worker->net, worker->settings);
     access_logs_close(&old);
 }
 
-static void on_reload(struct message *message) {
-    struct reload_message *reload = CONTAINER_OF(message, struct reload_message, message);
-    struct worker *worker = reload->worker;
+void worker_take_settings(struct worker *worker, const struct worker_news *news) {
     char error[SETTINGS_ERROR];
-    CHECK_OBJ(worker, WORKER_MAGIC);
     struct settings *old = worker->settings;
-    worker->settings = reload->settings;
-    worker->net.settings = reload->settings;
+    worker->settings = news->settings;
+    worker->net.settings = news->settings;
     configure_net(worker);
     resolver_settings_changed(worker->net.resolver);
     configured_names_keep(worker->net.resolver, worker->settings);
     clients_settings_changed(&worker->clients);
-    struct origin_groups *origins = reload->origins;
-    struct shared_services *services = reload->services;
-    struct claims *claims = reload->claims;
-    free(reload);
-    if (!worker->draining && !open_listeners(worker, worker->settings, claims, error))
+    if (!worker->draining && !open_listeners(worker, worker->settings, news->claims, error))
         log_error("worker %u: %s", worker->index, error);
-    claims_free(&claims);
     first_asking_free(&worker->asking);
     adapt_set_retire(worker->host.adapt);
     adapt_set_release(&worker->host.adapt);
-    worker->host.adapt = adapt_set_new(&worker->adapters, worker->settings, origins, services);
+    worker->host.adapt =
+        adapt_set_new(&worker->adapters, worker->settings, news->origins, news->services);
     transaction_host_watch(&worker->host);
-    start_checks(worker, origins);
-    start_lookups(worker, origins);
+    start_checks(worker, news->origins);
+    start_lookups(worker, news->origins);
     start_staples(worker);
     start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
     origin_connections_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
-    origin_groups_release(&origins);
-    shared_services_release(&services);
-    open_logs_again(worker);
+    worker_open_logs_again(worker);
     event_tap_settings_changed(&worker->tap, worker->settings);
     request_counts_settings_changed(worker->host.request_counts);
     /* Transactions under way hold the old settings through their adapt set. All others use the new
@@ -596,177 +554,7 @@ static void on_reload(struct message *message) {
     settings_release(&old);
 }
 
-void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct shared_services *services, struct claims **claimsp) {
-    struct reload_message *reload = xcalloc(1, sizeof *reload);
-    reload->message.deliver = on_reload;
-    reload->worker = worker;
-    reload->settings = settings_reference(settings);
-    reload->origins = origin_groups_reference(origins);
-    reload->services = shared_services_reference(services);
-    reload->claims = *claimsp;
-    *claimsp = NULL;
-    mailbox_post(&worker->mailbox, &reload->message);
-}
-
-struct record_message {
-    struct message message;
-    struct worker *worker;
-    struct recorder *recorder;
-};
-
-static void on_record(struct message *message) {
-    struct record_message *record = CONTAINER_OF(message, struct record_message, message);
-    struct worker *worker = record->worker;
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    recorder_release(&worker->adapters.recorder);
-    worker->adapters.recorder = record->recorder;
-    transaction_host_watch(&worker->host); /* it may be that of an inspection */
-    free(record);
-}
-
-void worker_record(struct worker *worker, struct recorder *recorder) {
-    struct record_message *record = xcalloc(1, sizeof *record);
-    record->message.deliver = on_record;
-    record->worker = worker;
-    record->recorder = recorder_reference(recorder);
-    mailbox_post(&worker->mailbox, &record->message);
-}
-
-struct watch_message {
-    struct message message;
-    struct worker *worker;
-    struct event_watch *watch; /* referenced; NULL: nobody listens any more */
-};
-
-static void on_watch(struct message *message) {
-    struct watch_message *news = CONTAINER_OF(message, struct watch_message, message);
-    struct worker *worker = news->worker;
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    event_tap_watch(&worker->tap, news->watch, worker->settings);
-    worker->host.watcher = event_tap_watcher(&worker->tap);
-    event_watch_release(&news->watch);
-    free(news);
-}
-
-void worker_watch(struct worker *worker, struct event_watch *watch) {
-    struct watch_message *news = xcalloc(1, sizeof *news);
-    news->message.deliver = on_watch;
-    news->worker = worker;
-    news->watch = event_watch_reference(watch);
-    mailbox_post(&worker->mailbox, &news->message);
-}
-
-static void worker_on_question(void *subject, void *answer) {
-    struct worker *worker;
-    CAST_OBJ(worker, subject, WORKER_MAGIC);
-    access_logs_count_lost(worker->host.logs);
-    worker_report_fill(answer, &worker->host);
-}
-
-static void release_answer(void *answer) {
-    worker_report_release(answer);
-}
-
-bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience) {
-    static const struct question_class question = {sizeof *report, worker_on_question,
-                                                   release_answer};
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    return question_ask(&worker->mailbox, &question, worker, report, patience);
-}
-
-/* The wish lives until the question is answered, also when nobody waits any more. */
-struct names_wish {
-    struct worker *worker;
-    struct resolver_wish wish;
-};
-
-struct names_answer {
-    struct names_wish *wish;
-    struct resolver_report report;
-};
-
-static void on_names_question(void *subject, void *answer) {
-    struct names_wish *wish = subject;
-    struct names_answer *names = answer;
-    CHECK_OBJ(wish->worker, WORKER_MAGIC);
-    names->wish = wish;
-    resolver_report_fill(&names->report, wish->worker->net.resolver, &wish->wish);
-}
-
-static void release_names(void *answer) {
-    struct names_answer *names = answer;
-    resolver_report_release(&names->report);
-    free(names->wish);
-}
-
-bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
-                      struct resolver_report *report, unsigned patience) {
-    static const struct question_class question = {sizeof(struct names_answer), on_names_question,
-                                                   release_names};
-    struct names_wish *copy = xcalloc(1, sizeof *copy);
-    struct names_answer answer;
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    copy->worker = worker;
-    copy->wish = *wish;
-    if (!question_ask(&worker->mailbox, &question, copy, &answer, patience))
-        return false;
-    *report = answer.report;
-    free(copy);
-    return true;
-}
-
-static void worker_on_sockets(void *subject, void *answer) {
-    struct worker *worker;
-    struct worker_sockets *sockets = answer;
-    CAST_OBJ(worker, subject, WORKER_MAGIC);
-    sockets->fds = xcalloc(worker->listener_count + 1, sizeof *sockets->fds);
-    for (size_t i = 0; i < worker->listener_count; i++) {
-        int fd = listener_copy(worker->listeners[i]);
-        if (fd >= 0)
-            sockets->fds[sockets->count++] = fd;
-    }
-}
-
-void worker_sockets_release(struct worker_sockets *sockets) {
-    for (size_t i = 0; i < sockets->count; i++)
-        close(sockets->fds[i]);
-    free(sockets->fds);
-    *sockets = (struct worker_sockets){0};
-}
-
-static void release_sockets(void *answer) {
-    worker_sockets_release(answer);
-}
-
-bool worker_ask_sockets(struct worker *worker, struct worker_sockets *sockets, unsigned patience) {
-    static const struct question_class question = {sizeof *sockets, worker_on_sockets,
-                                                   release_sockets};
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    return question_ask(&worker->mailbox, &question, worker, sockets, patience);
-}
-
-struct order_message {
-    struct message message;
-    struct worker *worker;
-};
-
-static void post_order(struct worker *worker, void (*deliver)(struct message *message)) {
-    struct order_message *order = xcalloc(1, sizeof *order);
-    order->message.deliver = deliver;
-    order->worker = worker;
-    mailbox_post(&worker->mailbox, &order->message);
-}
-
-static struct worker *take_order(struct message *message) {
-    struct order_message *order = CONTAINER_OF(message, struct order_message, message);
-    struct worker *worker = order->worker;
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    free(order);
-    return worker;
-}
-
-static void worker_begin_drain(struct worker *worker) {
+void worker_begin_drain(struct worker *worker) {
     worker->draining = true;
     close_listeners(worker);
     first_asking_free(&worker->asking);
@@ -774,57 +562,4 @@ static void worker_begin_drain(struct worker *worker) {
     origin_checks_free(&worker->checks);
     origin_connections_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
-}
-
-static void on_drain(struct message *message) {
-    struct worker *worker = take_order(message);
-    timer_cancel(&worker->loop.timers, &worker->retire_timer);
-    if (!worker->draining)
-        worker_begin_drain(worker);
-    clients_drain(&worker->clients);
-}
-
-/* A client may be sending a request on an idle connection at this moment, which a close would
- * reset. So the connection is closed by the response to its next request. */
-static void on_retire(struct message *message) {
-    struct worker *worker = take_order(message);
-    if (worker->draining)
-        return;
-    worker_begin_drain(worker);
-    clients_close_with_next(&worker->clients);
-    loop_timer_after(&worker->loop, &worker->retire_timer, worker->settings->drain_timeout / 2);
-}
-
-void worker_retire(struct worker *worker) {
-    post_order(worker, on_retire);
-}
-
-void worker_drain(struct worker *worker) {
-    post_order(worker, on_drain);
-}
-
-static void on_look_again(struct message *message) {
-    struct worker *worker = take_order(message);
-    for (size_t i = 0; i < worker->listener_count; i++)
-        listener_look_again(worker->listeners[i]);
-}
-
-void worker_look_again(struct worker *worker) {
-    post_order(worker, on_look_again);
-}
-
-static void on_reopen(struct message *message) {
-    open_logs_again(take_order(message));
-}
-
-void worker_reopen_logs(struct worker *worker) {
-    post_order(worker, on_reopen);
-}
-
-static void on_stop(struct message *message) {
-    take_order(message)->stopped = true;
-}
-
-void worker_stop(struct worker *worker) {
-    post_order(worker, on_stop);
 }
