@@ -31,10 +31,10 @@ class Controls {
         return this.rows.get(key(server)) || server;
     }
 
-    // True: no other server of the group gets requests.
-    isLast(server) {
-        return ![...this.rows.values()].some((other) => other.group === server.group && other.state === "up" && other.url !== server.url &&
-            other.source !== server.url);
+    // True: no other server of the group gets requests. What the table shows may be some seconds old.
+    async isLast(server) {
+        const {origins} = await this.session.api.get("/origins"), group = origins.find((one) => one.name === server.group);
+        return !group || !group.servers.some((other) => other.state === "up" && other.url !== server.url && other.source !== server.url);
     }
 
     toggle(first) {
@@ -44,9 +44,9 @@ class Controls {
             sure = false;
             this.label(button, this.latest(first));
         });
-        button.addEventListener("click", () => {
+        button.addEventListener("click", async () => {
             const server = this.latest(first), drains = server.drain;
-            if (!drains && !sure && this.isLast(server)) {
+            if (!drains && !sure && await this.isLast(server).catch(() => false)) {
                 sure = true;
                 this.session.tell(`${server.group} has no other server that is up: clients get errors when ${server.url} drains. Press the button again to drain it.`, true);
                 return;
