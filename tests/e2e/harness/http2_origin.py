@@ -93,7 +93,7 @@ class Stream:
         for index, piece in enumerate(pieces):
             self.link.send(frame(DATA, END_STREAM if end and index == len(pieces) - 1 else 0, self.id, piece))
 
-    def flow(self, data, end=False, seconds=10):
+    def flow(self, data, end=False, seconds=60):
         """As data, but keeps to the windows of the other side."""
         at = 0
         while at < len(data):
@@ -118,7 +118,7 @@ class Stream:
         if connection:
             self.link.send(frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", by)))
 
-    def wait_body(self, length, seconds=5):
+    def wait_body(self, length, seconds=60):
         with self.news:
             self.news.wait_for(lambda: len(self.body) >= length or self.ended.is_set() or self.reset is not None, seconds)
         return self.body
