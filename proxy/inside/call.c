@@ -191,12 +191,15 @@ static void inside_call_take_verdict(struct inside_call *call, enum service_verd
 
 /* The preview */
 
-/* Has it all that the service wants? */
-static bool preview_is_full(const struct inside_call *call) {
+/* How many bytes more the service wants of it. No more are read: those that it leaves alone would have
+ * been copied for nothing. */
+static size_t preview_wants(const struct inside_call *call) {
     size_t wanted = call->instance->ops->preview_size, there = inside_feed_waiting(call).length;
     if (wanted > settings_of_call(call)->preview)
         wanted = settings_of_call(call)->preview;
-    return call->input_ended || call->all_there || there >= wanted || there >= NET_BUFFER_SIZE;
+    if (wanted > NET_BUFFER_SIZE)
+        wanted = NET_BUFFER_SIZE;
+    return call->input_ended || call->all_there || there >= wanted ? 0 : wanted - there;
 }
 
 static void ask_preview(struct inside_call *call) {
@@ -210,12 +213,12 @@ static void ask_preview(struct inside_call *call) {
 
 static void gather_preview(struct inside_call *call) {
     uint64_t pause = settings_of_call(call)->preview_wait;
-    while (!preview_is_full(call))
-        if (!inside_feed_read(call))
+    while (preview_wants(call) > 0)
+        if (!inside_feed_read(call, preview_wants(call)))
             break;
     if (call->mode != INSIDE_PREVIEW)
         return;
-    if (preview_is_full(call))
+    if (preview_wants(call) == 0)
         ask_preview(call);
     else if (pause > 0 && call->timer.deadline == TIMER_NEVER)
         loop_timer_after(call->net->loop, &call->timer, pause);

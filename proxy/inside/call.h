@@ -94,8 +94,8 @@ void inside_call_fail(struct inside_call *call, uint64_t *count, const char *err
 /* More has come, or what the service waited for. */
 void inside_call_go_on(struct inside_call *call);
 
-/* Reads some of the body into call->in. False: nothing has come. */
-bool inside_feed_read(struct inside_call *call);
+/* Reads up to so many bytes of the body into call->in. False: nothing has come. */
+bool inside_feed_read(struct inside_call *call, size_t most);
 /* Gives the service what there is. False: it has taken nothing. */
 bool inside_feed(struct inside_call *call);
 /* Bytes that the service has not taken. */

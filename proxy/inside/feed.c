@@ -25,12 +25,13 @@ static void feed_count(struct inside_call *call, size_t got) {
         call->all_there = true;
 }
 
-bool inside_feed_read(struct inside_call *call) {
+bool inside_feed_read(struct inside_call *call, size_t most) {
     size_t got;
     if (call->input_ended || !feed_make_room(call))
         return false;
-    switch (source_read(&call->base.virgin.first, call->in->data + call->in->end,
-                        call->in->capacity - call->in->end, &got)) {
+    if (most > call->in->capacity - call->in->end)
+        most = call->in->capacity - call->in->end;
+    switch (source_read(&call->base.virgin.first, call->in->data + call->in->end, most, &got)) {
     case SOURCE_DATA: feed_count(call, got); return true;
     case SOURCE_END: call->input_ended = true; break;
     case SOURCE_WAIT: break;
@@ -77,6 +78,6 @@ static bool feed_end_input(struct inside_call *call) {
 
 bool inside_feed(struct inside_call *call) {
     if (inside_feed_waiting(call).length == 0)
-        inside_feed_read(call);
+        inside_feed_read(call, NET_BUFFER_SIZE);
     return call->mode != INSIDE_OVER && (feed_push(call) || feed_end_input(call));
 }
