@@ -72,7 +72,7 @@ static enum source_status adapted_body_refill(struct icap_call *call) {
                                           "it closed the connection in the middle of a body");
         case IO_FAILED:
             return adapted_body_broke_off(call, ICAP_FAILURE_CLOSED,
-                                          connection_error(call->connection));
+                                          icap_call_connection_error(call));
         case IO_WAIT: break;
         }
     }

@@ -4,6 +4,8 @@
 #include "base/clocks.h"
 #include "base/log.h"
 
+#include <stdio.h>
+
 static void icap_call_on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
 
@@ -100,6 +102,11 @@ static void switch_endpoint(struct icap_call *call, enum icap_failure failure, c
     call->step = ICAP_STEP_SERVICE;
     icap_call_watch(call, true);
     loop_defer(call->net->loop, &call->task);
+}
+
+const char *icap_call_connection_error(struct icap_call *call) {
+    snprintf(call->said, sizeof call->said, "%s", connection_error(call->connection));
+    return call->said;
 }
 
 void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error) {

@@ -120,6 +120,7 @@ struct icap_call {
     /* It is large, and a call over a kept connection never uses it: icap_call_start clears all that
      * stands before it, and of it only the magic number. */
     struct dial dial;
+    char said[TLS_ERROR_MAX]; /* by a connection that is closed */
 };
 
 void icap_call_start(struct icap_call *call, struct icap_service *service,
@@ -131,7 +132,10 @@ void icap_call_close(struct icap_call *call);
 /* Inside icap/. */
 /* Fails if the endpoint's host does not answer any more. */
 void icap_call_look(struct icap_call *call);
+/* `error` lives as long as the memory of the call. */
 void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error);
+/* Why its connection has failed: a copy, since the call closes it. */
+const char *icap_call_connection_error(struct icap_call *call);
 void icap_call_settle(struct icap_call *call, enum adapter_verdict verdict);
 void icap_call_watch(struct icap_call *call, bool waiting);
 void icap_call_send(struct icap_call *call);

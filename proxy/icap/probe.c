@@ -60,8 +60,11 @@ static void probe_finish(struct icap_probe *probe, struct icap_probe_answer *ans
     on_probed(endpoint, answer);
 }
 
+/* The sentence may be one of its connection, which ends with the probe. */
 static void probe_fail(struct icap_probe *probe, enum icap_failure failure, const char *error) {
-    struct icap_probe_answer answer = {.failure = failure, .error = error};
+    char kept[SERVICE_ERROR];
+    struct icap_probe_answer answer = {.failure = failure, .error = kept};
+    snprintf(kept, sizeof kept, "%s", error);
     probe_finish(probe, &answer);
 }
 

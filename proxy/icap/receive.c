@@ -348,7 +348,7 @@ void icap_call_receive(struct icap_call *call) {
         case IO_WAIT: return;
         case IO_END: icap_call_fail(call, ICAP_FAILURE_CLOSED, "it closed the connection"); return;
         case IO_FAILED:
-            icap_call_fail(call, ICAP_FAILURE_CLOSED, connection_error(call->connection));
+            icap_call_fail(call, ICAP_FAILURE_CLOSED, icap_call_connection_error(call));
             return;
         }
         call->heard = true;

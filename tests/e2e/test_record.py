@@ -566,7 +566,7 @@ def test_damaged_files(lab):
     def look(data):
         damaged = lab.write(lab.unique("damaged"), data)
         status, out, errors = ctl(lab, "show", damaged)
-        exchanges = int(re.search(r"^(\d+) exchanges", out, re.M).group(1)) if out else None
+        exchanges = int(re.search(r"^(\d+) exchanges?", out, re.M).group(1)) if out else None
         result = ctl(lab, "replay", damaged, "--service", icap.uri(), "--json")
         return status, exchanges, errors, result
 
