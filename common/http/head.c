@@ -189,6 +189,26 @@ static void mark_connection_options(const struct http_head *head, bool *marked) 
     }
 }
 
+/* What Connection says of the connection itself. */
+static bool is_of_connection(struct slice option) {
+    static const char *const options[] = {"close", "keep-alive", "upgrade", "te", ""};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (slice_equal_nocase(option, slice_from(options[i])))
+            return true;
+    return false;
+}
+
+bool http_head_names_fields(const struct http_head *head) {
+    const struct http_field *field = http_head_find(head, HTTP_CONNECTION);
+    for (; field != NULL; field = http_head_find_next(head, HTTP_CONNECTION, field)) {
+        struct slice rest = field->value, option;
+        while (slice_next_element(&rest, &option))
+            if (!is_of_connection(option))
+                return true;
+    }
+    return false;
+}
+
 void http_head_remove_hop_by_hop(struct http_head *head) {
     bool marked[HTTP_FIELDS_ROOM] = {false};
     mark_connection_options(head, marked);

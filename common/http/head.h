@@ -79,6 +79,8 @@ unsigned http_head_remove_text(struct http_head *head, struct slice name);
  * which the message would break (Host, Content-Length, Cache-Control, ...) are kept even if
  * Connection names them. */
 void http_head_remove_hop_by_hop(struct http_head *head);
+/* Does Connection name fields of the message, besides those that are always of one hop? */
+bool http_head_names_fields(const struct http_head *head);
 /* Removes the fields about the framing of a body. No 1xx response has a body (RFC 9110 §8.6, RFC
  * 9112 §6.1). */
 void http_head_remove_framing(struct http_head *head);

@@ -38,28 +38,8 @@ void hops_add(struct http_head *head, struct slice version, struct slice name,
                                SLICE(" "), name));
 }
 
-/* What Connection says of the connection itself. */
-static bool is_of_connection(struct slice option) {
-    static const char *const options[] = {"close", "keep-alive", "upgrade", "te", ""};
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (slice_equal_nocase(option, slice_from(options[i])))
-            return true;
-    return false;
-}
-
-static bool names_fields(const struct http_head *head) {
-    const struct http_field *field = http_head_find(head, HTTP_CONNECTION);
-    for (; field != NULL; field = http_head_find_next(head, HTTP_CONNECTION, field)) {
-        struct slice rest = field->value, option;
-        while (slice_next_element(&rest, &option))
-            if (!is_of_connection(option))
-                return true;
-    }
-    return false;
-}
-
 void hops_end(struct http_head *request) {
-    if (!http_head_has(request, HTTP_CONNECTION) || !names_fields(request))
+    if (!http_head_has(request, HTTP_CONNECTION) || !http_head_names_fields(request))
         return;
     struct slice upgrade = http_head_value(request, HTTP_UPGRADE);
     http_head_remove_hop_by_hop(request);

@@ -12,10 +12,11 @@ from harness.wire import Truncated, chunked, request
 TAKES = {"TE": "trailers", "Connection": "TE"}
 
 
-def start(lab, trailers, control=b"no-store", pieces=(b"hello", b"world"), pause=0.0, **options):
+def start(lab, trailers, control=b"no-store", pieces=(b"hello", b"world"), pause=0.0, fields=b"", **options):
     """An origin whose pages end with these lines, and a proxy."""
     def answer(connection, _seen):
-        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: %s\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n" % control)
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: %s\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n%s\r\n" %
+                        (control, fields))
         for piece in pieces:
             time.sleep(pause)
             connection.send(chunked(piece, last=b""))
@@ -71,6 +72,15 @@ def test_forbidden_fields_never_pass(lab):
         equal(answer.trailers, [(f"X-{number}", "y") for number in range(len(FORBIDDEN))], "trailers")
         wire.send(request("GET", origin.url("/f"), TAKES))
         equal(wire.response().status, 200, "the connection is in step")
+
+
+def test_fields_that_connection_names_never_pass(lab):
+    """RFC 9110 §7.6.1: "remove any header or trailer field(s) from the message with the same name"."""
+    for option, passed in ((b"keep-alive", [("X-Sum", "1"), ("X-Own", "2")]), (b"X-Own", []), (b"keep-alive, x-own", [])):
+        origin, proxy = start(lab, b"X-Sum: 1\r\nX-Own: 2\r\n", fields=b"Connection: %s\r\nX-Own: 1\r\n" % option)
+        answer = proxy.get(origin.url("/c"), TAKES)
+        equal((answer.body, answer.trailers), (b"helloworld", passed), f"Connection: {option}")
+        equal(answer.header("X-Own"), "1" if passed else None, f"Connection: {option}: header field")
 
 
 @memcheck

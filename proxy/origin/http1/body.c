@@ -46,7 +46,7 @@ static void origin_http1_take_off(struct origin_call *call, size_t count) {
 
 static void origin_http1_take_trailers(struct origin_call *call) {
     struct origin_http1 *http1 = origin_http1_of(call);
-    char *space = call->request.trailer_space;
+    char *space = http1->chunked.trailers;
     if (space != NULL)
         call->trailers = slice_make(space, trailer_filter(space, http1->chunked.trailer_bytes));
 }
@@ -212,6 +212,12 @@ static bool body_unread(struct source *source, uint64_t count) {
 static const struct source_class body_class = {"response body", origin_http1_body_read,
                                                origin_http1_body_close, body_read_pieces};
 
+/* "remove any header or trailer field(s) from the message with the same name" (RFC 9110 §7.6.1): where
+ * Connection names fields, all trailers are left out, since a recipient may always do so. */
+static char *trailer_space(const struct origin_call *call) {
+    return http_head_names_fields(call->response) ? NULL : call->request.trailer_space;
+}
+
 void origin_http1_body_init(struct origin_call *call) {
     struct origin_http1 *http1 = origin_http1_of(call);
     const struct framing *framing = &http1->framing;
@@ -220,9 +226,10 @@ void origin_http1_body_init(struct origin_call *call) {
     call->body.unread = body_unread;
     http1->body_left = framing->length;
     http1->body_at = http1->in->begin;
-    if (framing->kind == FRAMING_CHUNKED)
-        chunked_init(&http1->chunked);
-    chunked_keep_trailers(&http1->chunked, call->request.trailer_space);
+    if (framing->kind != FRAMING_CHUNKED)
+        return;
+    chunked_init(&http1->chunked);
+    chunked_keep_trailers(&http1->chunked, trailer_space(call));
 }
 
 struct net_buffer *origin_http1_take_waiting(struct origin_call *call) {
