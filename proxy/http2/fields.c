@@ -161,7 +161,8 @@ static bool list_has_room(const struct hpack_list *list, size_t bytes) {
 }
 
 /* "If there are multiple Cookie header fields after decompression, these MUST be concatenated into
- * a single octet string using the two-octet delimiter of 0x3b, 0x20" (§8.2.3). */
+ * a single octet string using the two-octet delimiter of 0x3b, 0x20" (§8.2.3). Empty ones are left
+ * out, since a value must not end with a blank. */
 static bool join_cookies(const struct fields_scan *scan, struct hpack_list *list) {
     static const struct slice between = {"; ", 2};
     size_t size = (scan->cookies - 1) * between.length;
@@ -173,13 +174,13 @@ static bool join_cookies(const struct fields_scan *scan, struct hpack_list *list
     char *begin = list->text + list->text_used, *at = begin;
     unsigned joined = 0;
     for (unsigned i = 0; i < list->count; i++) {
-        if (list->fields[i].id != HTTP_COOKIE)
+        if (list->fields[i].id != HTTP_COOKIE || list->fields[i].value.length == 0)
             continue;
         at = joined++ > 0 ? slice_put(at, between) : at;
         at = slice_put(at, list->fields[i].value);
     }
-    list->text_used += size;
-    scan->head->fields[scan->first_cookie].value = slice_make(begin, size);
+    list->text_used += (size_t)(at - begin);
+    scan->head->fields[scan->first_cookie].value = slice_make(begin, (size_t)(at - begin));
     return true;
 }
 

@@ -61,6 +61,8 @@ static void reply_sender_consume(struct http1_exchange *exchange, size_t sent) {
     for (int i = 0; i < 2 && sent > 0; i++) {
         struct slice *part = &exchange->parts[i];
         size_t piece = sent < part->length ? sent : part->length;
+        if (piece == 0)
+            continue; /* the part may be NULL */
         part->base += piece;
         part->length -= piece;
         sent -= piece;

@@ -140,7 +140,11 @@ START_TEST(cookies_are_joined) {
     ck_assert_str_eq(shown_head(http_head_write_request),
                      "GET /a?b HTTP/1.1\r\nHost: example.com\r\ncookie: a=b; c=d; e=f\r\nx: y\r\n");
     ck_assert_int_eq(request_of(GET "cookie: \ncookie: c=d\n"), HTTP2_FIELDS_GOOD);
-    ck_assert(slice_equal(http_head_value(&head, HTTP_COOKIE), SLICE("; c=d")));
+    ck_assert(slice_equal(http_head_value(&head, HTTP_COOKIE), SLICE("c=d")));
+    ck_assert_int_eq(request_of(GET "cookie: a=b\ncookie: \ncookie: \n"), HTTP2_FIELDS_GOOD);
+    ck_assert(slice_equal(http_head_value(&head, HTTP_COOKIE), SLICE("a=b")));
+    ck_assert_int_eq(request_of(GET "cookie: \ncookie: \n"), HTTP2_FIELDS_GOOD);
+    ck_assert(slice_equal(http_head_value(&head, HTTP_COOKIE), SLICE("")));
     ck_assert_int_eq(request_of(GET "cookie: a=b\n"), HTTP2_FIELDS_GOOD);
     ck_assert(slice_equal(http_head_value(&head, HTTP_COOKIE), SLICE("a=b")));
     /* a list that is full has room for them and for the absolute form */
