@@ -124,7 +124,7 @@ make_in() {
 
 e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume"
 tsan_programs="proxy/retort proxy/retortctl icap-services/retort-helperd icap-services/gray-helper
-    icap-services/text-helper icap-services/retort-adlist $tsan_unit"
+    icap-services/text-helper icap-services/retort-adlist icap-services/retort-service-test $tsan_unit"
 
 build_for() {
     case $1 in
@@ -352,7 +352,7 @@ for step in $steps; do
             begin_check "$build/tsan" check-TESTS TESTS="$tsan_unit" check_PROGRAMS= check_LTLIBRARIES=
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
                 --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
-                --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \
+                --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins. \
                 --filter test_patience --filter test_record.test_several_workers --filter test_icap_remembered.test_never \
                 --filter test_icap_remembered.test_many --filter test_icap_verdicts.test_workers \
                 --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood \

@@ -35,7 +35,7 @@ VARIANT_HIT = 8200
 LOG_LINE = 1140  # what a hit takes more with an access log of Squid's format
 EVENT = 1700  # what a hit takes more in its worker while somebody reads the event stream
 MISS = 19400
-LARGE_MISS = 22000
+LARGE_MISS = 22700
 # The same misses when a service says 204 to their preview, and when it reads them and sends them back.
 UNMODIFIED = 31400
 LARGE_UNMODIFIED = 33000

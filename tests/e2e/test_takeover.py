@@ -458,10 +458,9 @@ def test_a_stranger_gets_nothing(lab):
         return
     proxy = Retort(lab)
     path = proxy.admin_path + ".take-over"
-    until(lambda: os.path.exists(path), 10 * lab.patience, "the socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:  # a connection that says nothing blocks nobody for long
+        until(lambda: ours.connect_ex(path) == 0, 10 * lab.patience, "the socket")
     equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
-        ours.connect(path)  # a connection that says nothing blocks nobody for long
     directory = os.path.dirname(path)
     os.chmod(path, 0o777)
     modes = {}

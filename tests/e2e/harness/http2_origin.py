@@ -12,6 +12,7 @@ frames, fields and their order are the test's. `origin.streams` are all streams 
 Needs python3-hpack (a part of python3-h2).
 """
 
+import select
 import ssl
 import struct
 import threading
@@ -159,10 +160,26 @@ class Link:
             stream.grown -= size
             return size
 
+    def _receive(self, most):
+        """Never while another thread sends: OpenSSL takes one call for a connection at a time."""
+        socket = self.connection.socket
+        while True:
+            with self.lock:
+                timeout = socket.gettimeout()
+                socket.settimeout(0)
+                try:
+                    return socket.recv(most)
+                except (ssl.SSLWantReadError, BlockingIOError):
+                    pass
+                finally:
+                    socket.settimeout(timeout)
+            if not select.select([socket], [], [], timeout)[0]:
+                raise TimeoutError
+
     def _exactly(self, length):
         data = b""
         while len(data) < length:
-            piece = self.connection.socket.recv(length - len(data))
+            piece = self._receive(length - len(data))
             if not piece:
                 raise ConnectionError
             data += piece
