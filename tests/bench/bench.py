@@ -133,6 +133,7 @@ def measure(options, path):
         known["settings"] = {"rounds": options.rounds, "seconds": options.seconds}
         for name in options.only or CASES:
             case = known["cases"][name] = rounds.measured(CASES[name](bench), options.rounds)
+            case["taken"] = known["machine"]["taken"].split()[0]
             results.write(path, known)
             print(document.section(name, case), flush=True)
             good = good and is_good(case)
