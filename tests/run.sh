@@ -17,7 +17,7 @@
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
 #                               tsan fuzz docs packages quickstart
 #
-# The last line counts; exit status 0 when nothing failed.
+# What could not be tested here is listed at the end, by its reasons. The last line counts; exit status 0 when nothing failed.
 set -uo pipefail
 
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
@@ -27,6 +27,7 @@ passed=0
 failed=0
 failed_steps=
 jobs=$(nproc)
+skipped=$build/skipped # a line for each test that did not run: the step, the test, a tab, why
 tsan_unit="tests/unit/common/unit-common tests/unit/proxy/unit-proxy" # those with threads
 unit_programs="$tsan_unit tests/unit/services/unit-services"
 
@@ -44,7 +45,31 @@ need() {
     finish
 }
 
+# The tests use Debian's packages of Python modules, which only Debian's own Python sees. Another one may be first in PATH,
+# such as pyenv's.
+use_python_of_debian() {
+    mkdir -p "$build/python"
+    ln -sfn /usr/bin/python3 "$build/python/python3"
+    PATH=$build/python:$PATH
+    unset PYTHONHOME PYTHONPATH
+}
+
+# note_skipped STEP LOG: what a log names as not run.
+note_skipped() {
+    sed -nE -e "s|^SKIP ([^ :]+): (.*)|$1 \1\t\2|p" -e "s|^not run: (.*)|$1\t\1|p" "$2" >>"$skipped"
+}
+
+# Each reason, how many tests it kept from running, and some of them.
+list_skipped() {
+    [ -s "$skipped" ] || return
+    printf '\nnot run here: %s tests\n' "$(wc -l <"$skipped")"
+    awk -F '\t' '{ n = ++count[$2]; if (n <= 3) names[$2] = names[$2] (n > 1 ? ", " : "") $1 }
+        END { for (why in count) printf "%5d  %s (%s%s)\n", count[why], why, names[why], count[why] > 3 ? ", ..." : "" }' "$skipped" |
+        sort -rn
+}
+
 finish() {
+    list_skipped
     printf '\n%s s\n' "$SECONDS"
     [ -z "$failed_steps" ] || echo "failed steps:$failed_steps"
     echo "$passed passed, $failed failed"
@@ -55,6 +80,7 @@ finish() {
 # counted NAME LOG STATUS: adds the log's closing "N passed, N failed"; a failure without one counts too.
 counted() {
     local line
+    note_skipped "$1" "$2"
     line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$2" | tail -1)
     if [ -n "$line" ]; then
         passed=$((passed + $(echo "$line" | sed -E 's/^([0-9]+) passed.*/\1/')))
@@ -77,7 +103,9 @@ counted_check() {
             failed=$((failed + bad))
         elif grep -q '^:test-result: PASS' "${log%.log}.trs"; then
             passed=$((passed + 1))
-        elif ! grep -q '^:test-result: SKIP' "${log%.log}.trs"; then
+        elif grep -q '^:test-result: SKIP' "${log%.log}.trs"; then
+            printf 'make check %s\t%s\n' "$(basename "${log%.log}")" "$(grep -v '^SKIP ' "$log" | tail -1)" >>"$skipped"
+        else
             failed=$((failed + 1))
         fi
     done < <(find "$1/tests" -name '*.log' -exec sh -c 'test -e "${1%.log}.trs"' _ {} \; -print)
@@ -175,18 +203,20 @@ install() {
     return 1
 }
 
+# The test data comes from far away, while the compiler works.
+fetched() {
+    wait "$fetching" && return
+    cat "$build/fetch.log"
+    return 1
+}
+
 autogen() {
     [ -x configure ] && [ configure -nt configure.ac ] && return
     ./autogen.sh >autogen.log 2>&1 || { tail -20 autogen.log; return 1; }
 }
 
-# make_check DIR ARGUMENTS...: the unit tests of a tree.
-make_check() {
-    begin_check "$@"
-    end_check "$1"
-}
-
-# The same beside other tests, in two parts.
+# The same beside other tests, in two parts. A program of unit tests keeps one processor busy for minutes, and the end-to-end
+# tests mostly wait.
 begin_check() {
     local where=$1
     shift
@@ -195,11 +225,14 @@ begin_check() {
         make -C "$where" -j"$jobs" "$@" >"$where/check.log" 2>&1 || status=$?
         echo $status >"$where/check.status"
     ) &
-    checking=$!
+    checking[$where]=$!
 }
 
 end_check() {
-    wait $checking
+    [ -n "${checking[$1]:-}" ] || return
+    wait "${checking[$1]}"
+    unset "checking[$1]"
+    heading "unit tests in $1, at their end"
     grep -E '^(PASS|FAIL|ERROR|XPASS|SKIP):' "$1/check.log"
     grep -E 'error:|\*\*\*' "$1/check.log" | head -20
     counted_check "$1" "$(cat "$1/check.status")"
@@ -263,6 +296,7 @@ end_packages() {
     counted packages "$build/packages.log" "$(cat "$build/packages.status")"
 }
 packing=
+declare -A checking # the process of the unit tests under way in a tree
 
 # Deployments: each --check mostly waits, so three run at a time.
 deployments="quickstart.sh intercept/run.sh two-hosts/run.sh virus-scanner/run.sh filter/run.sh accelerator/run.sh mobile/run.sh
@@ -285,7 +319,11 @@ check_example() {
 quickstart() {
     local name status log good bad running=()
     for name in $deployments; do
-        if ! can_run "$name"; then continue; fi
+        if ! can_run "$name" >"$build/not-run.log"; then
+            cat "$build/not-run.log"
+            note_skipped examples "$build/not-run.log"
+            continue
+        fi
         check_example "$name" &
         running+=($!)
         if [ $((${#running[@]} % 3)) -eq 0 ]; then wait "${running[@]}"; fi
@@ -315,23 +353,28 @@ can_run() {
     esac
 }
 
+mkdir -p "$build"
+: >"$skipped"
+use_python_of_debian
 steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz docs packages quickstart}
 heading installation
 need install
-heading "test data"
-need tests/data/fetch.sh
-heading build
+heading "build and test data"
+tests/data/fetch.sh >"$build/fetch.log" 2>&1 &
+fetching=$!
 need autogen
 need build_in "$build"
+need fetched
 rm -f "$build"/ahead.*
 build_ahead
 for step in $steps; do
     heading "$step"
     case $step in
     build) ;;
-    unit) make_check "$build" check ;;
+    unit) begin_check "$build" check ;;
     services) services ;;
     e2e)
+        end_check "$build"
         e2e e2e "$build"
         e2e e2e-inside "$build" --host inside --filter test_services.test_pages --filter test_services.test_ph --filter test_services.test_pl --filter test_services.test_gzip \
             --filter test_services.test_ads --filter test_services.test_inject --filter test_services.test_list --filter test_services.test_what
@@ -358,7 +401,6 @@ for step in $steps; do
                 --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood \
                 --filter test_limits.test_concurrent --filter test_limits.test_users --filter test_limits.test_bandwidth \
                 --filter test_limits.test_one_client --filter test_identity.test_guessing --filter test_identity.test_a_reload
-            end_check "$build/tsan"
         else
             fail tsan-build
         fi
@@ -369,6 +411,9 @@ for step in $steps; do
     quickstart) quickstart ;;
     *) fail "no such step: $step" ;;
     esac
+done
+for tree in "$build" "$build/asan" "$build/tsan"; do
+    end_check "$tree"
 done
 end_packages
 finish

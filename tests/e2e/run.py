@@ -1,9 +1,10 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Runs the end-to-end tests: the functions test_* of the files test_*.py beside this one.
 
     run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--host HOST] [--again]
 
-Each file runs in a process of its own, several at a time. One line a test; the last line counts.
+Each file runs in a process of its own, several at a time: N, and up to twice as many while the machine mostly waits. One line a
+test; the last line counts.
 With --again up to five tests that failed run once more, each alone: what passes then depended on how busy the machine was, and
 is named at the end. A test with a finding of valgrind, a sanitizer or the lab itself does not get that second chance.
 Exit status 0 when all passed. A test that can not run here counts as skipped and says what it needs.
@@ -203,9 +204,32 @@ def reap():
 
 # All files.
 
+class Machine:
+    """Which part of the processors' time nobody needs: they are idle, or what runs is niced, such as the builds of run.sh."""
+
+    ENOUGH = 0.35
+
+    def __init__(self):
+        self.seen = self.spare_at = self.total = 0
+
+    def has_room(self):
+        """Has it had room since the last look? Looks once a second at most."""
+        now = time.monotonic()
+        if now < self.seen + 1:
+            return False
+        with open("/proc/stat", encoding="ascii") as file:
+            times = [int(word) for word in file.readline().split()[1:9]]
+        _, niced, _, idle, waits = times[:5]
+        spare, total = niced + idle + waits, sum(times)
+        share = (spare - self.spare_at) / max(1, total - self.total) if self.seen else 0
+        self.seen, self.spare_at, self.total = now, spare, total
+        return share >= self.ENOUGH
+
+
 class Runner:
     def __init__(self, options, names):
         self.options = options
+        self.machine = Machine()
         self.waiting = names
         self.running = []
         self.passed = self.failed = 0
@@ -243,6 +267,8 @@ class Runner:
     def run(self):
         while self.waiting or self.running:
             while self.waiting and len(self.running) < max(1, self.options.jobs):
+                self.start()
+            if self.waiting and 1 < self.options.jobs <= len(self.running) < 2 * self.options.jobs and self.machine.has_room():
                 self.start()
             for file in list(self.running):
                 for record in file.records():

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Holds the ad remover's decisions against those of Brave's filter, on real rules and real URLs.
 
     compare_filters.py --builddir DIR [--every N] [--brave wheel|crate] [--made] [--time]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """The services as they run: c-icap with our modules, retort-helperd, its helpers, and an ICAP client.
 
     run.py [--builddir DIR] [--valgrind] [--keep] [NAME...]
