@@ -263,6 +263,22 @@ bool log_channel_is_moved(const struct log_channel *channel) {
                                 now.st_dev != then.st_dev || now.st_ino != then.st_ino);
 }
 
+/* The channel's own descriptor can't be read, and need not be readable: a log may be written by whom it
+ * does not let read. */
+bool log_channel_ends_torn(const struct log_channel *channel, off_t *length) {
+    struct stat status;
+    char last = '\n';
+    if (fstat(channel->fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+        return false;
+    int fd = open(channel->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool read = pread(fd, &last, 1, status.st_size - 1) == 1;
+    close(fd);
+    *length = status.st_size;
+    return read && last != '\n';
+}
+
 /* A server that has closed the connection would still take some bytes, which nobody would see. */
 enum log_channel_status log_channel_wait(struct log_channel *channel, int milliseconds) {
     bool crossed = channel->stream != NULL && tls_stream_is_crossed(channel->stream);

@@ -43,6 +43,9 @@ struct log_channel {
 bool log_channel_open(struct log_channel *channel);
 /* Does the path name another file now, or none? */
 bool log_channel_is_moved(const struct log_channel *channel);
+/* Does the file have bytes behind its last end of a line? `length`: of the file. False for what is no
+ * file, or can't be read. */
+bool log_channel_ends_torn(const struct log_channel *channel, off_t *length);
 enum log_channel_status log_channel_wait(struct log_channel *channel, int milliseconds);
 /* As write(2). A datagram is sent whole. */
 ssize_t log_channel_write(struct log_channel *channel, const char *bytes, size_t length);

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* COMPLAINT: seconds. */
-enum { COMPLAINT = 60 };
+/* COMPLAINT: seconds. MOMENT: milliseconds. */
+enum { COMPLAINT = 60, MOMENT = 20 };
 
 struct log_target {
     unsigned magic;
@@ -26,7 +26,8 @@ struct log_target {
     struct log_demand demand;
     char *path;                    /* as configured */
     char digest[TLS_TRUST_DIGEST]; /* of the trust */
-    struct list_link link;
+    struct list_link link;         /* of those that are open, or over */
+    pthread_t thread;
     unsigned users;
     pthread_mutex_t lock; /* for what follows, up to `told` */
     pthread_cond_t changed;
@@ -49,8 +50,10 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t ended, opened;
     struct list_link list; /* those that are open */
+    struct list_link
+        over; /* those whose threads have ended, or are about to, and wait for a join */
     bool ready;
-    unsigned live;         /* threads */
+    unsigned live;         /* threads that have work to do */
     unsigned reopening;    /* files that are yet to be opened again */
     _Atomic uint64_t lost; /* lines of targets that have ended */
 } the_targets = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -147,8 +150,21 @@ static bool target_await(struct log_target *target) {
 
 /* Files. */
 
+/* Does the file end inside a line? A process that was killed may have left it so. Another one may write
+ * this moment: then the file grows. */
+static bool target_finds_torn(const struct log_target *target) {
+    const struct timespec moment = {.tv_nsec = MOMENT * 1000000L};
+    off_t length;
+    if (!log_channel_ends_torn(&target->channel, &length))
+        return false;
+    nanosleep(&moment, NULL);
+    off_t before = length;
+    return log_channel_ends_torn(&target->channel, &length) && length == before;
+}
+
 static void target_open_file(struct log_target *target) {
     if (log_channel_open(&target->channel)) {
+        target->torn = target_finds_torn(target);
         target_works(target);
         return;
     }
@@ -202,7 +218,6 @@ static void target_reopen(struct log_target *target) {
     if (target->channel.fd < 0 || log_channel_is_moved(&target->channel)) {
         if (target->channel.fd >= 0)
             log_channel_close(&target->channel);
-        target->torn = false;
         target_open_file(target);
     }
     pthread_mutex_lock(&the_targets.lock);
@@ -326,8 +341,6 @@ static void target_sent(struct log_target *target, struct log_chunk *chunk) {
 static void target_free(struct log_target **targetp) {
     struct log_target *target = *targetp;
     *targetp = NULL;
-    atomic_fetch_add(&the_targets.lost, atomic_load(&target->lost));
-    log_channel_close(&target->channel);
     tls_client_release(&target->channel.client);
     pthread_cond_destroy(&target->changed);
     pthread_mutex_destroy(&target->lock);
@@ -346,20 +359,27 @@ static void *target_main(void *arg) {
             target_reopen(target);
         target_sent(target, chunk);
     }
-    target_free(&target);
+    log_channel_close(&target->channel);
+    atomic_fetch_add(&the_targets.lost, atomic_load(&target->lost));
     pthread_mutex_lock(&the_targets.lock);
+    list_append(&the_targets.over, &target->link);
     the_targets.live--;
     pthread_cond_broadcast(&the_targets.ended);
     pthread_mutex_unlock(&the_targets.lock);
     return NULL;
 }
 
-static bool target_start(struct log_target *target) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, target_main, target) != 0)
-        return false;
-    pthread_detach(thread);
-    return true;
+/* Under the lock of the targets. A thread that has said that it is over still frees what OpenSSL keeps
+ * for each thread. The process must not end meanwhile, since OpenSSL then forgets where that is. */
+static void targets_join(void) {
+    while (the_targets.ready && !list_empty(&the_targets.over)) {
+        struct log_target *target =
+            CONTAINER_OF(list_first(&the_targets.over), struct log_target, link);
+        CHECK_OBJ(target, LOG_TARGET_MAGIC);
+        list_remove(&target->link);
+        pthread_join(target->thread, NULL);
+        target_free(&target);
+    }
 }
 
 /* The thread that opens it makes what TLS needs, and the target's uses it from then on. */
@@ -398,8 +418,10 @@ static bool has_same_demand(const struct log_target *target, const struct log_de
 }
 
 static struct log_target *find_target(const struct log_demand *demand) {
-    if (!the_targets.ready)
+    if (!the_targets.ready) {
         list_init(&the_targets.list);
+        list_init(&the_targets.over);
+    }
     the_targets.ready = true;
     LIST_FOR_EACH (link, &the_targets.list) {
         struct log_target *target = CONTAINER_OF(link, struct log_target, link);
@@ -441,7 +463,7 @@ static void target_ask_to_reopen(struct log_target *target) {
 /* Under the lock of the targets. NULL: there can be no thread. */
 static struct log_target *target_begin(const struct log_demand *demand) {
     struct log_target *target = target_new(demand);
-    if (target_start(target)) {
+    if (pthread_create(&target->thread, NULL, target_main, target) == 0) {
         list_append(&the_targets.list, &target->link);
         the_targets.live++;
         return target;
@@ -454,6 +476,7 @@ static struct log_target *target_begin(const struct log_demand *demand) {
 
 struct log_target *log_target_open(const struct log_demand *demand) {
     pthread_mutex_lock(&the_targets.lock);
+    targets_join();
     struct log_target *target = find_target(demand);
     if (target == NULL)
         target = target_begin(demand);
@@ -548,6 +571,7 @@ void log_targets_finish(void) {
            pthread_cond_timedwait(&the_targets.ended, &the_targets.lock, &end) == 0) {
     }
     unsigned late = the_targets.live;
+    targets_join();
     pthread_mutex_unlock(&the_targets.lock);
     if (late > 0)
         log_warn("%u logs did not take their last lines within %u seconds: these lines are lost",

@@ -35,6 +35,12 @@ tests_e2e_faults_slow_names_la_SOURCES = tests/e2e/faults/slow_names.c
 tests_e2e_faults_slow_names_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_e2e_faults_slow_names_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# Threads that take their time to end, likewise.
+check_LTLIBRARIES += tests/e2e/faults/slow_ends.la
+tests_e2e_faults_slow_ends_la_SOURCES = tests/e2e/faults/slow_ends.c
+tests_e2e_faults_slow_ends_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_e2e_faults_slow_ends_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 # A service that breaks one promise at a time, for retort-service-test. It does on purpose what compilers warn of.
 check_LTLIBRARIES += tests/e2e/faults/bad.la
 tests_e2e_faults_bad_la_SOURCES = tests/e2e/faults/bad.c

@@ -104,6 +104,7 @@ def test_rotation_keeps_all_lines(lab):
         hits(proxy, url, range(begin, begin + count))
         done.set()
     clients = [threading.Thread(target=load, args=(n * count,)) for n in range(2)]
+    until(lambda: os.path.exists(path), 10 * lab.patience, "the file, which a thread opens")
     for client in clients:
         client.start()
     while not done.is_set() or len(files) < 10:
@@ -122,6 +123,24 @@ def test_rotation_keeps_all_lines(lab):
     proxy.stop()
     lines = sorted((line for file in [*files, path] for line in agents(file)), key=lambda name: int(name[1:]))
     equal(lines, [f"n{n}" for n in range(2 * count)], "lines of all files")
+
+
+def test_a_line_that_was_cut_is_ended(lab):
+    """A process that was killed leaves a part of a line: the next line does not continue it. A file that is whole gets no empty line."""
+    origin, cut, whole = Origin(lab), lab.write("cut.log", "n-2\nn-1 and a p"), lab.write("whole.log", "n-1\n")
+    proxy = Retort(lab, extra="".join(f'access_log "{path}" {{ format = "%{{User-Agent}}>h" }}\n' for path in (cut, whole)))
+    url = origin.url("/text", say="x", cc="max-age=60")
+    hits(proxy, url, range(2))
+    until(lambda: len(agents(whole)) == 3, 10 * lab.patience, "the lines")
+    os.rename(cut, cut + ".1")
+    with open(cut, "w", encoding="ascii") as file:
+        file.write("torn")
+    equal(proxy.reload().status, 200, "reload")
+    hits(proxy, url, range(2, 4))
+    proxy.stop()
+    equal(agents(cut + ".1"), ["n-2", "n-1 and a p", "n0", "n1"], "lines behind the one that was cut")
+    equal(agents(cut), ["torn", "n2", "n3"], "lines in a file that stood in its place")
+    equal(agents(whole), ["n-1", "n0", "n1", "n2", "n3"], "lines of the other file")
 
 
 def test_a_stop_keeps_all_lines(lab):
@@ -262,6 +281,25 @@ def test_a_receiver_that_asks_for_a_certificate(lab):
     until(lambda: b"".join(receiver.got) == f"{url}\n".encode(), 10 * lab.patience, "the line that has waited")
     equal(proxy.counter("access_log_lines_lost"), 0, "lost lines")
     receiver.close()
+
+
+def test_no_thread_outlives_the_process(lab):
+    """Threads that end slowly, one of them with what OpenSSL keeps for each thread: the process waits for them all."""
+    origin, authority, left = Origin(lab), Authority(lab), lab.path("left")
+    certificate = Authority(lab, "other").leaf("127.0.0.1")
+    receivers = [Receiver(lab, certificate) for _ in range(2)]
+    environment = {"LD_PRELOAD": lab.built("tests/e2e/faults/.libs/slow_ends.so"), "RETORT_THREADS_LEFT": left}
+    logs = [f'access_log "tls://127.0.0.1:{receiver.port}" {{ format = "%ru"  ca_file = "{authority.file}" }}\n'
+            for receiver in receivers]
+    proxy = Retort(lab, environment=environment, extra="".join(logs))
+    proxy.get(origin.url("/text", say="x"))
+    until(lambda: proxy.process.log().count("cannot write the access_log to 127.0.0.1") == 2, 10 * lab.patience, "the warnings")
+    proxy.write_config(proxy.text(extra=logs[0]))
+    equal(proxy.reload().status, 200, "a reload without one of the logs, whose thread ends then")
+    proxy.stop()
+    equal(agents(left), ["0"], "threads at the end of the process")
+    for receiver in receivers:
+        receiver.close()
 
 
 def test_options_of_tls_are_for_tls(lab):
