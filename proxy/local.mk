@@ -27,6 +27,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/first_asking.c proxy/adapt/first_asking.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/mark.c proxy/adapt/mark.h \
+	proxy/adapt/named_addresses.c proxy/adapt/named_addresses.h \
+	proxy/adapt/opt_outs.h \
 	proxy/adapt/recall.c proxy/adapt/recall.h \
 	proxy/adapt/server_numbers.def proxy/adapt/server_numbers.h \
 	proxy/adapt/service_report.c proxy/adapt/service_report.h \
@@ -180,7 +182,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/inside/head.c proxy/inside/head.h \
 	proxy/inside/instance.c proxy/inside/instance.h \
 	proxy/inside/service.h \
+	proxy/inside/told.c proxy/inside/told.h \
 	proxy/inside/wait.c \
+	proxy/inside/watches.c proxy/inside/watches.h \
 	proxy/icap/adapter.c proxy/icap/adapter.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
@@ -232,6 +236,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/local_socket.c proxy/net/local_socket.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/sender.c proxy/net/sender.h \
+	proxy/net/name_review.c proxy/net/name_review.h \
+	proxy/net/tcp_bytes.c proxy/net/tcp_bytes.h \
 	proxy/net/own_connections.c proxy/net/own_connections.h \
 	proxy/net/proxy_header.c proxy/net/proxy_header.h \
 	proxy/net/proxy_tunnel.c proxy/net/proxy_tunnel.h \
@@ -410,6 +416,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/spans/otlp_answer.c proxy/spans/otlp_answer.h \
 	proxy/spans/span.c proxy/spans/span.h \
 	proxy/spans/trace_context.c proxy/spans/trace_context.h \
+	proxy/transaction/service_log.c proxy/transaction/service_log.h \
 	proxy/transaction/spans.c proxy/transaction/spans.h \
 	proxy/settings/options_forwarding.def proxy/settings/options_listen_proxies.def \
 	proxy/settings/tracing.h proxy/settings/load_tracing.c proxy/settings/options_tracing.def \

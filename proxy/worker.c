@@ -23,8 +23,10 @@
 #include "origin/security.h"
 #include "origin/staple_fetch.h"
 #include "record/recorder.h"
+#include "service/event.h"
 #include "tls/server.h"
 #include "transaction/request_counts.h"
+#include "transaction/service_log.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -273,6 +275,34 @@ static void start_asking(struct worker *worker) {
         worker->asking = first_asking_new(worker->host.adapt);
 }
 
+/* A connection is told to the services of the present settings. */
+static void worker_on_closed(struct client_connection *connection, void *arg) {
+    struct worker *worker;
+    CAST_OBJ(worker, arg, WORKER_MAGIC);
+    const struct adapt_set *set = worker->host.adapt;
+    char ip[ADDRESS_IP_TEXT];
+    const struct client_connection_class *class = connection->class;
+    const struct service_connection told = {
+        .client_ip = slice_make(ip, address_format_ip(&connection->ends.client, ip)),
+        .requests = class->requests != NULL ? class->requests(connection) : 0,
+        .bytes_in = connection->end.bytes_in,
+        .bytes_out = connection->end.bytes_out,
+        .microseconds = (worker->loop.now_nanoseconds - connection->since) / 1000,
+        .reason = slice_from(connection->end.reason),
+    };
+    for (size_t i = 0; i < set->service_count; i++)
+        if ((set->services[i]->hears & ADAPTER_HEARS_CLOSED) != 0)
+            set->services[i]->class->closed(set->services[i], &told);
+}
+
+/* What services of the settings want to be told of. */
+static void hear_events(struct worker *worker) {
+    const struct adapt_set *set = worker->host.adapt;
+    service_log_hear(&worker->host, event_tap_watcher(&worker->tap));
+    named_addresses_use(&worker->names, &worker->net, set);
+    worker->clients.on_closed = (set->hears & ADAPTER_HEARS_CLOSED) != 0 ? worker_on_closed : NULL;
+}
+
 static void start_transactions(struct worker *worker, const struct worker_shared *shared) {
     struct transaction_host *host = &worker->host;
     host->net = &worker->net;
@@ -371,6 +401,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         .mailbox = &worker->mailbox,
         .accounts = xcalloc(1, sizeof *worker->adapters.accounts),
         .verdicts = shared->verdicts,
+        .first = worker->index == 0,
     };
     worker->net.own_connections = shared->own_connections;
     worker->net.settings = worker->settings;
@@ -394,6 +425,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     if (worker->index == 0)
         loop_timer_after(&worker->loop, &worker->certificate_timer, A_DAY);
     start_transactions(worker, shared);
+    hear_events(worker);
     if (worker->net.resolver == NULL) {
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
         return false;
@@ -492,6 +524,8 @@ void worker_join(struct worker **workerp) {
     staple_fetches_free(&worker->staples);
     origin_connections_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
+    named_addresses_use(&worker->names, &worker->net, NULL);
+    worker->clients.on_closed = NULL;
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
     tls_server_release(&worker->host.inside);
@@ -540,6 +574,7 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     worker->host.adapt =
         adapt_set_new(&worker->adapters, worker->settings, news->origins, news->services);
     transaction_host_watch(&worker->host);
+    hear_events(worker);
     start_checks(worker, news->origins);
     start_lookups(worker, news->origins);
     start_staples(worker);

@@ -13,6 +13,7 @@
 
 #include "worker.h"
 
+#include "adapt/named_addresses.h"
 #include "events/tap.h"
 #include "transaction/transaction.h"
 
@@ -34,6 +35,7 @@ struct worker {
     struct clients clients;
     struct worker_protocols *protocols; /* worker.c's */
     struct adapter_host adapters;
+    struct named_addresses names;
     struct transaction_host host;
     struct event_tap tap;
     struct certificate_fetches *fetches;

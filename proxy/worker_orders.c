@@ -5,6 +5,7 @@
 #include "net/listener.h"
 #include "net/resolver.h"
 #include "record/recorder.h"
+#include "transaction/service_log.h"
 
 #include <unistd.h>
 
@@ -76,7 +77,7 @@ static void on_watch(struct message *message) {
     struct worker *worker = news->worker;
     CHECK_OBJ(worker, WORKER_MAGIC);
     event_tap_watch(&worker->tap, news->watch, worker->settings);
-    worker->host.watcher = event_tap_watcher(&worker->tap);
+    service_log_hear(&worker->host, event_tap_watcher(&worker->tap));
     event_watch_release(&news->watch);
     free(news);
 }

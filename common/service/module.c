@@ -27,6 +27,17 @@ static const char *missing_function(const struct service_ops *ops) {
     return ops->end == NULL ? "end" : NULL;
 }
 
+/* What could never be called. */
+static const char *useless_function(const struct service_ops *ops) {
+    if (ops->timer != NULL)
+        return NULL;
+    if (ops->timer_period != 0)
+        return "has a .timer_period and no .timer";
+    return ops->descriptor != NULL ? "has a .descriptor and no .timer, which is the first function "
+                                     "that can watch a descriptor"
+                                   : NULL;
+}
+
 static unsigned count_counters(const struct service_ops *ops) {
     unsigned count = 0;
     while (ops->counters != NULL && ops->counters[count] != NULL)
@@ -63,6 +74,8 @@ bool service_module_check(const struct service_ops *ops, const char *path, const
         snprintf(error, SERVICE_MODULE_ERROR,
                  "%s: the service has no function .%s, which every host calls", path,
                  missing_function(ops));
+    else if (useless_function(ops) != NULL)
+        snprintf(error, SERVICE_MODULE_ERROR, "%s: the service %s", path, useless_function(ops));
     else if (count_counters(ops) > SERVICE_MODULE_COUNTERS)
         snprintf(error, SERVICE_MODULE_ERROR, "%s: the service has %u counters, and %d are allowed",
                  path, count_counters(ops), SERVICE_MODULE_COUNTERS);

@@ -1,5 +1,7 @@
 #include "service/service.h"
 
+#include "http/names.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -29,4 +31,13 @@ int64_t service_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+bool service_has_events(const struct service_ops *ops) {
+    return ops->timer != NULL || ops->descriptor != NULL || ops->logged != NULL ||
+           ops->closed != NULL || ops->resolved != NULL;
+}
+
+const char *service_status_text(unsigned status) {
+    return http_reason(status);
 }

@@ -19,6 +19,9 @@
  *       end                   always, once; without finish before it when the body broke off
  *     stop                    once
  *
+ * Beside the exchanges a service can have a timer, watch descriptors of its own, and be told what
+ * happens in a proxy: see "Events outside of exchanges" below.
+ *
  * Verdicts
  *   SKIP   the message passes unchanged (ICAP: 204). After HOLD a host that kept no copy can get
  *          the pushed bytes back with pull. After a SKIP from preview nothing can be pulled,
@@ -85,6 +88,8 @@
  *             exchange's state, never in a static variable, which all instances would share. A
  *             host that has loaded a service with dlopen never unloads it, because code of the
  *             service may have to run when a thread ends.
+ *   Opting out  A service that wants to hear no more of a transaction sets exchange->opt_out, in any
+ *             call. This exchange ends as its verdict says; the module is left out afterwards.
  *   Errors    Flow and verdict report the end and errors; a length never does. When a service can't
  *             adapt a message, it calls service_failed before its verdict, and passes the message
  *             on unchanged. Caches may keep such a result for some seconds only. SERVICE_ABORT is
@@ -96,9 +101,12 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "http/head.h"
+#include "service/event.h"
 #include "service/option.h"
 
-enum { SERVICE_VERSION = 3, SERVICE_NOTICE = 480 };
+#include <sys/socket.h>
+
+enum { SERVICE_VERSION = 4, SERVICE_NOTICE = 480 };
 
 /* The messages that a service adapts: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
 enum service_point { SERVICE_REQUEST = 1, SERVICE_RESPONSE = 2 };
@@ -142,6 +150,8 @@ struct service_host {
      * than the host. A client of the service should wait longer. 0: not known. ICAP:
      * X-Answers-Within in the answer to OPTIONS. */
     uint64_t answers_within;
+    /* For service_watch; NULL: this host watches no descriptors for services. */
+    bool (*watch)(void *context, int fd, short events);
 };
 
 struct service_exchange {
@@ -154,11 +164,18 @@ struct service_exchange {
     struct slice client_ip;   /* as text; empty when the host does not know it */
     struct slice client_user; /* its name (X-Client-Username); empty when not known */
     struct slice arguments;   /* of the URI the service was called by: service/arguments.h */
+    /* The same as in the logs of the proxy and in X-Transaction-ID: visible ASCII, and the same for
+     * the request and for its response. It is the proxy's own word: what a client sends in a field
+     * of that name does not count. Empty when the host does not know it. */
+    struct slice transaction_id;
     struct arena *arena;
     const struct service_host *host;
 
     /* Set by the service. */
     struct service_wait wait;
+    /* A second descriptor that it waits for at the same time, if wait.fd is not -1. `ready` is
+     * called when one of both is ready; the deadline is that of `wait`. fd -1: there is none. */
+    struct service_wait also;
     uint64_t body_length; /* of the adapted body when known at ADAPT, else SERVICE_LENGTH_UNKNOWN */
     bool keeps_body;      /* at ADAPT: the head alone was changed */
     /* At ADAPT of a request: the head of a response that the client gets at once, without a request
@@ -176,6 +193,12 @@ struct service_exchange {
      * with the same bytes, while the fingerprint is the same (RFC 3507 §5). So the result must
      * depend on nothing else. 0: the host has to ask the service each time. */
     uint64_t lifetime;
+    /* It wants to hear no more of this transaction. The host leaves the module out at all later
+     * points of it, also in other sections of the configuration, and does not call `logged` for it.
+     * A transaction is all that a client's request leads to; by ICAP, where each exchange stands
+     * alone, it is the exchange. Set it for reasons of the URL, not of the client, if the module is
+     * also asked about responses before they are stored: all clients get those. */
+    bool opt_out;
 };
 
 struct service_ops {
@@ -207,6 +230,29 @@ struct service_ops {
     void (*idle)(void *state);
     void (*ready)(void *state);
     void (*end)(void *state);
+
+    /* Events outside of exchanges. Each may be NULL. */
+
+    /* `timer` is called soon after `start`, when the host runs, and then again timer_period
+     * milliseconds after it has returned; 0: not again. The shortest period is one millisecond. */
+    unsigned timer_period;
+    void (*timer)(void *service);
+    /* What service_watch has named is ready; `events` as in poll(2), also POLLERR and POLLHUP. It may
+     * be called once more than there is something to read. It needs `timer`, which is the first that
+     * can watch a descriptor. */
+    void (*descriptor)(void *service, int fd, short events);
+    /* A request is over. The slices live until the call returns. */
+    void (*logged)(void *service, const struct service_log_line *line);
+    /* A connection of a client has ended. */
+    void (*closed)(void *service, const struct service_connection *connection);
+    /* DNS has answered for `name`, in lower case. The service may change the order of the addresses
+     * and remove some: it moves those that shall be used to the front, the first one first, and
+     * returns how many they are. 0: the name has no address for the proxy. An address that DNS did
+     * not give is not used. The result is used until the answer's time to live is over. While one of
+     * IPv4 and IPv6 is still asked for, it may be called with the other's addresses alone, and then
+     * again with all. Names of a hosts file and written addresses do not come here. */
+    size_t (*resolved)(void *service, struct slice name, struct sockaddr_storage *addresses,
+                       size_t count);
 };
 
 /* Defines the ops of a service, at the end of its file: SERVICE_DEFINE(upper) = {...}; The name is
@@ -241,7 +287,17 @@ static inline void service_failed(struct service_exchange *exchange, const char 
 }
 
 static inline void service_wait_none(struct service_exchange *exchange) {
-    exchange->wait = (struct service_wait){.fd = -1};
+    exchange->wait = exchange->also = (struct service_wait){.fd = -1};
+}
+
+/* Watches a descriptor until further notice: `descriptor` is called while one of `events` is there,
+ * so it has to take all that made it ready, or the host calls it again at once. `events` is POLLIN,
+ * POLLOUT or both, and takes the place of what it was; 0: no longer. Call it in `timer` and in
+ * `descriptor` only, and with 0 before the descriptor is closed.
+ * False: it is called elsewhere, the host watches none for services, the descriptor is closed or of
+ * a kind that is always ready, such as a file, or the service watches as many as it may. */
+static inline bool service_watch(const struct service_host *host, int fd, short events) {
+    return host->watch != NULL && host->watch(host->context, fd, events);
 }
 
 /* FNV-1a, for fingerprints. */
@@ -255,5 +311,8 @@ static inline uint64_t service_fingerprint(uint64_t seed, const void *data, size
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 int64_t service_now(void);
+
+/* Has the service functions for events outside of exchanges, which a host may not have? */
+bool service_has_events(const struct service_ops *ops);
 
 #endif

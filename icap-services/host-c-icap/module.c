@@ -188,6 +188,16 @@ static bool start_service(struct module *module, char *error, size_t error_size)
     return true;
 }
 
+/* Its processes know neither connections nor lines of a log. */
+static void tell_uncalled(const struct service_ops *ops) {
+    if (service_has_events(ops))
+        ci_debug_printf(1,
+                        "%s: c-icap never calls those of its functions timer, descriptor, logged, "
+                        "closed and resolved that it has: only the proxy itself does, for a "
+                        "service section\n",
+                        ops->name);
+}
+
 static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
     struct module *module = &the_module;
     char error[520], tag[CI_SERVICE_ISTAG_SIZE + 1];
@@ -197,6 +207,7 @@ static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server)
     }
     snprintf(tag, sizeof tag, "-%s-%016" PRIx64, RETORT_VERSION, module->owner.host.fingerprint);
     ci_service_set_istag(data, tag);
+    tell_uncalled(module->owner.ops);
     return CI_OK;
 }
 

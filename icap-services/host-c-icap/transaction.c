@@ -64,6 +64,16 @@ static struct slice icap_field(struct transaction *transaction, struct ci_reques
     return arena_slice(&transaction->arena, slice_trim(slice_from(text)));
 }
 
+/* Whoever asks has made it. Others make log lines of it, so it has to be a word. */
+static struct slice transaction_id_of(struct transaction *transaction, struct ci_request *request) {
+    enum { LONGEST = 64 };
+    struct slice id = icap_field(transaction, request, "X-Transaction-ID");
+    bool word = id.length <= LONGEST;
+    for (size_t i = 0; word && i < id.length; i++)
+        word = id.base[i] > ' ' && id.base[i] <= '~';
+    return word ? id : slice_make("", 0);
+}
+
 static bool read_heads(struct transaction *transaction, struct ci_request *request) {
     struct arena *arena = &transaction->arena;
     struct ci_headers_list *list = ci_http_request_headers(request);
@@ -87,6 +97,7 @@ static void fill_exchange(struct transaction *transaction, struct ci_request *re
     exchange->client_ip = icap_field(transaction, request, "X-Client-IP");
     exchange->client_user = icap_field(transaction, request, "X-Client-Username");
     exchange->arguments = slice_from(request->args);
+    exchange->transaction_id = transaction_id_of(transaction, request);
     exchange->arena = &transaction->arena;
     exchange->host = &transaction->owner->host;
     exchange->body_length = SERVICE_LENGTH_UNKNOWN;
@@ -264,9 +275,11 @@ static bool wait_for_service(struct transaction *transaction) {
                     "the transaction is aborted; please report this");
         return false;
     }
+    const struct service_wait *also = &transaction->exchange.also;
     int64_t left = wait.deadline - service_now();
-    struct pollfd poll_fd = {.fd = wait.fd, .events = wait.events};
-    int count = poll(&poll_fd, 1, left < 0 ? 0 : (int)left);
+    struct pollfd poll_fds[] = {{.fd = wait.fd, .events = wait.events},
+                                {.fd = also->fd, .events = also->events}};
+    int count = poll(poll_fds, 2, left < 0 ? 0 : (int)left);
     if (count < 0 && errno != EINTR)
         return false;
     transaction->owner->ops->ready(transaction->state);

@@ -392,13 +392,16 @@ static void run_tell_ready(struct test_run *run) {
 static bool run_wait(struct test_run *run, bool only_look) {
     const struct service_wait *wait = &run->exchange.wait;
     int64_t left = wait->deadline - service_now(), most = (int64_t)run->options->deadline;
-    struct pollfd poll_fd = {.fd = wait->fd, .events = wait->events};
+    struct pollfd poll_fds[] = {{.fd = wait->fd, .events = wait->events},
+                                {.fd = run->exchange.also.fd, .events = run->exchange.also.events}};
     if (wait->fd < 0 || run->overdue)
         return false;
-    int count = poll(&poll_fd, 1, only_look || left < 0 ? 0 : (int)(left < most ? left : most));
-    if (count > 0 && (poll_fd.revents & POLLNVAL) != 0) {
+    int count = poll(poll_fds, 2, only_look || left < 0 ? 0 : (int)(left < most ? left : most));
+    for (unsigned i = 0; count > 0 && i < 2; i++) {
+        if ((poll_fds[i].revents & POLLNVAL) == 0)
+            continue;
         test_call_complain(FINDING_CALL, "the service waits for descriptor %d, which is not open",
-                           wait->fd);
+                           poll_fds[i].fd);
         run_break(run);
         return false;
     }

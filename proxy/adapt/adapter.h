@@ -37,10 +37,16 @@ struct adapter_call;
 struct adapter_request;
 struct http_head;
 struct recorder;
+struct service_connection;
+struct service_log_line;
 struct service_report;
 struct shared_service;
 struct shared_services;
+struct sockaddr_storage;
 struct verdicts;
+
+/* What a service is told of outside of calls. */
+enum adapter_event { ADAPTER_HEARS_LOG = 1, ADAPTER_HEARS_CLOSED = 2, ADAPTER_HEARS_NAMES = 4 };
 
 /* What the adapters of one worker share; the worker lends it. */
 struct adapter_host {
@@ -49,6 +55,7 @@ struct adapter_host {
     struct adapter_accounts *accounts; /* NULL: nobody sums them up */
     struct verdicts *verdicts;         /* of all workers; NULL: none are remembered */
     struct recorder *recorder; /* of a recording under way, referenced; NULL: there is none */
+    bool first;                /* the worker does what is done once for all of them */
 };
 
 struct adapter_class {
@@ -92,6 +99,13 @@ struct adapter_class {
     void (*expect)(struct adapter_call *call, int64_t length);
     /* At any time after start; once. */
     void (*end)(struct adapter_call *call);
+
+    /* Outside of calls, for adapters that hear of it: see service/event.h and `resolved` in
+     * service/service.h. They may be missing. */
+    void (*logged)(struct adapter *adapter, const struct service_log_line *line);
+    void (*closed)(struct adapter *adapter, const struct service_connection *connection);
+    size_t (*resolved)(struct adapter *adapter, struct slice name,
+                       struct sockaddr_storage *addresses, size_t count);
 };
 
 struct adapter {
@@ -101,6 +115,8 @@ struct adapter {
     const struct service_settings *settings;
     struct adapter_host *host;
     struct service_tag *tag; /* the shared service's */
+    const void *module; /* what may opt out of transactions (adapt/opt_outs.h); NULL: it can not */
+    unsigned hears;     /* enum adapter_event, or-ed; set by `open` */
     struct adapter_account account;
     struct adapter_accounts_entry account_entry;
     struct bypass_log bypass_log;

@@ -28,6 +28,7 @@
 
 #include "adapt/adapter.h"
 #include "adapt/client_fields.h"
+#include "adapt/opt_outs.h"
 #include "adapt/virgin_body.h"
 #include "http/head.h"
 
@@ -47,6 +48,7 @@ struct adapter_request {
     struct slice path;                /* of the URL, without the query */
     struct adapt_client client;
     struct slice transaction_id;
+    struct adapt_opt_out **opt_outs;  /* of the transaction, for who opts out; NULL: nobody does */
     const struct trace_fields *trace; /* NULL: the service learns of none by its protocol */
     bool hold;
     bool trickle; /* whoever asks reads what is kept meanwhile: adapter_call_peek */

@@ -54,6 +54,7 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
         .path = message->path,
         .client = message->client,
         .transaction_id = message->transaction_id,
+        .opt_outs = message->opt_outs,
         .hold = may_go_back(chain),
         .trickle = adapt_chain_may_trickle(chain),
         .arena = chain->arena,
@@ -450,12 +451,28 @@ static void begin_decoding(struct adapt_chain *chain) {
     representation_note(&chain->before, chain->message->response);
 }
 
+static bool has_opted_out(const struct adapt_chain *chain) {
+    const struct adapt_message *message = chain->message;
+    return message->opt_outs != NULL && !message->for_all &&
+           adapt_opt_out_has(*message->opt_outs, chain->services[chain->at]->module);
+}
+
+static void chain_leave_out(struct adapt_chain *chain) {
+    chain->calls[chain->at] = NULL;
+    chain->saved[chain->at] = NULL;
+    chain->stage_started = clocks_nanoseconds(CLOCK_MONOTONIC);
+    chain->left_out = true;
+    adapt_chain_record(chain, "OPTED_OUT");
+}
+
 /* Asks the next service. Without one the chain has come to its end. */
 static void chain_go_on(struct adapt_chain *chain) {
     struct verdict verdict;
     while (chain->state == ADAPT_RUNNING && chain->at < chain->count) {
         bool decoded = !chain->reqmod && chain->services[chain->at]->settings->decode;
-        if (!decoded || chain->undecodable == NULL) {
+        if (has_opted_out(chain)) {
+            chain_leave_out(chain);
+        } else if (!decoded || chain->undecodable == NULL) {
             if (decoded)
                 begin_decoding(chain);
             if (ask_service(chain, &verdict))

@@ -57,6 +57,7 @@ struct adapt_chain {
     bool modified; /* some service has changed the message, or it stays decoded */
     bool bypassed; /* some service failed, and the message went on without it */
     bool unable;   /* some service has answered that it could not adapt the message */
+    bool left_out; /* some service was not asked, because its module has opted out */
     bool reqmod;
     unsigned
         told; /* enum client_field: what those that changed the message may know of the client */
@@ -102,11 +103,12 @@ uint64_t adapt_chain_received(const struct adapt_chain *chain);
 /* Nothing trickles to the client, because a waiting page is shown instead. */
 void adapt_chain_keep_quiet(struct adapt_chain *chain);
 
-/* May the message be stored? Yes, if every service has decided before the message went on. If a
+/* May the message be stored? Yes, if every service has decided before the message went on: what one
+ * was left out of is for this client alone. If a
  * service could not do its work (chain->unable), the message may be stored only for as long as an
  * outage may be remembered (cache.failed_lifetime). */
 static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {
-    return !chain->bypassed && chain->trickle == NULL;
+    return !chain->bypassed && !chain->left_out && chain->trickle == NULL;
 }
 
 /* Inside adapt/. */

@@ -7,6 +7,7 @@
 #define RETORT_ADAPT_MESSAGE_H
 
 #include "adapt/client_fields.h"
+#include "adapt/opt_outs.h"
 #include "event/source.h"
 #include "http/head.h"
 #include "settings/tracing.h"
@@ -24,6 +25,8 @@ struct adapt_message {
     struct http_head *response; /* NULL at a REQMOD point, until a service answers */
     struct source *body;        /* of the response if there is one, else of the request; owned */
     struct slice path, transaction_id;
+    struct adapt_opt_out **opt_outs; /* of the transaction; NULL: nobody opts out */
+    bool for_all; /* the result is for other transactions too: those who opted out are asked */
     struct adapt_trace *trace;  /* NULL: they learn nothing of it */
     struct adapt_client client; /* its proxy_authenticate goes back into the response's head */
 };

@@ -29,6 +29,8 @@ struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *sett
         set->services[i] =
             shared->services[i]->class->open(shared->services[i], &settings->services[i], host);
     for (size_t i = 0; i < set->service_count; i++)
+        set->hears |= set->services[i]->hears;
+    for (size_t i = 0; i < set->service_count; i++)
         set->any_remembered |= settings->services[i].remember;
     set->rule_words = rules_words(settings->rules);
     for (unsigned point = 0; point < ADAPT_POINTS; point++)

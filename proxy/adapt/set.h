@@ -32,6 +32,7 @@ struct adapt_set {
     size_t rule_words;
     bool any[ADAPT_POINTS];         /* some rule does */
     bool any_remembered;            /* some service is */
+    unsigned hears;                 /* of all services: enum adapter_event, or-ed */
     struct shared_services *shared; /* of the same snapshot; referenced */
 };
 

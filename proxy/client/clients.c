@@ -2,6 +2,8 @@
 
 #include "client/connection_holds.h"
 #include "client/redirection.h"
+#include "net/connection.h"
+#include "net/tcp_bytes.h"
 
 /* Both in nanoseconds. A reply that is younger than SHED_AFTER is not slow yet. SHED_PAUSE lies
  * between two replies that are broken off. */
@@ -40,6 +42,7 @@ void clients_add(struct clients *clients, struct client_connection *connection,
     connection->clients = clients;
     connection->class = class;
     connection->listener = *listener;
+    connection->since = clients->net->loop->now_nanoseconds;
     connection->ends.client = *address;
     connection->ends.destination = &connection->listener;
     connection->listen = listen_set_find(clients->listen_set, listener);
@@ -152,8 +155,27 @@ void clients_note_arrival(struct client_connection *connection,
         connection->ends.intercepted = intercepted_reference(arrival->intercepted);
 }
 
+void clients_note_end(struct client_connection *connection, const struct connection *socket,
+                      const char *reason) {
+    if (connection->clients->on_closed == NULL || socket == NULL || connection->end.reason != NULL)
+        return;
+    struct tcp_bytes bytes = tcp_bytes_of(socket->event.fd);
+    if (reason == NULL)
+        reason = socket->hangup || socket->broken ? "client" : "proxy";
+    connection->end = (struct client_end){bytes.in, bytes.out, reason};
+}
+
+void clients_note_tunnel(const struct exchange *exchange, uint64_t bytes_in, uint64_t bytes_out) {
+    struct client_connection *connection =
+        CONTAINER_OF(exchange->ends, struct client_connection, ends);
+    if (exchange->class->carries_connection && connection->clients->on_closed != NULL)
+        connection->end = (struct client_end){bytes_in, bytes_out, "tunnel"};
+}
+
 void clients_remove(struct client_connection *connection) {
     struct clients *clients = connection->clients;
+    if (connection->end.reason != NULL && clients->on_closed != NULL)
+        clients->on_closed(connection, clients->arg);
     list_remove(&connection->link);
     clients->connection_count--;
     atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);

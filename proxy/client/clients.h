@@ -47,6 +47,8 @@ struct client_connection_class {
     void (*drain)(struct client_connection *connection);
     /* Breaks the connection; the transactions of its requests learn that their client is gone. */
     void (*abort)(struct client_connection *connection);
+    /* How many requests it has carried; NULL: none. */
+    uint64_t (*requests)(const struct client_connection *connection);
     /* The exchange that has sent the fewest bytes of its body a second; NULL: none sends a body. */
     struct exchange *(*slowest)(struct client_connection *connection);
 };
@@ -58,6 +60,14 @@ struct client_accepted {
     const struct address *listener;    /* where it was accepted */
     const struct address *destination; /* that the client meant, as a load balancer says; NULL: the
                                           listener's address, or what the kernel knows */
+};
+
+/* How a connection ended, for who wants to know (clients.on_closed). */
+struct client_end {
+    uint64_t bytes_in, bytes_out;
+    const char
+        *reason; /* "client", "proxy", "timeout", "aborted", "tunnel" or "handshake"; NULL: it
+                           has not ended, or goes on as another struct client_connection */
 };
 
 /* A client's connection that is there already: accepted, maybe secured, and with bytes that were
@@ -85,6 +95,8 @@ struct client_connection {
     struct redirection *redirection; /* owned; NULL: the listener is not transparent */
     /* What counts the connection for its client; NULL: it is not counted. */
     struct limit_entry *counted, *half_open;
+    uint64_t since; /* nanoseconds of the loop's clock */
+    struct client_end end;
 };
 
 struct clients {
@@ -96,6 +108,8 @@ struct clients {
     /* Serves a connection of which no byte has been read, or a PROXY header only. It is counted in
      * `total`. */
     void (*accept)(struct clients *clients, const struct client_accepted *accepted);
+    /* A connection has ended: it is called where clients_note_end was. NULL: nobody wants to know. */
+    void (*on_closed)(struct client_connection *connection, void *arg);
     void *arg;
     struct listen_set *listen_set; /* of net->settings */
     bool draining;                 /* no connection takes a further request */
@@ -155,6 +169,13 @@ void clients_add(struct clients *clients, struct client_connection *connection,
                  const struct client_connection_class *class, const struct address *address,
                  const struct address *listener);
 void clients_remove(struct client_connection *connection);
+/* For protocols, before a socket is closed and where the reason is known: the first call counts.
+ * `socket` may be NULL, then nothing is noted. `reason` NULL: the client, if it has closed its
+ * direction, or else the proxy. */
+void clients_note_end(struct client_connection *connection, const struct connection *socket,
+                      const char *reason);
+/* The connection was a tunnel, which is over, of so many bytes. */
+void clients_note_tunnel(const struct exchange *exchange, uint64_t bytes_in, uint64_t bytes_out);
 /* Copies the destination, if there is one: it is not the listener's address. */
 void clients_set_destination(struct client_connection *connection,
                              const struct address *destination);

@@ -76,6 +76,8 @@ struct exchange_class {
                                   struct slice protocol);
     void (*abort)(struct exchange *exchange);
     void (*finish)(struct exchange *exchange);
+    /* How many bytes of the request's body have been read; NULL: no request of it has a body. */
+    uint64_t (*received)(const struct exchange *exchange);
 };
 
 /* The two ends of the connection that a request came on. */
@@ -176,6 +178,10 @@ void exchange_own_request(struct exchange *exchange, struct arena *arena);
 static inline uint64_t exchange_body_bytes(const struct exchange *exchange) {
     bool begun = exchange->head_bytes > 0 && exchange->bytes_sent > exchange->head_bytes;
     return begun ? exchange->bytes_sent - exchange->head_bytes : 0;
+}
+
+static inline uint64_t exchange_received(const struct exchange *exchange) {
+    return exchange->class->received == NULL ? 0 : exchange->class->received(exchange);
 }
 
 /* The request's body; NULL: it has none. May be taken once; closing it is optional. */

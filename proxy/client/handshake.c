@@ -46,6 +46,7 @@ static void handshake_free(struct handshake *handshake) {
     if (handshake->state != HANDSHAKE_LINGERING)
         handshake_give_place(handshake);
     timer_cancel(&clients->net->loop->timers, &handshake->timer);
+    clients_note_end(&handshake->client, handshake->socket, "handshake");
     connection_close(&handshake->socket);
     tls_server_release(&handshake->server);
     clients_remove(&handshake->client);

@@ -30,6 +30,7 @@ struct transparent_exchange {
 
 static void transparent_free(struct transparent_connection *connection) {
     ASSERT(connection->exchange == NULL);
+    clients_note_end(&connection->client, connection->socket, NULL);
     connection_close(&connection->socket);
     net_buffer_give(connection->net, &connection->buffer);
     timer_cancel(&connection->net->loop->timers, &connection->timer);
@@ -43,6 +44,7 @@ static void transparent_lost(struct transparent_connection *connection) {
         transparent_free(connection);
         return;
     }
+    clients_note_end(&connection->client, connection->socket, NULL);
     connection_close(&connection->socket);
     struct exchange *exchange = &connection->exchange->base;
     if (exchange->state != EXCHANGE_REQUEST)
@@ -78,6 +80,7 @@ static void transparent_reply(struct exchange *exchange, const struct reply *rep
     struct transparent_connection *connection = transparent_of(exchange);
     if (connection->speaks_tls)
         send_alert(connection, reply->status);
+    clients_note_end(&connection->client, connection->socket, NULL);
     connection_close(&connection->socket);
     exchange->state = EXCHANGE_SENT;
 }
@@ -99,6 +102,7 @@ static void transparent_exchange_abort(struct exchange *exchange) {
     struct transparent_connection *connection = transparent_of(exchange);
     if (connection->socket == NULL)
         return;
+    clients_note_end(&connection->client, connection->socket, "aborted");
     connection_abort(&connection->socket);
     transparent_lost(connection);
 }
@@ -251,6 +255,7 @@ static void transparent_drain(struct client_connection *client) {
 
 static void transparent_abort(struct client_connection *client) {
     struct transparent_connection *connection = transparent_connection_of(client);
+    clients_note_end(client, connection->socket, "aborted");
     if (connection->socket != NULL)
         connection_abort(&connection->socket);
     transparent_lost(connection);

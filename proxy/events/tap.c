@@ -18,9 +18,11 @@ static void tap_lose(const struct event_watch *watch, struct event_ring *ring, u
             event_ring_lose(ring, i, watch->since[i]);
 }
 
-static void tap_on_entry(struct entry_watcher *watcher, const struct access_entry *entry) {
+static void tap_on_entry(struct entry_watcher *watcher, struct transaction *transaction,
+                         const struct access_entry *entry) {
     static const struct log_settings json = {.format = ACCESS_LOG_JSON};
     struct event_tap *tap = CONTAINER_OF(watcher, struct event_tap, watcher);
+    (void)transaction;
     CHECK_OBJ(tap->watch, EVENT_WATCH_MAGIC);
     struct event_ring *ring = tap->watch->rings[tap->worker];
     struct event_head head = {entry->number, tap->watch->number, tap_consumers(tap, entry), 0};

@@ -287,8 +287,14 @@ static void session_finish_ending(struct http2_session *session) {
     session_linger(session);
 }
 
+static void session_tell_closing(struct http2_session *session) {
+    if (session->socket != NULL && session->class->on_closing != NULL)
+        session->class->on_closing(session);
+}
+
 static void session_lose(struct http2_session *session) {
     end_streams(session);
+    session_tell_closing(session);
     session->phase = HTTP2_LOST;
     if (session->socket != NULL)
         connection_cut(&session->socket);
@@ -302,6 +308,7 @@ void http2_session_abort(struct http2_session *session) {
     if (session->phase == HTTP2_LOST)
         return;
     ASSERT(!session->working);
+    session_tell_closing(session);
     connection_abort(&session->socket);
     http2_session_broke(session);
     session_lose(session);

@@ -113,6 +113,8 @@ struct http2_session_class {
      * was used up and has grown, or it takes no new streams any more (session->closing). NULL: the
      * owner does not care. */
     void (*on_change)(struct http2_session *session);
+    /* The socket is about to be closed. NULL: the owner does not care. */
+    void (*on_closing)(struct http2_session *session);
     /* The connection is over: nothing is called any more, and http2_session_release may be. Not
      * called from within a function of the session that its owner has called. */
     void (*on_lost)(struct http2_session *session);

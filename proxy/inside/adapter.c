@@ -2,6 +2,7 @@
 
 #include "adapt/service_report.h"
 #include "inside/call.h"
+#include "inside/told.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -102,6 +103,25 @@ static void inside_refresh(struct adapter *adapter) {
                           service->net->loop);
 }
 
+/* What is done once for all workers. */
+static void inside_watch(struct inside_service *service) {
+    struct inside_instance *instance = service->shared->instance;
+    const struct inside_watches_tally tally = {&service->base.account.slow,
+                                               &service->base.account.watches_refused};
+    if (service->base.host->first && instance->ops->timer != NULL)
+        service->watches = inside_watches_new(service->net->loop, instance,
+                                              service->base.settings->descriptors, &tally);
+}
+
+static void inside_know_ops(struct inside_service *service) {
+    const struct inside_instance *instance = service->shared->instance;
+    if (instance == NULL)
+        return;
+    service->base.module = instance->ops;
+    service->base.hears = inside_told_of(instance->ops);
+    inside_watch(service);
+}
+
 static struct adapter *inside_open(struct shared_service *shared,
                                    const struct service_settings *settings,
                                    struct adapter_host *host) {
@@ -113,17 +133,20 @@ static struct adapter *inside_open(struct shared_service *shared,
     service->arguments = slice_from(settings->arguments);
     service->client_fields = inside_fields_of(settings, service->shared->instance);
     inside_refresh(&service->base);
+    inside_know_ops(service);
     return &service->base;
 }
 
+/* Its timer ends, since that of the instance in its place has begun. */
 static void inside_retire(struct adapter *adapter) {
-    (void)adapter; /* it keeps nothing that its calls do not use */
+    inside_watches_free(&inside_service_of(adapter)->watches);
 }
 
 static void inside_close(struct adapter **adapterp) {
     struct inside_service *service = inside_service_of(*adapterp);
     *adapterp = NULL;
     ASSERT(service->calls == 0);
+    inside_watches_free(&service->watches);
     adapter_release(&service->base);
     FREE_OBJ(service);
 }
@@ -181,4 +204,7 @@ const struct adapter_class inside_adapter_class = {
     .body = inside_body,
     .expect = inside_expect,
     .end = inside_end,
+    .logged = inside_logged,
+    .closed = inside_closed,
+    .resolved = inside_resolved,
 };

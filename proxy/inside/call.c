@@ -25,7 +25,7 @@ static void inside_call_settle(struct inside_call *call, enum adapter_verdict ve
     if (exchange->failed)
         result->unable =
             xstrdup(exchange->failed_because != NULL ? exchange->failed_because : "failed");
-    if (exchange->point == SERVICE_REQUEST && !exchange->failed)
+    if (exchange->point == SERVICE_REQUEST && !exchange->failed && !exchange->opt_out)
         result->lifetime = (int64_t)exchange->lifetime;
     result->client_fields = call->service->client_fields;
     stop_timer(call);
@@ -316,6 +316,7 @@ static void call_fill_exchange(struct inside_call *call, const struct adapter_re
     exchange->client_ip = fields & CLIENT_FIELD_IP ? client->ip : nothing;
     exchange->client_user = fields & CLIENT_FIELD_USERNAME ? client->user : nothing;
     exchange->arguments = call->service->arguments;
+    exchange->transaction_id = request->transaction_id;
     exchange->arena = request->arena;
     exchange->host = &call->instance->host;
     exchange->body_length = SERVICE_LENGTH_UNKNOWN;
@@ -341,6 +342,7 @@ void inside_call_start(struct inside_call *call, struct inside_service *service,
     call->service = service;
     call->net = service->net;
     call->hold = request->hold;
+    call->opt_outs = request->opt_outs;
     call->method = request->request->method_id;
     service->calls++;
     adapter_call_init(&call->base, &service->base, request->body, adapted, waker);

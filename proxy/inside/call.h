@@ -8,7 +8,7 @@
  *     inside_call_close(call);
  *
  * The service is called on the worker, and the worker does nothing else meanwhile. A service that
- * waits for something names a descriptor and a deadline; the loop watches both. A call of one of
+ * waits for something names a descriptor or two and a deadline; the loop watches them. A call of one of
  * its functions that takes more than INSIDE_SLOW is counted, and named in the log.
  *
  *     call.c    the verdict            feed.c    the body on its way to the service
@@ -31,8 +31,6 @@
 #include "base/clocks.h"
 #include "inside/service.h"
 
-enum { INSIDE_SLOW = 5000 }; /* microseconds */
-
 /* What happens to the body. */
 enum inside_mode {
     INSIDE_PREVIEW,  /* its beginning is gathered */
@@ -52,24 +50,25 @@ struct inside_call {
     struct inside_instance *instance; /* referenced; NULL: there is none */
     struct net_context *net;
     struct service_exchange exchange;
-    void *state;              /* of the service; NULL: it is not interested */
-    enum http_method method;  /* of the request as it was */
-    uint64_t generation;      /* of the service's tag when the service was asked */
-    bool hold;                /* the verdict waits for the first byte of the adapted body */
-    bool decided;             /* ADAPT, and the verdict waits for that byte */
-    bool all_there;           /* all bytes of its stated length have been read */
-    bool pushed;              /* the service has some of the body */
-    bool input_ended;         /* all of the body has been read */
-    bool finished;            /* and the service knows it */
-    bool complete;            /* all has been given out */
-    uint64_t read;            /* bytes of the body */
-    struct net_buffer *in;    /* bytes that the service has not taken; NULL: none */
-    struct net_buffer *first; /* bytes that came before the verdict was given; NULL: none */
+    struct adapt_opt_out **opt_outs; /* of the transaction */
+    void *state;                     /* of the service; NULL: it is not interested */
+    enum http_method method;         /* of the request as it was */
+    uint64_t generation;             /* of the service's tag when the service was asked */
+    bool hold;                       /* the verdict waits for the first byte of the adapted body */
+    bool decided;                    /* ADAPT, and the verdict waits for that byte */
+    bool all_there;                  /* all bytes of its stated length have been read */
+    bool pushed;                     /* the service has some of the body */
+    bool input_ended;                /* all of the body has been read */
+    bool finished;                   /* and the service knows it */
+    bool complete;                   /* all has been given out */
+    uint64_t read;                   /* bytes of the body */
+    struct net_buffer *in;           /* bytes that the service has not taken; NULL: none */
+    struct net_buffer *first;        /* bytes that came before the verdict was given; NULL: none */
     /* What the service waits for */
     bool watched;             /* the loop watches it */
     bool overdue;             /* `told` is over, and the service was told */
     struct service_wait told; /* of the last call of its `ready` */
-    struct event event;
+    struct event event, also;
     struct timer wait_timer;
     /* Limits */
     struct timer timer; /* of the preview, the verdict or a pause, while it has to go on */
@@ -119,6 +118,8 @@ static inline uint64_t inside_clock(void) {
 }
 static inline void inside_clocked(struct inside_call *call, const char *what, uint64_t began) {
     uint64_t took = inside_clock() - began;
+    if (__builtin_expect(call->exchange.opt_out, 0) && call->opt_outs != NULL)
+        adapt_opt_out_note(call->opt_outs, call->service->base.module, call->exchange.arena);
     if (__builtin_expect(took <= INSIDE_SLOW, 1))
         return;
     call->service->base.account.slow++;

@@ -4,6 +4,7 @@
 #include "base/clocks.h"
 #include "base/log.h"
 #include "config.h"
+#include "inside/watches.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +24,10 @@ static void instance_log(void *context, enum log_level level, const char *text) 
     struct inside_instance *instance = context;
     if (instance_may_log(instance))
         log_write(level, "service %s: %s", instance->name, text);
+}
+
+void inside_instance_complain(struct inside_instance *instance, const char *text) {
+    instance_log(instance, LOG_LEVEL_ERROR, text);
 }
 
 static void instance_count(void *context, unsigned counter) {
@@ -200,6 +205,7 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
         .context = instance,
         .log = instance_log,
         .count = instance_count,
+        .watch = inside_watches_add,
         .fingerprint = SERVICE_FINGERPRINT_SEED,
     };
     if (!instance_begin(instance, settings, error)) {

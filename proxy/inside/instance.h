@@ -21,7 +21,8 @@
 
 #include <stdatomic.h>
 
-enum { INSIDE_ERROR = 1000, INSIDE_VERSION = 64 };
+/* INSIDE_SLOW: microseconds that a call of a service may take. */
+enum { INSIDE_ERROR = 1000, INSIDE_VERSION = 64, INSIDE_SLOW = 5000 };
 
 /* What a service counts itself, by the indices of ops->counters. The instances of one service after
  * another share it, so that a reload loses nothing. */
@@ -54,6 +55,8 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
 struct inside_instance *inside_instance_reference(struct inside_instance *instance);
 void inside_instance_release(struct inside_instance **instancep);
 
+/* Writes a line about the service, unless it has had too many this second. */
+void inside_instance_complain(struct inside_instance *instance, const char *text);
 /* A call of the service took so many microseconds, and the worker did nothing else meanwhile. */
 void inside_instance_tell_slow(struct inside_instance *instance, const char *what,
                                uint64_t microseconds);

@@ -12,6 +12,7 @@
 
 #include "adapt/shared_service.h"
 #include "inside/instance.h"
+#include "inside/watches.h"
 
 struct inside_shared {
     struct shared_service shared;
@@ -30,8 +31,9 @@ struct inside_service {
     struct net_context *net;
     struct inside_shared *shared;
     struct slice arguments;
-    unsigned client_fields; /* enum client_field */
-    unsigned calls;         /* under way */
+    unsigned client_fields;         /* enum client_field */
+    unsigned calls;                 /* under way */
+    struct inside_watches *watches; /* NULL: the service has none, or another worker has them */
 };
 
 /* The tag of results of the instance. The instance of a later reload has begun a new era of the

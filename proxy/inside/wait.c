@@ -2,13 +2,13 @@
 
 #include <poll.h>
 
-/* What a service waits for: a descriptor and a deadline, which it names in its exchange. */
+/* What a service waits for: one or two descriptors and a deadline, which it names in its exchange. */
 
 void inside_wait_stop(struct inside_call *call) {
     if (!call->watched)
         return;
-    if (call->event.fd >= 0)
-        loop_remove(call->net->loop, &call->event);
+    loop_remove(call->net->loop, &call->event);
+    loop_remove(call->net->loop, &call->also);
     call->watched = false;
     timer_set(&call->net->loop->timers, &call->wait_timer, TIMER_NEVER);
 }
@@ -33,6 +33,13 @@ static void wait_on_event(struct event *event, uint32_t events) {
     wait_over(call);
 }
 
+static void wait_on_also(struct event *event, uint32_t events) {
+    struct inside_call *call = CONTAINER_OF(event, struct inside_call, also);
+    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
+    (void)events;
+    wait_over(call);
+}
+
 static void wait_on_deadline(struct timer *timer) {
     struct inside_call *call = CONTAINER_OF(timer, struct inside_call, wait_timer);
     CHECK_OBJ(call, INSIDE_CALL_MAGIC);
@@ -50,6 +57,18 @@ static bool is_over_already(const struct inside_call *call) {
 }
 
 /* A descriptor that the loop can't watch is asked about at the deadline. */
+static void watch_descriptors(struct inside_call *call) {
+    const struct service_wait *wait = &call->exchange.wait, *also = &call->exchange.also;
+    bool same = also->fd == wait->fd;
+    struct loop *loop = call->net->loop;
+    short events = same ? (short)(wait->events | also->events) : wait->events;
+    if (!loop_add(loop, &call->event, wait->fd, epoll_events(events), wait_on_event))
+        event_init(&call->event);
+    if (also->fd >= 0 && !same &&
+        !loop_add(loop, &call->also, also->fd, epoll_events(also->events), wait_on_also))
+        event_init(&call->also);
+}
+
 static bool wait_watch(struct inside_call *call) {
     const struct service_wait *wait = &call->exchange.wait;
     if (wait->fd < 0 || call->instance->ops->ready == NULL || is_over_already(call))
@@ -57,9 +76,7 @@ static bool wait_watch(struct inside_call *call) {
     if (call->watched)
         return true;
     call->watched = true;
-    if (!loop_add(call->net->loop, &call->event, wait->fd, epoll_events(wait->events),
-                  wait_on_event))
-        event_init(&call->event);
+    watch_descriptors(call);
     timer_set(&call->net->loop->timers, &call->wait_timer,
               wait->deadline > 0 ? (uint64_t)wait->deadline : 0);
     return true;
@@ -92,5 +109,6 @@ bool inside_wait(struct inside_call *call) {
 
 void inside_wait_init(struct inside_call *call) {
     event_init(&call->event);
+    event_init(&call->also);
     timer_init(&call->wait_timer, wait_on_deadline);
 }

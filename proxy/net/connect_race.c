@@ -296,6 +296,15 @@ static bool race_has(const struct connect_race *race, const struct address *addr
     return false;
 }
 
+/* Is it tried, or has it been? */
+static bool has_begun(const struct connect_race *race, const struct address *address) {
+    for (unsigned i = 0; i < race->count; i++)
+        if (race->attempts[i].state != CONNECT_UNTRIED &&
+            address_equal(&race->attempts[i].address, address))
+            return true;
+    return false;
+}
+
 static bool has_route(const struct net_context *net, sa_family_t family) {
     return net->no_route_until[family == AF_INET6] <= net->loop->now;
 }
@@ -324,6 +333,24 @@ static void order_untried(struct connect_race *race) {
             race->attempts[i].address = list[next++];
 }
 
+/* Only these are tried from now on, in this order. */
+static void race_take_order(struct connect_race *race, const struct resolution *found) {
+    struct connect_attempt *slot = race->attempts, *end = race->attempts + race->count;
+    for (unsigned i = 0; i < found->count; i++) {
+        struct address address = found->addresses[i];
+        address_set_port(&address, race->terms.port);
+        if (has_begun(race, &address))
+            continue;
+        while (slot < end && slot->state != CONNECT_UNTRIED)
+            slot++;
+        if (slot < end)
+            (slot++)->address = address;
+    }
+    for (; slot < end; slot++)
+        if (slot->state == CONNECT_UNTRIED)
+            slot->state = CONNECT_TRIED;
+}
+
 void connect_race_add(struct connect_race *race, const struct resolution *found, bool complete) {
     CHECK_OBJ(race, CONNECT_RACE_MAGIC);
     race->complete = complete;
@@ -337,7 +364,10 @@ void connect_race_add(struct connect_race *race, const struct resolution *found,
     }
     if (race->count == 0 && found->error != NULL)
         race->error = found->error;
-    order_untried(race);
+    if (found->ordered)
+        race_take_order(race, found);
+    else
+        order_untried(race);
     if (race->running)
         race_go_on(race, race->net->loop->now >= race->next_at);
 }

@@ -23,6 +23,7 @@ struct certificate_fetches;
 struct intermediates;
 struct mailbox;
 struct memory_share;
+struct name_reviewer;
 struct own_connections;
 struct own_networks;
 struct resolver;
@@ -82,7 +83,8 @@ struct net_context {
     struct loop *loop;
     struct counters counters;
     struct resolver *resolver;
-    struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
+    struct name_reviewer *reviewer; /* net/name_review.h; NULL: there is none */
+    struct settings *settings;      /* the worker's current snapshot; a transaction keeps its own */
     struct own_connections *own_connections; /* of all workers; net/own_connections.h */
     struct own_networks *own_networks;       /* net/reach.h; NULL: not read yet */
     struct slow_addresses *slow_addresses;   /* net/address_order.h; NULL: none */

@@ -16,6 +16,8 @@ struct name_lookup;
 struct name_ips {
     unsigned count[2]; /* of IPv4, of IPv6 */
     unsigned char ips[2][DNS_ANSWER_IPS][DNS_IP_SIZE];
+    bool ordered;                      /* somebody has said the order (net/name_review.h) */
+    bool families[2 * DNS_ANSWER_IPS]; /* then: of each address in turn, is it the next of IPv6? */
 };
 
 /* A name that is being looked up or remembered. */

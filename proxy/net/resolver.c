@@ -5,6 +5,7 @@
 #include "net/dns_channel.h"
 #include "net/hosts_file.h"
 #include "net/lookup_share.h"
+#include "net/name_review.h"
 #include "net/remembered_name.h"
 #include "net/secret_hash.h"
 
@@ -70,9 +71,21 @@ static void put_ip(struct address *address, bool v6, const unsigned char *ip) {
     }
 }
 
+/* In the order that somebody has said. */
+static void put_ordered(struct resolution *result, const struct name_ips *ips) {
+    unsigned next[2] = {0, 0}, count = ips->count[0] + ips->count[1];
+    for (unsigned i = 0; i < count; i++) {
+        bool v6 = ips->families[i];
+        put_ip(&result->addresses[result->count++], v6, ips->ips[v6][next[v6]++]);
+    }
+}
+
 static void put_result(struct resolution *result, const struct name_ips *ips, const char *error) {
     result->count = 0;
-    for (int v6 = 1; v6 >= 0; v6--)
+    result->ordered = ips->ordered;
+    if (ips->ordered)
+        put_ordered(result, ips);
+    for (int v6 = 1; v6 >= 0 && !ips->ordered; v6--)
         for (unsigned i = 0; i < ips->count[v6]; i++)
             put_ip(&result->addresses[result->count++], v6, ips->ips[v6][i]);
     result->error = result->count > 0 ? NULL : error;
@@ -279,7 +292,10 @@ static void lookup_finish(struct name_lookup *lookup) {
     struct resolver *resolver = lookup->resolver;
     struct net_context *net = resolver->net;
     if (has_ips(&lookup->found)) {
+        const char *none_left = NULL;
+        name_review(net, entry->name, &lookup->found, &none_left);
         keep_found(entry, lookup, net);
+        entry->error = none_left;
     } else {
         net->counters.dns_failures++;
         if (lookup->failed)
@@ -319,11 +335,15 @@ static bool name_of_step(const struct name_lookup *lookup, char name[2 * RESOLVE
 }
 
 static void call_some(struct name_lookup *lookup) {
+    struct name_ips found = lookup->found;
+    const char *none_left;
+    if (!name_review(lookup->resolver->net, lookup->entry->name, &found, &none_left))
+        return;
     LIST_FOR_EACH_SAFE (link, next, &lookup->entry->queries) {
         struct resolver_query *query = CONTAINER_OF(link, struct resolver_query, link);
         if (query->on_some == NULL)
             continue;
-        put_result(&query->result, &lookup->found, NULL);
+        put_result(&query->result, &found, NULL);
         query->on_some(query);
     }
 }
@@ -632,6 +652,7 @@ static bool is_localhost(struct slice name) {
 bool resolver_knows(const struct resolver *resolver, struct slice host, struct resolution *result) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     result->error = NULL;
+    result->ordered = false;
     result->count = 1;
     if (address_parse_spelt_ip(&result->addresses[0], host, 0))
         return true;
@@ -659,6 +680,7 @@ static bool is_in_hosts(struct resolver *resolver, const char *name, struct reso
     hosts_file_refresh(resolver->hosts, resolver->net->loop->now);
     unsigned count = hosts_file_find(resolver->hosts, slice_from(name), found);
     result->count = 0;
+    result->ordered = false;
     for (unsigned i = 0; i < count; i++)
         if (found[i].any.sa_family == AF_INET || resolver->net->configured.dns_ipv6)
             result->addresses[result->count++] = found[i];

@@ -41,6 +41,7 @@ struct resolution {
     unsigned count;
     const char *error; /* static text; NULL when count > 0 */
     bool refused;      /* nobody was asked: there are too many look-ups, or it can't be a name */
+    bool ordered; /* a service has said the order (net/name_review.h): nothing else changes it */
     struct address addresses[RESOLVER_ADDRESSES]; /* port 0 */
 };
 
@@ -68,7 +69,7 @@ static inline void resolver_query_init(struct resolver_query *query) {
     list_init(&query->link);
     query->on_some = NULL;
     query->client = NULL;
-    query->result.refused = false;
+    query->result.refused = query->result.ordered = false;
     query->configured = query->complete = false;
 }
 

@@ -175,8 +175,9 @@ struct service_settings {
     char **setting_texts;            /* "NAME=VALUE"; ends with NULL; NULL: none */
     struct module_setting *settings; /* setting_texts, taken apart */
     size_t setting_count;
-    char *helpers;   /* the socket of retort-helperd; NULL: the module's own setting */
-    char *arguments; /* as behind the "?" of the URI of an ICAP service; NULL: none */
+    char *helpers;        /* the socket of retort-helperd; NULL: the module's own setting */
+    char *arguments;      /* as behind the "?" of the URI of an ICAP service; NULL: none */
+    unsigned descriptors; /* that it may watch outside of exchanges */
     /* Of both. */
     enum adapt_point point;
     bool remember;               /* results are stored beside the response */

@@ -7,11 +7,12 @@
 #include "transaction/transaction.h"
 #include "transaction/variant_object.h"
 
-/* How many of these services, counted from the first, are not told who asks. */
+/* How many of these services, counted from the first, are not told who asks, and want to be asked. */
 static unsigned told_of_nobody(struct transaction *transaction, struct adapter *const *chosen,
                                unsigned count) {
     unsigned first = 0;
-    while (first < count && !disclosure_tells_service(transaction, chosen[first]))
+    while (first < count && !disclosure_tells_service(transaction, chosen[first]) &&
+           !adapt_opt_out_has(transaction->opt_outs, chosen[first]->module))
         first++;
     return first;
 }
@@ -144,7 +145,7 @@ void adapted_variant_ask(struct transaction *transaction, struct http_head *resp
     adapt_mark_begin(&variant->mark, variant->services, variant->count);
     variant->postcache = arena_zalloc(&transaction->arena, sizeof *variant->postcache);
     postcache_start(variant->postcache, transaction, transaction_object(transaction), response,
-                    chosen, count);
+                    chosen, count, true);
 }
 
 bool adapted_variant_renew(struct transaction *transaction) {

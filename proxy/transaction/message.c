@@ -94,6 +94,7 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .client.access_rule = access_rule_name(transaction),
         .client.tls = client_tls(transaction),
         .transaction_id = slice_from(transaction_id(transaction)),
+        .opt_outs = &transaction->opt_outs,
         .trace = transaction->spans != NULL ? &transaction->spans->adapt : NULL,
     };
     message_put_user(transaction, &message->client);

@@ -35,6 +35,7 @@
 #include "transaction/steps/lookup.h"
 #include "transaction/steps/store.h"
 #include "transaction/steps/tunnel.h"
+#include "transaction/watcher.h"
 
 struct request_counts;
 struct waiting_downloads;
@@ -60,10 +61,11 @@ struct transaction_host {
     struct origin_connections *origins;
     struct origin_securities *origin_securities;
     struct access_logs *logs;
-    struct entry_watcher *watcher;   /* NULL: nobody watches (transaction/watcher.h) */
-    struct inspections *inspections; /* NULL: there is no admin plane */
-    unsigned inspected_count;        /* transactions under way that are inspected */
-    bool watched;                    /* transactions that begin may be watched */
+    struct entry_watcher *watcher;    /* NULL: nobody watches (transaction/watcher.h) */
+    struct entry_watcher service_log; /* service_log.c's */
+    struct inspections *inspections;  /* NULL: there is no admin plane */
+    unsigned inspected_count;         /* transactions under way that are inspected */
+    bool watched;                     /* transactions that begin may be watched */
     struct list_link active;
     struct transaction *free_list;
     unsigned free_count;
@@ -127,12 +129,13 @@ struct transaction {
     struct delivery delivery;
     struct disclosure disclosure;
 
-    struct spans *spans;       /* NULL: there is no tracing section */
-    struct access *access;     /* NULL: there are no access sections */
-    struct limiting *limiting; /* NULL: no limit section matches */
-    struct identity *identity; /* who the client is, once proven; NULL: nobody (access.h) */
-    struct purge_order *purge; /* owned by steps/purge.c; NULL: the request is no order */
-    struct purge_order *told;  /* owned by invalidate.c; NULL: nobody has to be told of a removal */
+    struct spans *spans;            /* NULL: there is no tracing section */
+    struct access *access;          /* NULL: there are no access sections */
+    struct limiting *limiting;      /* NULL: no limit section matches */
+    struct adapt_opt_out *opt_outs; /* modules of services that want to hear no more of it */
+    struct identity *identity;      /* who the client is, once proven; NULL: nobody (access.h) */
+    struct purge_order *purge;      /* owned by steps/purge.c; NULL: the request is no order */
+    struct purge_order *told; /* owned by invalidate.c; NULL: nobody has to be told of a removal */
     struct destination *destination; /* NULL: the client named the server itself */
     /* NULL for all but a CONNECT that may be intercepted. */
     struct intercept *intercept;

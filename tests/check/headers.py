@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 from c_source import KEYWORDS, Declarations, arguments, closing, comments, files, read  # noqa: E402
 
 # Structs of programs that examples make up.
-INVENTED = {"pipe", "upper"}
+INVENTED = {"feed", "pipe", "upper"}
 
 
 # A header that declares fewer functions may do without an example.

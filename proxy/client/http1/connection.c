@@ -28,6 +28,7 @@ void http1_host_release(struct http1_host *host) {
 
 static void http1_connection_free(struct http1_connection *connection) {
     ASSERT(connection->exchange == NULL);
+    clients_note_end(&connection->client, connection->socket, NULL);
     connection_close(&connection->socket);
     net_buffer_give(connection->net, &connection->buffer);
     free(connection->held_memory);
@@ -82,6 +83,7 @@ void http1_connection_lost(struct http1_connection *connection) {
     }
     struct exchange *exchange = &connection->exchange->base;
     exchange->state = EXCHANGE_ABORTED;
+    clients_note_end(&connection->client, connection->socket, NULL);
     connection_cut(&connection->socket);
     http1_connection_disarm(connection);
     if (exchange->waker != NULL)
@@ -110,6 +112,7 @@ void http1_connection_hand_over(struct http1_connection *connection) {
 static void busy_on_timeout(struct http1_connection *connection) {
     struct http1_exchange *exchange = connection->exchange;
     if (exchange->base.state != EXCHANGE_REQUEST) {
+        clients_note_end(&connection->client, connection->socket, "timeout");
         exchange_abort(&exchange->base);
         return;
     }
@@ -143,7 +146,10 @@ static void http1_connection_on_timeout(struct timer *timer) {
         /* fall through */
     case HTTP1_IDLE:
     case HTTP1_SILENT:
-    case HTTP1_LINGERING: http1_connection_free(connection); return;
+    case HTTP1_LINGERING:
+        clients_note_end(&connection->client, connection->socket, "timeout");
+        http1_connection_free(connection);
+        return;
     case HTTP1_BUSY: connection->net->counters.client_timeouts++; busy_on_timeout(connection);
     }
 }
@@ -259,8 +265,13 @@ static void http1_connection_drain(struct client_connection *client) {
 
 static void http1_connection_abort(struct client_connection *client) {
     struct http1_connection *connection = http1_connection_of(client);
+    clients_note_end(client, connection->socket, "aborted");
     connection_abort(&connection->socket);
     http1_connection_lost(connection);
+}
+
+static uint64_t http1_connection_requests(const struct client_connection *client) {
+    return CONTAINER_OF(client, const struct http1_connection, client)->requests;
 }
 
 static struct exchange *http1_connection_slowest(struct client_connection *client) {
@@ -274,6 +285,7 @@ static const struct client_connection_class http1_connection_class = {
     .name = "HTTP/1",
     .drain = http1_connection_drain,
     .abort = http1_connection_abort,
+    .requests = http1_connection_requests,
     .slowest = http1_connection_slowest,
 };
 

@@ -45,6 +45,7 @@ static void http1_exchange_abort(struct exchange *base) {
     if (connection->socket == NULL)
         return;
     http1_outbox_flush(connection);
+    clients_note_end(&connection->client, connection->socket, "aborted");
     connection_abort(&connection->socket);
     http1_connection_lost(connection);
 }
@@ -103,6 +104,10 @@ static void http1_exchange_finish(struct exchange *base) {
     exchange_ended(connection, reusable, body_ended);
 }
 
+static uint64_t http1_exchange_received(const struct exchange *base) {
+    return CONTAINER_OF(base, const struct http1_exchange, base)->clock.got;
+}
+
 static const struct exchange_class http1_exchange_class = {
     .name = "HTTP/1",
     .carries_connection = true,
@@ -112,6 +117,7 @@ static const struct exchange_class http1_exchange_class = {
     .open_tunnel = http1_exchange_open_tunnel,
     .abort = http1_exchange_abort,
     .finish = http1_exchange_finish,
+    .received = http1_exchange_received,
 };
 
 void http1_exchange_begin(struct http1_exchange *exchange) {

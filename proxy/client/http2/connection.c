@@ -96,6 +96,11 @@ static void on_deadline(struct http2_stream *stream) {
     source_wake(&exchange->body);
 }
 
+static void on_closing(struct http2_session *session) {
+    struct http2_connection *connection = http2_connection_of_session(session);
+    clients_note_end(&connection->client, session->socket, NULL);
+}
+
 static void on_lost(struct http2_session *session) {
     struct http2_connection *connection = http2_connection_of_session(session);
     connection->lost = true;
@@ -112,6 +117,7 @@ static const struct http2_session_class session_class = {
     .on_turn = on_turn,
     .on_over = on_over,
     .on_deadline = on_deadline,
+    .on_closing = on_closing,
     .on_lost = on_lost,
 };
 
@@ -128,7 +134,12 @@ static void http2_connection_drain(struct client_connection *client) {
 }
 
 static void http2_connection_abort(struct client_connection *client) {
+    clients_note_end(client, http2_connection_of(client)->session.socket, "aborted");
     http2_session_abort(&http2_connection_of(client)->session);
+}
+
+static uint64_t http2_connection_requests(const struct client_connection *client) {
+    return CONTAINER_OF(client, const struct http2_connection, client)->requests;
 }
 
 static double rate_of(const struct exchange *exchange, uint64_t now) {
@@ -154,6 +165,7 @@ static const struct client_connection_class connection_class = {
     .name = "HTTP/2",
     .drain = http2_connection_drain,
     .abort = http2_connection_abort,
+    .requests = http2_connection_requests,
     .slowest = http2_connection_slowest,
 };
 

@@ -114,6 +114,10 @@ static void http2_exchange_finish(struct exchange *base) {
     http2_exchange_leave(exchange);
 }
 
+static uint64_t http2_exchange_received(const struct exchange *base) {
+    return CONTAINER_OF(base, const struct http2_exchange, base)->clock.got;
+}
+
 static const struct exchange_class http2_exchange_class = {
     .name = "HTTP/2",
     .body = http2_request_body_take,
@@ -122,6 +126,7 @@ static const struct exchange_class http2_exchange_class = {
     .open_tunnel = http2_tunnel_open,
     .abort = http2_exchange_abort,
     .finish = http2_exchange_finish,
+    .received = http2_exchange_received,
 };
 
 void http2_exchange_begin(struct http2_exchange *exchange) {

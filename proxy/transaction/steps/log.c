@@ -78,7 +78,9 @@ static void put_access(const struct transaction *transaction, struct access_entr
 
 static bool watcher_asks_class(const struct transaction *transaction) {
     const struct entry_watcher *watcher = transaction->host->watcher;
-    return watcher != NULL && watcher->asks_class;
+    while (watcher != NULL && !watcher->asks_class)
+        watcher = watcher->next;
+    return watcher != NULL;
 }
 
 static void write_entry(struct transaction *transaction, uint64_t end) {
@@ -126,8 +128,9 @@ static void write_entry(struct transaction *transaction, uint64_t end) {
         entry.subject = &subject;
     }
     access_logs_write(transaction->host->logs, &entry);
-    if (transaction->host->watcher != NULL)
-        transaction->host->watcher->on_entry(transaction->host->watcher, &entry);
+    struct entry_watcher *watcher = transaction->host->watcher;
+    for (; watcher != NULL; watcher = watcher->next)
+        watcher->on_entry(watcher, transaction, &entry);
 }
 
 /* The access log wants the time as it is now; the counts are content with that of the loop. */

@@ -79,6 +79,9 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
     bool post = !transaction->caching.allowed && prepare_post(transaction);
     if ((!transaction->caching.allowed && !post) || transaction->outcome.result == RESULT_SERVICE)
         return STORE_NOWHERE;
+    if (transaction->reqmod_postcache != NULL &&
+        transaction->reqmod_postcache->reqmod.chain.left_out)
+        return STORE_NOWHERE;
     /* A response is not kept if a service had no chance to adapt it, or left it alone because this
      * client wants no change. Otherwise all clients would get it for its whole lifetime. */
     if (transaction->respmod != NULL && (transaction->caching.control.no_transform ||

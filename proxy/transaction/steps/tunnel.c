@@ -1,6 +1,7 @@
 #include "transaction/steps/tunnel.h"
 
 #include "base/assert.h"
+#include "client/clients.h"
 #include "transaction/access.h"
 #include "transaction/access_permit.h"
 #include "transaction/fail.h"
@@ -95,9 +96,18 @@ static enum step not_reached(struct transaction *transaction) {
     return fail_with(transaction, reach->timed_out ? 504 : 502, reach->error);
 }
 
+/* The client's connection ends with the tunnel. */
+static enum step tunnel_over(struct transaction *transaction) {
+    const struct relay *relay = transaction->tunnel.relay;
+    if (!relay->over)
+        return STEP_WAIT;
+    clients_note_tunnel(transaction->exchange, relay->bytes[0], relay->bytes[1]);
+    return STEP_LOG;
+}
+
 enum step step_tunnel(struct transaction *transaction) {
     if (transaction->tunnel.relay != NULL)
-        return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
+        return tunnel_over(transaction);
     if (transaction->exchange->state == EXCHANGE_ABORTED)
         return STEP_LOG;
     if (transaction->request.kind != REQUEST_CONNECT)

@@ -68,6 +68,10 @@ START_TEST(names_of_modules) {
 }
 END_TEST
 
+static void never_called(void *service, int fd, short events) {
+    (void)service, (void)fd, (void)events;
+}
+
 START_TEST(unusable_services_are_refused) {
     static const char *const many_counters[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I",
                                                 "J", "K", "L", "M", "N", "O", "P", "Q", NULL};
@@ -75,8 +79,8 @@ START_TEST(unusable_services_are_refused) {
     ck_assert_str_eq(complaint(&good), "");
     struct service_ops ops = good;
     ops.version = SERVICE_VERSION + 1;
-    assert_contains(complaint(&ops), "version 4 of the service interface, and this program has "
-                                     "version 3: build the module again");
+    assert_contains(complaint(&ops), "version 5 of the service interface, and this program has "
+                                     "version 4: build the module again");
     ops = good, ops.name = "other";
     assert_contains(complaint(&ops), "defines the service upper with .name = \"other\"");
     ops = good, ops.name = NULL;
@@ -93,6 +97,10 @@ START_TEST(unusable_services_are_refused) {
     assert_contains(complaint(&ops), "no function .preview,");
     ops = good, ops.end = NULL;
     assert_contains(complaint(&ops), "no function .end,");
+    ops = good, ops.timer_period = 5;
+    assert_contains(complaint(&ops), "a .timer_period and no .timer");
+    ops = good, ops.descriptor = never_called;
+    assert_contains(complaint(&ops), "a .descriptor and no .timer,");
     ops = good, ops.counters = many_counters;
     assert_contains(complaint(&ops), "17 counters, and 16 are allowed");
     ops.counters = many_counters + 1;
