@@ -1,6 +1,6 @@
 # The adaptation services: modules for c-icap, the supervisor of helper processes, and the helpers.
 
-services_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/icap-services
+services_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/icap-services -I$(top_builddir)/icap-services
 
 # What services and helpers share beyond libcommon.
 noinst_LTLIBRARIES += common/libservice.la
@@ -126,6 +126,21 @@ dist_templatemessages_DATA = \
 # The services: what a module for c-icap and a module for the proxy itself are made of. The same objects are in both.
 module_cflags = $(AM_CFLAGS) -fvisibility=hidden
 noinst_LTLIBRARIES += icap-services/libadremover.la icap-services/libgray.la icap-services/libgzip.la icap-services/libinject.la
+
+# Which code it is, for the versions of the services: a checksum of all that they are made of. It is written when it changes.
+BUILT_SOURCES += icap-services/build.h
+CLEANFILES += icap-services/build.h
+icap-services/build.h: FORCE
+	$(AM_V_at)$(MKDIR_P) icap-services && \
+	sum=`cd $(srcdir) && find common icap-services -name '*.[ch]' ! -path icap-services/build.h | LC_ALL=C sort | xargs cat | sha256sum | cut -c 1-16` && \
+	echo "#define SERVICES_BUILD \"$$sum\"" >$@.new && \
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+FORCE:
+.PHONY: FORCE
+icap-services/adremover/icap_services_libadremover_la-service.lo: icap-services/build.h
+icap-services/gray/icap_services_libgray_la-service.lo: icap-services/build.h
+icap-services/gzip/icap_services_libgzip_la-service.lo: icap-services/build.h
+icap-services/inject/icap_services_libinject_la-service.lo: icap-services/build.h
 
 icap_services_libadremover_la_SOURCES = icap-services/adremover/service.c \
 	$(adremover_sources)

@@ -38,8 +38,8 @@ static bool control_reload(void *context, struct settings_outcome *outcome) {
 }
 
 static bool control_change(void *context, const struct overrides *changes, bool keep,
-                           struct settings_outcome *outcome) {
-    return server_change(context, changes, keep, outcome);
+                           const char *anew, struct settings_outcome *outcome) {
+    return server_change(context, changes, keep, anew, outcome);
 }
 
 static bool control_names(void *context, unsigned worker, const struct resolver_wish *wish,

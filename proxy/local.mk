@@ -29,7 +29,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/mark.c proxy/adapt/mark.h \
 	proxy/adapt/named_addresses.c proxy/adapt/named_addresses.h \
 	proxy/adapt/opt_outs.h \
-	proxy/adapt/recall.c proxy/adapt/recall.h \
+	proxy/adapt/recording.c proxy/adapt/recording.h proxy/adapt/recall.c proxy/adapt/recall.h \
 	proxy/adapt/server_numbers.def proxy/adapt/server_numbers.h \
 	proxy/adapt/service_report.c proxy/adapt/service_report.h \
 	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
@@ -176,11 +176,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/writer.c proxy/disk/writer.h \
 	proxy/icap/adapted_body.c \
 	proxy/inside/adapter.c proxy/inside/adapter.h \
-	proxy/inside/body.c \
+	proxy/inside/body.c proxy/inside/code.c proxy/inside/code.h \
 	proxy/inside/call.c proxy/inside/call.h \
 	proxy/inside/feed.c \
 	proxy/inside/head.c proxy/inside/head.h \
 	proxy/inside/instance.c proxy/inside/instance.h \
+	proxy/inside/places.c proxy/inside/places.h \
 	proxy/inside/service.h \
 	proxy/inside/told.c proxy/inside/told.h \
 	proxy/inside/wait.c \
@@ -202,7 +203,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/server.c proxy/icap/server.h \
 	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/record/recorder.c proxy/record/recorder.h \
-	proxy/icap/recording.c proxy/icap/recording.h \
 	proxy/icap/client_fields.c proxy/icap/client_fields.h \
 	proxy/icap/service.c proxy/icap/service.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
@@ -403,7 +403,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/literals.c proxy/match/literals.h \
 	proxy/settings/load.c proxy/settings/load.h \
 	proxy/settings/access.h proxy/settings/load_access.c proxy/settings/options_access.def \
-	proxy/settings/load_adapt.c proxy/settings/load_inside.c proxy/settings/load_cache.c proxy/settings/load_class.c \
+	proxy/settings/load_adapt.c proxy/settings/service_change.c proxy/settings/service_change.h proxy/settings/load_inside.c proxy/settings/load_cache.c proxy/settings/load_class.c \
 	proxy/settings/load_listen.c proxy/settings/load_listen_tls.c proxy/settings/load_map.c proxy/settings/load_origins.c \
 	proxy/settings/limit.h proxy/settings/load_limit.c proxy/settings/options_limits.def \
 	proxy/settings/load_transparent.c \
@@ -502,7 +502,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/worker_report.c proxy/admin/worker_report.h \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/outcome.h proxy/admin/settings_page.c proxy/admin/settings_page.h \
-	proxy/admin/services_page.c proxy/admin/services_page.h \
+	proxy/admin/service_control_page.c proxy/admin/service_control_page.h proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/strict.c proxy/admin/strict.h \
 	proxy/admin/audit.c proxy/admin/audit.h \
 	proxy/admin/event_reply.c proxy/admin/event_reply.h \
@@ -575,7 +575,7 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/page_command.c proxy/ctl/page_command.h \
 	proxy/ctl/metrics_json.c proxy/ctl/metrics_json.h \
 	proxy/ctl/admin_page.c proxy/ctl/admin_page.h \
-	proxy/ctl/settings_command.c proxy/ctl/settings_command.h \
+	proxy/ctl/services_command.c proxy/ctl/services_command.h proxy/ctl/settings_command.c proxy/ctl/settings_command.h \
 	proxy/ctl/terminal.c proxy/ctl/terminal.h \
 	proxy/ctl/url_jobs.c proxy/ctl/url_jobs.h \
 	proxy/ctl/header_line.c proxy/ctl/header_line.h \

@@ -389,12 +389,20 @@ static bool change_is_possible(const struct server *server, const struct overrid
     return !keep || can_be_saved(server->settings, outcome);
 }
 
+static struct settings *changed_settings(const struct server *server,
+                                         const struct overrides *changes, bool keep,
+                                         const char *anew, struct settings_outcome *outcome) {
+    return anew == NULL
+               ? settings_change(server->settings, changes, keep, outcome->error)
+               : settings_change_service(server->settings, anew, changes, keep, outcome->error);
+}
+
 bool server_change(struct server *server, const struct overrides *changes, bool keep,
-                   struct settings_outcome *outcome) {
+                   const char *anew, struct settings_outcome *outcome) {
     pthread_mutex_lock(&server->lock);
-    bool good = change_is_possible(server, changes, keep, outcome) &&
-                server_use(server, settings_change(server->settings, changes, keep, outcome->error),
-                           keep, outcome);
+    bool good =
+        change_is_possible(server, changes, keep, outcome) &&
+        server_use(server, changed_settings(server, changes, keep, anew, outcome), keep, outcome);
     pthread_mutex_unlock(&server->lock);
     log_left(outcome);
     if (good)

@@ -76,9 +76,10 @@ bool server_run(struct server *server, char error[SETTINGS_ERROR]);
  * the outcome. */
 bool server_reload(struct server *server, struct settings_outcome *outcome);
 /* Changes options at run time (settings/overrides.h); `keep`: also in the file of saved_settings,
- * before they are in use. Else as server_reload. */
+ * before they are in use; `anew`: a service of the settings that begins anew, with its section, its lists
+ * and its module as they are now; NULL: none. Else as server_reload. */
 bool server_change(struct server *server, const struct overrides *changes, bool keep,
-                   struct settings_outcome *outcome);
+                   const char *anew, struct settings_outcome *outcome);
 /* Opens the logs by their names again, after somebody has renamed the files. */
 void server_reopen_logs(struct server *server);
 /* From now on, or no longer: reloads are refused, because another process takes over. */

@@ -1,6 +1,8 @@
 #include "service/module.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,4 +121,79 @@ const struct service_ops *service_module_load(const char *path, char error[SERVI
         return NULL;
     }
     return service_module_check(ops, path, name, error) ? ops : NULL;
+}
+
+/* What is looked for among the files that the process has loaded. */
+struct module_build {
+    uintptr_t inside; /* an address in the file */
+    uint64_t *fingerprint;
+};
+
+static bool holds_address(const struct dl_phdr_info *file, uintptr_t address) {
+    for (unsigned i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        uintptr_t begin = file->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && address >= begin && address < begin + part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static size_t note_padded(uint64_t length) {
+    return (size_t)((length + 3) & ~UINT64_C(3));
+}
+
+/* The build ID in the notes; empty: there is none. */
+static struct slice build_id_in(const char *at, size_t length) {
+    while (length >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        size_t name = sizeof note, text = name + note_padded(note.n_namesz);
+        size_t next = text + note_padded(note.n_descsz);
+        if (next > length)
+            break;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+            memcmp(at + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0)
+            return slice_make(at + text, note.n_descsz);
+        at += next;
+        length -= next;
+    }
+    return SLICE("");
+}
+
+static bool mix_build_id(const struct dl_phdr_info *file, uint64_t *fingerprint) {
+    struct slice id = SLICE("");
+    for (unsigned i = 0; id.length == 0 && i < file->dlpi_phnum; i++)
+        if (file->dlpi_phdr[i].p_type == PT_NOTE)
+            id = build_id_in((const char *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr),
+                             file->dlpi_phdr[i].p_memsz);
+    *fingerprint = service_fingerprint(*fingerprint, id.base, id.length);
+    return id.length > 0;
+}
+
+static void mix_code(const struct dl_phdr_info *file, uint64_t *fingerprint) {
+    for (unsigned i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && (part->p_flags & PF_X) && (part->p_flags & PF_R))
+            *fingerprint = service_fingerprint(
+                *fingerprint, (const void *)(file->dlpi_addr + part->p_vaddr), part->p_memsz);
+    }
+}
+
+static int mix_file(struct dl_phdr_info *file, size_t size, void *arg) {
+    const struct module_build *build = arg;
+    (void)size;
+    if (!holds_address(file, build->inside))
+        return 0;
+    if (!mix_build_id(file, build->fingerprint))
+        mix_code(file, build->fingerprint);
+    return 1;
+}
+
+void service_module_mix_build(uint64_t *fingerprint, const struct service_ops *ops) {
+    struct module_build build = {(uintptr_t)ops, fingerprint};
+    if (ops->build != NULL && ops->build[0] != '\0')
+        *fingerprint = service_fingerprint(*fingerprint, ops->build, strlen(ops->build) + 1);
+    else
+        dl_iterate_phdr(mix_file, &build);
 }

@@ -13,7 +13,8 @@
  *
  * A module has all rights of the process: whoever may write the file is as powerful as the process.
  * It stays loaded, because code of it may have to run when a thread ends. So a path that is loaded
- * again gives the code that was loaded first, even if the file has been replaced.
+ * again gives the code that was loaded first, even if the file has been replaced; a host that replaces
+ * modules gives another spelling of the path.
  *
  * Threads: one at a time. Errors: NULL and a sentence without a full stop.
  */
@@ -35,6 +36,11 @@ const struct service_ops *service_module_load(const char *path, char error[SERVI
 /* The check of the ops alone. `path` is used in the sentence. */
 bool service_module_check(const struct service_ops *ops, const char *path, const char *name,
                           char error[SERVICE_MODULE_ERROR]);
+
+/* Mixes into a service's fingerprint which code it is: its .build, or else the build ID of the file
+ * that it stands in, or else the code itself. Hosts do it first, so that the same module has the same
+ * version under all of them. */
+void service_module_mix_build(uint64_t *fingerprint, const struct service_ops *ops);
 
 /* "gray" of "/usr/lib/retort/gray.so" and of "srv_gray.so". False: it is no name of a module. */
 bool service_module_name(const char *path, char name[SERVICE_MODULE_NAME]);

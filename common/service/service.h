@@ -201,10 +201,20 @@ struct service_exchange {
     bool opt_out;
 };
 
+/* A text that differs when the code does, from whoever compiles the service, such as a checksum of its
+ * sources: -DSERVICE_BUILD='"1f0c..."'. What older code made is not used any more where the text is
+ * another. */
+#ifndef SERVICE_BUILD
+#define SERVICE_BUILD NULL
+#endif
+
 struct service_ops {
     unsigned version; /* SERVICE_VERSION */
     const char *name; /* in URLs, logs and settings: the one given to SERVICE_DEFINE */
     const char *description;
+    /* Which code it is, for the service's version: SERVICE_BUILD. NULL: the host takes the build ID of
+     * the file, which differs where one service is built into several. */
+    const char *build;
     unsigned points;                      /* enum service_point, or-ed */
     bool wants_client_ip;                 /* ICAP: X-Include: X-Client-IP */
     unsigned preview_size;                /* bytes of the body that it wants in the preview */

@@ -137,6 +137,7 @@ SERVICE_DEFINE(hello) = {
     .version = SERVICE_VERSION,
     .name = "hello",
     .description = "greets whoever reads plain text",
+    .build = SERVICE_BUILD,
     .points = SERVICE_RESPONSE,
     .preview_size = 1024,
     .settings_size = sizeof(struct hello_settings),

@@ -15,6 +15,7 @@
 #include "adremover/request_kind.h"
 #include "adremover/skipped.h"
 #include "base/assert.h"
+#include "build.h"
 #include "service/arguments.h"
 
 #include <stdio.h>
@@ -350,6 +351,7 @@ SERVICE_DEFINE(adremover) = {
     .version = SERVICE_VERSION,
     .name = "adremover",
     .description = "Retort ad remover",
+    .build = SERVICES_BUILD,
     .points = SERVICE_REQUEST,
     .settings_size = sizeof(struct adremover_settings),
     .options = adremover_options,

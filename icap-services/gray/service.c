@@ -5,6 +5,7 @@
  * image.
  */
 #include "base/assert.h"
+#include "build.h"
 #include "gray/image_type.h"
 #include "gray/picture_cost.h"
 #include "service/adapted_head.h"
@@ -351,6 +352,7 @@ SERVICE_DEFINE(gray) = {
     .version = SERVICE_VERSION,
     .name = "gray",
     .description = "Retort gray",
+    .build = SERVICES_BUILD,
     .points = SERVICE_RESPONSE,
     .wants_client_ip = true,
     .preview_size = 1024,

@@ -11,6 +11,7 @@
  * no-transform.
  */
 #include "base/assert.h"
+#include "build.h"
 #include "gzip/accept_encoding.h"
 #include "gzip/encoder.h"
 #include "gzip/sample.h"
@@ -258,6 +259,7 @@ SERVICE_DEFINE(gzip) = {
     .version = SERVICE_VERSION,
     .name = "gzip",
     .description = "Retort gzip",
+    .build = SERVICES_BUILD,
     .points = SERVICE_RESPONSE,
     .preview_size = 1024,
     .settings_size = sizeof(struct gzip_settings),

@@ -8,6 +8,7 @@
  * ISTag. No call of c-icap tells for which service it is. So a module is one service, and its state
  * is static.
  */
+#include "service/module.h"
 #include "base/assert.h"
 #include "host-c-icap/cicap.h"
 #include "host-c-icap/transaction.h"
@@ -159,6 +160,7 @@ static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
                                                .log = module_log,
                                                .count = module_count,
                                                .fingerprint = SERVICE_FINGERPRINT_SEED};
+    service_module_mix_build(&module->owner.host.fingerprint, ops);
     module->owner.count_outcome = module_count_outcome;
     module->settings = xcalloc(1, ops->settings_size + 1);
     if (ops->options != NULL)

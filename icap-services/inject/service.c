@@ -10,6 +10,7 @@
  */
 #include "base/assert.h"
 #include "base/spool.h"
+#include "build.h"
 #include "inject/answer.h"
 #include "inject/page_kind.h"
 #include "inject/policies.h"
@@ -410,6 +411,7 @@ SERVICE_DEFINE(inject) = {
     .version = SERVICE_VERSION,
     .name = "inject",
     .description = "Retort inject",
+    .build = SERVICES_BUILD,
     .points = SERVICE_RESPONSE,
     .wants_client_ip = true,
     .preview_size = 1024,

@@ -8,7 +8,8 @@ const struct adapter_account_description adapter_account_numbers[] = {
 };
 
 const struct adapter_account_description adapter_account_times[] = {
-    {"queue_seconds", "Seconds that requests waited for a connection or for OPTIONS.",
+    {"queue_seconds",
+     "Seconds that requests waited for a connection, for OPTIONS, or for max_messages.",
      offsetof(struct adapter_account, queue)},
     {"verdict_seconds", "Seconds from the request to the verdict.",
      offsetof(struct adapter_account, to_verdict)},

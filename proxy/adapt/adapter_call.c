@@ -1,5 +1,6 @@
 #include "adapt/adapter_call.h"
 
+#include "adapt/recording.h"
 #include "base/assert.h"
 #include "base/clocks.h"
 
@@ -8,14 +9,31 @@
 struct adapter_call *adapter_call_start(struct adapter *adapter,
                                         const struct adapter_request *request,
                                         struct http_head *adapted, struct task *waker) {
+    struct adapter_request recorded;
     CHECK_OBJ(adapter, ADAPTER_MAGIC);
     struct adapter_call *call = arena_alloc(request->arena, adapter->class->call_size);
+    if (adapter->host->recorder != NULL) {
+        recorded = *request;
+        recorded.recording = recording_begin(adapter, request);
+        request = &recorded;
+    }
     adapter->class->start(call, adapter, request, adapted, waker);
     return call;
 }
 
+void adapter_call_end(struct adapter_call *call) {
+    struct adapter_host *host = call->adapter->host;
+    struct recording *recording = call->recording;
+    call->recording = NULL;
+    if (recording != NULL)
+        recording_described(recording, call);
+    call->adapter->class->end(call);
+    if (recording != NULL)
+        recording_end(&recording, host);
+}
+
 void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
-                       struct http_head *adapted, struct task *waker) {
+                       struct recording *recording, struct http_head *adapted, struct task *waker) {
     const struct service_settings *settings = adapter->settings;
     struct net_context *net = adapter->host->net;
     const struct spill_file_limits limits = {
@@ -26,6 +44,7 @@ void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struc
     };
     call->magic = ADAPTER_CALL_MAGIC;
     call->adapter = adapter;
+    call->recording = recording;
     call->waker = waker;
     call->adapted = adapted;
     call->has_body = *body != NULL;
@@ -69,6 +88,8 @@ void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict
     if (call->result.tag == 0) /* nobody was asked */
         call->result.tag = service_tag_value(call->adapter->tag);
     adapter_call_count(call);
+    if (call->recording != NULL)
+        recording_settled(call->recording, call);
     if (call->waker != NULL)
         loop_defer(call->adapter->host->net->loop, call->waker);
 }
@@ -77,7 +98,10 @@ struct source *adapter_call_body(struct adapter_call *call) {
     CHECK_OBJ(call, ADAPTER_CALL_MAGIC);
     if (call->verdict == ADAPTER_UNMODIFIED)
         return call->has_body ? virgin_body_hand_on(&call->virgin) : NULL;
-    return call->result.has_body ? call->adapter->class->body(call) : NULL;
+    if (!call->result.has_body)
+        return NULL;
+    struct source *body = call->adapter->class->body(call);
+    return call->recording == NULL || body == NULL ? body : recording_body(call->recording, body);
 }
 
 bool adapter_call_recover(struct adapter_call *call, struct source **body) {

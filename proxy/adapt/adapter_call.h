@@ -40,6 +40,8 @@ enum adapter_verdict {
     ADAPTER_FAILED,
 };
 
+struct recording;
+
 /* The heads are read before the verdict, and may be changed after it. */
 struct adapter_request {
     const struct http_head *request;
@@ -51,7 +53,8 @@ struct adapter_request {
     struct adapt_opt_out **opt_outs;  /* of the transaction, for who opts out; NULL: nobody does */
     const struct trace_fields *trace; /* NULL: the service learns of none by its protocol */
     bool hold;
-    bool trickle; /* whoever asks reads what is kept meanwhile: adapter_call_peek */
+    bool trickle;                /* whoever asks reads what is kept meanwhile: adapter_call_peek */
+    struct recording *recording; /* set by adapter_call_start; NULL: nobody records it */
     struct arena *arena;
 };
 
@@ -91,6 +94,7 @@ struct adapter_call {
     struct virgin_body virgin; /* what the service is given */
     struct adapter_result result;
     struct adapter_figures figures;
+    struct recording *recording; /* adapt/recording.h; NULL: nobody records it */
 };
 
 struct adapter_call *adapter_call_start(struct adapter *adapter,
@@ -119,14 +123,12 @@ size_t adapter_call_peek(const struct adapter_call *call, struct spill_file_curs
                          char *buffer, size_t capacity);
 /* Releases what was kept for the case of a failure. */
 void adapter_call_commit(struct adapter_call *call);
-static inline void adapter_call_end(struct adapter_call *call) {
-    call->adapter->class->end(call);
-}
+void adapter_call_end(struct adapter_call *call);
 
 /* For classes: first in `start`, in a call that is zero but for the memory of the class. Takes the
- * body over and keeps it within the limits of the settings. */
+ * body over and keeps it within the limits of the settings. `recording`: the request's. */
 void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
-                       struct http_head *adapted, struct task *waker);
+                       struct recording *recording, struct http_head *adapted, struct task *waker);
 /* The verdict is there: counts it and wakes the task that waits. Called once. */
 void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict);
 /* The service has sent its whole answer. */

@@ -20,6 +20,8 @@ struct first_asking {
 static bool is_unknown(const struct first_asking *asking, size_t index) {
     struct shared_service *shared = asking->set->shared->services[index];
     struct service_report report = {0};
+    if (shared->unloaded)
+        return false;
     shared->class->report_shared(shared, &report);
     for (unsigned i = 0; i < asking->set->services[index]->settings->endpoint_count; i++)
         if (report.endpoints[i].state == SERVICE_UNKNOWN)

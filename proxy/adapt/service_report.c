@@ -4,10 +4,8 @@
 
 const char *service_state_name(enum service_state state) {
     static const char *const names[] = {
-        [SERVICE_UNKNOWN] = "unknown",
-        [SERVICE_DOWN] = "down",
-        [SERVICE_TRIAL] = "trial",
-        [SERVICE_UP] = "up",
+        [SERVICE_UNKNOWN] = "unknown", [SERVICE_DOWN] = "down",         [SERVICE_TRIAL] = "trial",
+        [SERVICE_UP] = "up",           [SERVICE_UNLOADED] = "unloaded",
     };
     return names[state];
 }

@@ -20,8 +20,10 @@
 /* SERVICE_TEXT: for a name, a product or a version that a service states; cut there. */
 enum { SERVICE_TEXT = 256, SERVICE_REPORT_NOTICE = 512, SERVICE_ERROR = 448 };
 
-/* TRIAL: it was down, and one transaction is let through to see whether it is up. */
-enum service_state { SERVICE_UNKNOWN, SERVICE_DOWN, SERVICE_TRIAL, SERVICE_UP };
+/* TRIAL: it was down, and one transaction is let through to see whether it is up. UNLOADED: it is
+ * disabled. */
+enum service_state { SERVICE_UNKNOWN, SERVICE_DOWN, SERVICE_TRIAL, SERVICE_UP, SERVICE_UNLOADED };
+enum { SERVICE_STATES = SERVICE_UNLOADED + 1 };
 
 const char *service_state_name(enum service_state state);
 

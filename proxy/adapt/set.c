@@ -72,7 +72,7 @@ void adapt_set_release(struct adapt_set **setp) {
 struct adapter *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
                                struct slice name) {
     for (size_t i = 0; i < set->service_count; i++)
-        if (set->services[i]->settings->point == point &&
+        if (set->services[i]->settings->point == point && !set->services[i]->settings->disabled &&
             slice_equal(slice_from(set->services[i]->settings->name), name))
             return set->services[i];
     return NULL;

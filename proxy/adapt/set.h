@@ -44,7 +44,7 @@ struct adapt_set *adapt_set_reference(struct adapt_set *set);
 void adapt_set_retire(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 
-/* The service of that name, if it is of that point; else NULL. */
+/* The service of that name, if it is of that point and not disabled; else NULL. */
 struct adapter *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
                                struct slice name);
 /* Would adapt_set_choose choose any? */

@@ -26,6 +26,7 @@ void shared_service_init(struct shared_service *shared, const struct adapter_cla
     INIT_OBJ(shared, SHARED_SERVICE_MAGIC);
     shared->class = class;
     shared->name = xstrdup(settings->name);
+    shared->unloaded = settings->disabled;
     shared->tag = shared_service_tag(settings, before);
     shared->bypasses = shared_service_bypasses(settings->name, before);
 }
@@ -38,10 +39,18 @@ void shared_service_end(struct shared_service *shared) {
     shared->magic = 0;
 }
 
+static void report_unloaded(struct service_report *report) {
+    report->state = SERVICE_UNLOADED;
+    for (unsigned i = 0; i < ICAP_ENDPOINTS_MAX; i++)
+        report->endpoints[i].state = SERVICE_UNLOADED;
+}
+
 void shared_service_report(struct shared_service *shared, struct service_report *report) {
     CHECK_OBJ(shared, SHARED_SERVICE_MAGIC);
     memset(report, 0, sizeof *report);
     shared->class->report_shared(shared, report);
+    if (shared->unloaded)
+        report_unloaded(report);
     report->bypassed_since = atomic_load(&shared->bypasses->since);
     report->bypassed = bypasses_count(shared->bypasses);
 }

@@ -26,6 +26,7 @@ struct shared_service {
 #define SHARED_SERVICE_MAGIC 0x5a4ed5e4u
     const struct adapter_class *class;
     char *name;
+    bool unloaded;             /* it is disabled: nobody asks it */
     struct service_tag *tag;   /* referenced */
     struct bypasses *bypasses; /* referenced */
 };

@@ -46,8 +46,9 @@ struct admin_calls {
     void (*report)(void *context, struct admin_report *report);
     /* False: it is refused, and nothing has changed. The caller releases the outcome. */
     bool (*reload)(void *context, struct settings_outcome *outcome);
-    /* Likewise, of changes at run time; `keep`: they shall outlive this process. */
-    bool (*change)(void *context, const struct overrides *changes, bool keep,
+    /* Likewise, of changes at run time; `keep`: they shall outlive this process; `anew`: a service
+     * that begins anew, NULL: none. */
+    bool (*change)(void *context, const struct overrides *changes, bool keep, const char *anew,
                    struct settings_outcome *outcome);
     void (*drain)(void *context);
     unsigned worker_count;

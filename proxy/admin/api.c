@@ -14,6 +14,7 @@
 #include "admin/openapi.h"
 #include "admin/origins_page.h"
 #include "admin/record_page.h"
+#include "admin/service_control_page.h"
 #include "admin/services_page.h"
 #include "admin/settings_page.h"
 #include "admin/whoami_page.h"
@@ -86,6 +87,23 @@ const struct api_route api_routes[] = {
     {CHANGES, .path = "/services/bump", .ask = services_page_bump, .answer = "bumped string",
      .summary = "Makes all earlier results of a service old.",
      .parameters = {NEEDED("name", "the name of the service"), END}},
+    {CHANGES_BY(ADMIN, "POST"), .path = "/services/load", .ask = service_control_page_load,
+     .answer = "service string, loaded boolean, notes array, changed array, "
+               "waits_for_restart array, refused array, saved boolean",
+     .summary = "Starts a service anew: its section, its lists and its module are read again.",
+     .parameters = {NEEDED("name", "the name of the service"), SAVE, END}},
+    {CHANGES_BY(ADMIN, "POST"), .path = "/services/unload", .ask = service_control_page_unload,
+     .answer = "service string, loaded boolean, notes array, changed array, "
+               "waits_for_restart array, refused array, saved boolean",
+     .summary = "Takes a service out of all chains.",
+     .parameters = {NEEDED("name", "the name of the service"), SAVE, END}},
+    {CHANGES_BY(ADMIN, "POST"), .path = "/services/order", .ask = service_control_page_order,
+     .answer = "class string, services array, changed array, waits_for_restart array, "
+               "refused array, saved boolean",
+     .summary = "Changes the order of the services of a class.",
+     .parameters = {NEEDED("class", "the URL class of the adapt section"),
+                    NEEDED("services", "the names of all its services, with commas between"), SAVE,
+                    END}},
     {READS, .path = "/settings", .show = settings_page_show, .answer = "",
      .summary = "Shows the settings in use, with defaults and without secrets.",
      .parameters = {END}},
@@ -186,7 +204,7 @@ const struct api_route api_routes[] = {
      .summary = "Allows eviction of the object again.", .parameters = {URL, END}},
 
     {CHANGES, .path = "/icap/record", .ask = record_page_begin, .answer = "recording integer",
-     .summary = "Starts a recording of ICAP exchanges. 409: there is another one, or an "
+     .summary = "Starts a recording of what services get and make, of both kinds. 409: there is another one, or an "
                 "inspection that still takes transactions.",
      .parameters = {TEXT("service", "the service"), TEXT("point", "the point"),
                     TEXT("host", "the host"), TEXT("prefix", "the beginning of URLs"),

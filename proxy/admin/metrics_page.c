@@ -127,7 +127,8 @@ static void print_health(FILE *out, const struct admin_report *report) {
           "# TYPE retort_icap_service_up gauge\n",
           out);
     for (size_t i = 0; i < report->service_count; i++)
-        if (services[i].report.state != SERVICE_UNKNOWN)
+        if (services[i].report.state != SERVICE_UNKNOWN &&
+            services[i].report.state != SERVICE_UNLOADED)
             fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].settings->name,
                     services[i].report.state == SERVICE_UP);
     fputs("# HELP retort_icap_service_since_timestamp_seconds Unix time when an endpoint of the "
@@ -143,11 +144,11 @@ static void print_health(FILE *out, const struct admin_report *report) {
 /* OpenMetrics calls such metrics a state set; the text format of Prometheus knows gauges only. */
 static void print_states(FILE *out, const struct admin_report *report) {
     fputs("# HELP retort_icap_service_state 1 for the state that the service is in: unknown (no "
-          "endpoint has answered yet), down, trial or up.\n"
+          "endpoint has answered yet), down, trial, up or unloaded (it is disabled).\n"
           "# TYPE retort_icap_service_state gauge\n",
           out);
     for (size_t i = 0; i < report->service_count; i++)
-        for (unsigned state = SERVICE_UNKNOWN; state <= SERVICE_UP; state++)
+        for (unsigned state = SERVICE_UNKNOWN; state < SERVICE_STATES; state++)
             fprintf(out, "retort_icap_service_state{service=\"%s\",state=\"%s\"} %d\n",
                     report->services[i].settings->name,
                     service_state_name((enum service_state)state),

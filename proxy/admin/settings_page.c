@@ -228,6 +228,22 @@ static json_t *unset_pools(const struct admin_calls *calls, struct findings *ref
     return changed;
 }
 
+void settings_page_change(struct page *page, const struct admin_calls *calls,
+                          const struct page_request *request, const struct overrides *changes,
+                          const char *anew, json_t *begin) {
+    struct settings_outcome outcome = {.error = ""};
+    bool keep = wants_save(request);
+    page->asked = overrides_to_json(changes);
+    json_object_set_new(begin, "saved", json_boolean(keep));
+    if (calls->change(calls->context, changes, keep, anew, &outcome)) {
+        answer_outcome(page, &outcome, begin, NULL);
+    } else {
+        answer_refusal(page, &outcome);
+        json_decref(begin);
+    }
+    settings_outcome_release(&outcome);
+}
+
 /* `pools_too`: those of helpers become as configured. */
 static void change_settings(struct page *page, const struct admin_calls *calls,
                             const struct page_request *request, const struct overrides *changes,
@@ -236,7 +252,7 @@ static void change_settings(struct page *page, const struct admin_calls *calls,
     json_t *more = NULL;
     bool keep = wants_save(request);
     page->asked = overrides_to_json(changes);
-    bool changed = calls->change(calls->context, changes, keep, &outcome);
+    bool changed = calls->change(calls->context, changes, keep, NULL, &outcome);
     if (changed && pools_too)
         more = unset_pools(calls, &outcome.refused);
     if (changed)

@@ -15,6 +15,8 @@
 
 #include "admin/page.h"
 
+struct overrides;
+
 void settings_page_show(struct page *page, const struct admin_calls *calls);
 void settings_page_effective(struct page *page, const struct admin_calls *calls);
 void settings_page_changes(struct page *page, const struct admin_calls *calls);
@@ -25,6 +27,12 @@ void settings_page_set(struct page *page, const struct admin_calls *calls,
                        const struct page_request *request);
 void settings_page_unset(struct page *page, const struct admin_calls *calls,
                          const struct page_request *request);
+/* Makes changes for another page and answers: `begin`, which is released, with the members above. A
+ * refusal is answered as that of settings_page_set. `anew`: see admin_calls.change. The request may
+ * have the argument save. */
+void settings_page_change(struct page *page, const struct admin_calls *calls,
+                          const struct page_request *request, const struct overrides *changes,
+                          const char *anew, json_t *begin);
 void settings_page_reload(struct page *page, const struct admin_calls *calls);
 
 #endif

@@ -132,6 +132,7 @@ static const struct icap_verb {
     int (*run)(struct icap_choices *options);
 } verbs[] = {
     {"icap record", run_record},
+    {"services record", run_record},
     {"icap show", icap_show},
     {"icap replay", icap_replay},
 };

@@ -19,6 +19,7 @@
 #include "ctl/limits_command.h"
 #include "ctl/metrics_json.h"
 #include "ctl/page_command.h"
+#include "ctl/services_command.h"
 #include "ctl/settings_command.h"
 #include "ctl/show.h"
 #include "ctl/tail_command.h"
@@ -158,6 +159,10 @@ static int retortctl_run(const struct choices *choices, const struct command_lin
         return run_metrics(choices, line);
     if (strcmp(name, "services bump") == 0)
         return run_bump(choices, line);
+    if (strcmp(name, "services record") == 0)
+        return icap_command(choices->admin, line);
+    if (strncmp(name, "services ", strlen("services ")) == 0)
+        return services_command(choices->admin, line);
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         if (strcmp(argv[0], rooms[i].name) == 0)
             return rooms[i].run(choices->admin, line);

@@ -135,7 +135,7 @@ static int show_outcome(const json_t *answer, const char *but) {
     return json_array_size(refused) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int show_change(const json_t *answer) {
+int settings_command_outcome(const json_t *answer) {
     return show_outcome(answer, "the change is made, but");
 }
 
@@ -209,7 +209,7 @@ static int ask_change(const char *where, const struct command_line *line, bool w
         .method = "POST",
         .path = save ? "/v1/settings?save=yes" : "/v1/settings",
         .body = body,
-        .show = show_change,
+        .show = settings_command_outcome,
         .shown_status = 409,
     };
     int status = body == NULL ? SETTINGS_USAGE : admin_page_ask(where, line->json, &page);
@@ -234,7 +234,7 @@ static int command_unset(const char *where, const struct command_line *line) {
         .method = "DELETE",
         .path = command_line_option(line, "save") != NULL ? "/v1/settings?all=yes&save=yes"
                                                           : "/v1/settings?all=yes",
-        .show = show_change,
+        .show = settings_command_outcome,
         .shown_status = 409,
     };
     return admin_page_ask(where, line->json, &page);

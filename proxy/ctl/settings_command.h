@@ -11,6 +11,10 @@
 
 #include "ctl/command.h"
 
+#include <jansson.h>
+
 int settings_command(const char *where, const struct command_line *line);
+/* Shows what came of a change, of whichever page. Returns the exit status. */
+int settings_command_outcome(const json_t *answer);
 
 #endif

@@ -115,6 +115,7 @@ static void icap_adapter_start(struct adapter_call *base, struct adapter *adapte
         .trace = request->trace,
         .hold = request->hold,
         .trickle = request->trickle,
+        .recording = request->recording,
     };
     icap_call_start(CONTAINER_OF(base, struct icap_call, base), icap_adapter_service(adapter),
                     &encapsulated, adapted, waker);

@@ -16,8 +16,6 @@ static const struct service_settings *settings_of(const struct icap_call *call) 
 void icap_call_settle(struct icap_call *call, enum adapter_verdict verdict) {
     call->base.result.has_body = verdict != ADAPTER_UNMODIFIED && call->parts.has_body;
     adapter_call_settle(&call->base, verdict);
-    if (call->recording != NULL)
-        icap_recording_settled(call);
     icap_call_watch(call, false);
 }
 
@@ -339,9 +337,8 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     list_init(&call->link);
     call->request = *request;
     call->request.virgin = NULL;
-    if (service->base.host->recorder != NULL)
-        icap_recording_begin(call, request);
-    adapter_call_init(&call->base, &service->base, request->virgin, adapted, waker);
+    adapter_call_init(&call->base, &service->base, request->virgin, request->recording, adapted,
+                      waker);
     call->asked.generation = service_tag_generation(service->base.tag);
     timer_init(&call->timer, icap_call_on_timeout);
     timer_init(&call->total, icap_call_on_total_timeout);
@@ -357,7 +354,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
 
 struct source *icap_call_adapted_body(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    return call->recording == NULL ? &call->body : icap_recording_body(call, &call->body);
+    return &call->body;
 }
 
 void icap_call_close(struct icap_call *call) {
@@ -374,8 +371,6 @@ void icap_call_close(struct icap_call *call) {
     net_buffer_give(call->net, &call->in);
     sender_stop(&call->sender);
     adapter_call_release(&call->base);
-    if (call->recording != NULL)
-        icap_recording_end(call);
     free(call->head);
     free(call->adapted_bytes);
     call->magic = 0;

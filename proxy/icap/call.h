@@ -30,7 +30,6 @@
 
 #include "adapt/adapter_call.h"
 #include "http/chunked.h"
-#include "icap/recording.h"
 #include "icap/service.h"
 #include "icap/wire.h"
 #include "net/dial.h"
@@ -46,6 +45,7 @@ struct icap_request {
     const struct trace_fields *trace; /* for the ICAP head; NULL: none */
     bool hold;                        /* see adapt/adapter_call.h */
     bool trickle;                     /* likewise */
+    struct recording *recording;      /* likewise */
 };
 
 enum icap_step {
@@ -114,8 +114,6 @@ struct icap_call {
     bool lingered;      /* for more than has come, since the last bytes came */
     bool original;      /* it is the virgin body from here on */
     uint64_t skip_left; /* virgin bytes before that place */
-
-    struct icap_recording *recording; /* icap/recording.h; NULL: nobody records it */
 
     /* It is large, and a call over a kept connection never uses it: icap_call_start clears all that
      * stands before it, and of it only the magic number. */

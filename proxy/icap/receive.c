@@ -1,3 +1,4 @@
+#include "adapt/recording.h"
 #include "base/assert.h"
 #include "http/framing.h"
 #include "http/head_parser.h"
@@ -314,8 +315,8 @@ static bool icap_receive_parse(struct icap_call *call) {
     }
     if (used == 0)
         return false;
-    if (call->recording != NULL)
-        icap_recording_answered(call, slice_make(bytes.base, (size_t)used));
+    if (call->base.recording != NULL)
+        recording_answered(call->base.recording, slice_make(bytes.base, (size_t)used));
     call->in->begin += (size_t)used;
     icap_receive_judge(call, &head);
     return true;

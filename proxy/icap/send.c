@@ -1,3 +1,4 @@
+#include "adapt/recording.h"
 #include "base/assert.h"
 #include "icap/call.h"
 #include "icap/client_fields.h"
@@ -148,8 +149,9 @@ bool icap_call_write_head(struct icap_call *call) {
         call->head = xmalloc(size);
     struct writer writer = {call->head, call->head + size, false};
     put_icap_head(call, &writer);
-    if (call->recording != NULL)
-        icap_recording_asked(call, slice_make(call->head, (size_t)(writer.at - call->head)));
+    if (call->base.recording != NULL)
+        recording_asked(call->base.recording, call->endpoint->uri_text,
+                        slice_make(call->head, (size_t)(writer.at - call->head)));
     icap_send_put(&writer, request->request_head);
     icap_send_put(&writer, request->response_head);
     call->sender.head = slice_make(call->head, (size_t)(writer.at - call->head));

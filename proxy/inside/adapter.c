@@ -15,25 +15,42 @@ static struct inside_call *call_of(struct adapter_call *base) {
 
 /* The service, of all workers. */
 
-/* The instance that the same service had. */
-static const struct inside_instance *instance_before(const struct service_settings *service,
-                                                     const struct shared_services *before) {
+/* What the same service had; NULL: it was not there, or not inside. */
+static struct inside_shared *shared_before(const struct service_settings *service,
+                                           const struct shared_services *before) {
     struct shared_service *same =
         before == NULL ? NULL : shared_services_find(before, service->name);
-    return same == NULL || same->class != &inside_adapter_class ? NULL
-                                                                : inside_shared_of(same)->instance;
+    return same == NULL || same->class != &inside_adapter_class ? NULL : inside_shared_of(same);
+}
+
+/* One goes on that a change at run time has left as it is. */
+static struct inside_instance *instance_for(const struct service_settings *service,
+                                            const struct inside_shared *before,
+                                            char error[INSIDE_ERROR]) {
+    if (before != NULL && before->instance != NULL && service->as_before)
+        return inside_instance_reference(before->instance);
+    return inside_instance_start(service, before == NULL ? NULL : before->counts, error);
 }
 
 static struct shared_service *inside_share(const struct settings *settings, size_t index,
                                            const struct shared_services *before) {
     const struct service_settings *service = &settings->services[index];
+    const struct inside_shared *old = shared_before(service, before);
     struct inside_shared *shared;
     ALLOC_OBJ(shared, INSIDE_SHARED_MAGIC);
     shared_service_init(&shared->shared, &inside_adapter_class, service, before);
     shared->since = time(NULL);
+    shared->places = inside_places_new(service, old == NULL ? NULL : old->places);
     atomic_init(&shared->era, UINT64_MAX);
-    shared->instance =
-        inside_instance_start(service, instance_before(service, before), shared->error);
+    if (service->disabled)
+        snprintf(shared->error, sizeof shared->error,
+                 "%s: service %s is unloaded; retortctl services load %s", service->where,
+                 service->name, service->name);
+    else
+        shared->instance = instance_for(service, old, shared->error);
+    shared->counts = inside_counts_reference(shared->instance != NULL ? shared->instance->counts
+                                             : old != NULL            ? old->counts
+                                                                      : NULL);
     return &shared->shared;
 }
 
@@ -41,6 +58,8 @@ static void inside_unshare(struct shared_service **sharedp) {
     struct inside_shared *shared = inside_shared_of(*sharedp);
     *sharedp = NULL;
     inside_instance_release(&shared->instance);
+    inside_counts_release(&shared->counts);
+    inside_places_release(&shared->places);
     shared_service_end(&shared->shared);
     FREE_OBJ(shared);
 }
@@ -68,7 +87,7 @@ static void inside_report_shared(struct shared_service *base, struct service_rep
 
 static const char *inside_problem(struct shared_service *base) {
     const struct inside_shared *shared = inside_shared_of(base);
-    return shared->instance == NULL ? shared->error : NULL;
+    return shared->instance == NULL && !base->unloaded ? shared->error : NULL;
 }
 
 uint64_t inside_shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop) {
@@ -132,6 +151,8 @@ static struct adapter *inside_open(struct shared_service *shared,
     service->shared = inside_shared_of(shared);
     service->arguments = slice_from(settings->arguments);
     service->client_fields = inside_fields_of(settings, service->shared->instance);
+    inside_queue_init(&service->queue, service->shared->places, settings, host->net->loop,
+                      host->mailbox);
     inside_refresh(&service->base);
     inside_know_ops(service);
     return &service->base;
@@ -147,6 +168,7 @@ static void inside_close(struct adapter **adapterp) {
     *adapterp = NULL;
     ASSERT(service->calls == 0);
     inside_watches_free(&service->watches);
+    inside_queue_release(&service->queue);
     adapter_release(&service->base);
     FREE_OBJ(service);
 }
@@ -155,6 +177,7 @@ static void inside_report(const struct adapter *adapter, struct service_report *
     const struct inside_service *service = CONTAINER_OF(adapter, const struct inside_service, base);
     const struct inside_instance *instance = service->shared->instance;
     report->connections = service->calls;
+    report->pending = service->queue.count;
     if (instance == NULL)
         return;
     snprintf(report->version, sizeof report->version, "%s", instance->version);

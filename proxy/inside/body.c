@@ -58,8 +58,14 @@ static enum service_flow pull_service(struct inside_call *call, char *buffer, si
 static enum source_status take_pulled(struct inside_call *call, char *buffer, size_t capacity,
                                       size_t *got) {
     switch (pull_service(call, buffer, capacity, got)) {
-    case SERVICE_DONE: call->complete = true; break;
-    case SERVICE_PASS: call->mode = INSIDE_PASSED; break;
+    case SERVICE_DONE:
+        call->complete = true;
+        inside_call_give_place(call);
+        break;
+    case SERVICE_PASS:
+        call->mode = INSIDE_PASSED;
+        inside_call_give_place(call);
+        break;
     case SERVICE_ABORT:
         return body_broke_off(call, &call->service->base.account.error_server,
                               "the service can't complete the body");

@@ -15,6 +15,10 @@ static void stop_timer(struct inside_call *call) {
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
 }
 
+void inside_call_give_place(struct inside_call *call) {
+    inside_turn_leave(&call->service->queue, &call->turn);
+}
+
 /* The end of the verdict */
 
 static void inside_call_settle(struct inside_call *call, enum adapter_verdict verdict) {
@@ -29,6 +33,8 @@ static void inside_call_settle(struct inside_call *call, enum adapter_verdict ve
         result->lifetime = (int64_t)exchange->lifetime;
     result->client_fields = call->service->client_fields;
     stop_timer(call);
+    if (call->mode == INSIDE_OVER || call->mode == INSIDE_PASSED)
+        inside_call_give_place(call);
     adapter_call_settle(&call->base, verdict);
 }
 
@@ -45,6 +51,7 @@ void inside_call_fail(struct inside_call *call, uint64_t *count, const char *err
     call->base.error = error;
     call->mode = INSIDE_OVER;
     stop_timer(call);
+    inside_call_give_place(call);
     if (call->base.verdict == ADAPTER_PENDING) {
         inside_call_settle(call, ADAPTER_FAILED);
         return;
@@ -286,6 +293,9 @@ static void inside_call_on_timeout(struct timer *timer) {
     CHECK_OBJ(call, INSIDE_CALL_MAGIC);
     if (call->mode == INSIDE_PREVIEW)
         cut_preview(call);
+    else if (call->mode == INSIDE_QUEUED)
+        inside_call_fail(call, &account_of(call)->error_queue,
+                         "it had too many messages at a time, and none ended within queue_timeout");
     else
         inside_call_fail(call, &account_of(call)->error_timeout, "it did not answer in time");
 }
@@ -333,10 +343,44 @@ static void call_begin(struct inside_call *call) {
         inside_call_go_on(call);
 }
 
+static void call_run(struct inside_call *call) {
+    const struct service_settings *settings = settings_of_call(call);
+    call->mode = INSIDE_PREVIEW;
+    if (settings->total_timeout > 0 && call->base.has_body)
+        loop_timer_after(call->net->loop, &call->total, settings->total_timeout);
+    source_set_waker(&call->base.virgin.first, &call->task);
+    call_begin(call);
+}
+
+static void call_on_place(struct task *task) {
+    struct inside_call *call = CONTAINER_OF(task, struct inside_call, turn_task);
+    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
+    if (inside_turn_take(&call->service->queue, &call->turn) != INSIDE_TURN_TAKEN)
+        return;
+    stop_timer(call);
+    call->base.figures.queue = inside_clock() - call->base.started;
+    times_add(&account_of(call)->queue, call->base.figures.queue);
+    call_run(call);
+}
+
+/* At once where there is a place. */
+static void call_take_place(struct inside_call *call) {
+    switch (inside_turn_take(&call->service->queue, &call->turn)) {
+    case INSIDE_TURN_TAKEN: call_run(call); return;
+    case INSIDE_TURN_FULL:
+        inside_call_fail(call, &account_of(call)->error_queue,
+                         "too many messages already wait for a place at it");
+        return;
+    case INSIDE_TURN_WAITS: break;
+    }
+    account_of(call)->queued++;
+    call->mode = INSIDE_QUEUED;
+    loop_timer_after(call->net->loop, &call->timer, settings_of_call(call)->queue_timeout);
+}
+
 void inside_call_start(struct inside_call *call, struct inside_service *service,
                        const struct adapter_request *request, struct http_head *adapted,
                        struct task *waker) {
-    const struct service_settings *settings = service->base.settings;
     memset(call, 0, sizeof *call);
     call->magic = INSIDE_CALL_MAGIC;
     call->service = service;
@@ -345,12 +389,15 @@ void inside_call_start(struct inside_call *call, struct inside_service *service,
     call->opt_outs = request->opt_outs;
     call->method = request->request->method_id;
     service->calls++;
-    adapter_call_init(&call->base, &service->base, request->body, adapted, waker);
+    adapter_call_init(&call->base, &service->base, request->body, request->recording, adapted,
+                      waker);
     call->generation = service_tag_generation(service->base.tag);
     inside_wait_init(call);
     timer_init(&call->timer, inside_call_on_timeout);
     timer_init(&call->total, inside_call_on_total_timeout);
     task_init(&call->task, inside_call_on_task);
+    task_init(&call->turn_task, call_on_place);
+    inside_turn_init(&call->turn, &call->turn_task);
     inside_body_init(call);
     service->base.account.requests++;
     call->net->counters.icap_transactions++;
@@ -360,11 +407,8 @@ void inside_call_start(struct inside_call *call, struct inside_service *service,
     }
     call->instance = inside_instance_reference(service->shared->instance);
     call->input_ended = !call->base.has_body;
-    if (settings->total_timeout > 0 && call->base.has_body)
-        loop_timer_after(call->net->loop, &call->total, settings->total_timeout);
-    source_set_waker(&call->base.virgin.first, &call->task);
     call_fill_exchange(call, request);
-    call_begin(call);
+    call_take_place(call);
 }
 
 static void end_state(struct inside_call *call) {
@@ -385,6 +429,8 @@ void inside_call_close(struct inside_call *call) {
     timer_cancel(&call->net->loop->timers, &call->timer);
     timer_cancel(&call->net->loop->timers, &call->total);
     task_cancel(&call->task);
+    inside_call_give_place(call);
+    task_cancel(&call->turn_task);
     net_buffer_give(call->net, &call->in);
     net_buffer_give(call->net, &call->first);
     adapter_call_release(&call->base);

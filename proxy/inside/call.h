@@ -33,6 +33,7 @@
 
 /* What happens to the body. */
 enum inside_mode {
+    INSIDE_QUEUED,   /* it waits for a place at the service */
     INSIDE_PREVIEW,  /* its beginning is gathered */
     INSIDE_HELD,     /* it goes to the service; nothing comes out yet */
     INSIDE_ADAPTED,  /* it goes to the service and comes from it */
@@ -61,9 +62,11 @@ struct inside_call {
     bool input_ended;                /* all of the body has been read */
     bool finished;                   /* and the service knows it */
     bool complete;                   /* all has been given out */
-    uint64_t read;                   /* bytes of the body */
-    struct net_buffer *in;           /* bytes that the service has not taken; NULL: none */
-    struct net_buffer *first;        /* bytes that came before the verdict was given; NULL: none */
+    struct inside_turn turn;
+    struct task turn_task;    /* there is a place for it */
+    uint64_t read;            /* bytes of the body */
+    struct net_buffer *in;    /* bytes that the service has not taken; NULL: none */
+    struct net_buffer *first; /* bytes that came before the verdict was given; NULL: none */
     /* What the service waits for */
     bool watched;             /* the loop watches it */
     bool overdue;             /* `told` is over, and the service was told */
@@ -90,6 +93,8 @@ void inside_call_close(struct inside_call *call);
 /* Inside inside/. */
 /* `count`: of the account. A body that broke off is no fault of the service. */
 void inside_call_fail(struct inside_call *call, uint64_t *count, const char *error);
+/* The service does nothing any more for the message: others may have its place. */
+void inside_call_give_place(struct inside_call *call);
 /* More has come, or what the service waited for. */
 void inside_call_go_on(struct inside_call *call);
 

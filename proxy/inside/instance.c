@@ -4,11 +4,13 @@
 #include "base/clocks.h"
 #include "base/log.h"
 #include "config.h"
+#include "inside/code.h"
 #include "inside/watches.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* When a helper is down, every page and every image logs a line. The counters tell the rest. */
@@ -136,22 +138,44 @@ static bool instance_begin(struct inside_instance *instance,
     return instance->service != NULL;
 }
 
-static struct inside_counts *counts_of(const struct inside_instance *before,
-                                       const struct service_ops *ops) {
-    struct inside_counts *counts;
-    if (before != NULL && before->ops == ops) {
-        atomic_fetch_add(&before->counts->references, 1);
-        return before->counts;
+static bool counter_names_equal(const char *const *a, const char *const *b) {
+    static const char *const none[] = {NULL};
+    if (a == NULL)
+        a = none;
+    if (b == NULL)
+        b = none;
+    while (*a != NULL && *b != NULL && strcmp(*a, *b) == 0)
+        a++, b++;
+    return *a == NULL && *b == NULL;
+}
+
+struct inside_counts *inside_counts_reference(struct inside_counts *counts) {
+    if (counts != NULL) {
+        CHECK_OBJ(counts, INSIDE_COUNTS_MAGIC);
+        atomic_fetch_add(&counts->references, 1);
     }
-    ALLOC_OBJ(counts, INSIDE_COUNTS_MAGIC);
-    atomic_init(&counts->references, 1);
     return counts;
 }
 
-static void counts_release(struct inside_counts *counts) {
+void inside_counts_release(struct inside_counts **countsp) {
+    struct inside_counts *counts = *countsp;
+    *countsp = NULL;
+    if (counts == NULL)
+        return;
     CHECK_OBJ(counts, INSIDE_COUNTS_MAGIC);
     if (atomic_fetch_sub(&counts->references, 1) == 1)
         FREE_OBJ(counts);
+}
+
+static struct inside_counts *counts_of(struct inside_counts *before,
+                                       const struct service_ops *ops) {
+    struct inside_counts *counts;
+    if (before != NULL && counter_names_equal(before->names, ops->counters))
+        return inside_counts_reference(before);
+    ALLOC_OBJ(counts, INSIDE_COUNTS_MAGIC);
+    atomic_init(&counts->references, 1);
+    counts->names = ops->counters;
+    return counts;
 }
 
 static void instance_free(struct inside_instance *instance) {
@@ -161,7 +185,7 @@ static void instance_free(struct inside_instance *instance) {
     if (instance->settings != NULL && ops->options != NULL)
         service_options_release(ops->options, instance->settings);
     free(instance->settings);
-    counts_release(instance->counts);
+    inside_counts_release(&instance->counts);
     free(instance->name);
     FREE_OBJ(instance);
 }
@@ -183,14 +207,14 @@ static const struct service_ops *load_module(const struct service_settings *sett
     char why[SERVICE_MODULE_ERROR];
     if (!module_is_ours(settings, error))
         return NULL;
-    const struct service_ops *ops = service_module_load(settings->module, why);
+    const struct service_ops *ops = inside_code_load(settings->module, why);
     if (ops == NULL)
         snprintf(error, INSIDE_ERROR, "%s: service %s: %s", settings->where, settings->name, why);
     return ops;
 }
 
 struct inside_instance *inside_instance_start(const struct service_settings *settings,
-                                              const struct inside_instance *before,
+                                              struct inside_counts *before,
                                               char error[INSIDE_ERROR]) {
     const struct service_ops *ops = load_module(settings, error);
     struct inside_instance *instance;
@@ -208,6 +232,7 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
         .watch = inside_watches_add,
         .fingerprint = SERVICE_FINGERPRINT_SEED,
     };
+    service_module_mix_build(&instance->host.fingerprint, ops);
     if (!instance_begin(instance, settings, error)) {
         instance_free(instance);
         return NULL;

@@ -24,12 +24,15 @@
 /* INSIDE_SLOW: microseconds that a call of a service may take. */
 enum { INSIDE_ERROR = 1000, INSIDE_VERSION = 64, INSIDE_SLOW = 5000 };
 
+struct inside_watches;
+
 /* What a service counts itself, by the indices of ops->counters. The instances of one service after
  * another share it, so that a reload loses nothing. */
 struct inside_counts {
     unsigned magic;
 #define INSIDE_COUNTS_MAGIC 0x1451dec7u
     _Atomic unsigned references;
+    const char *const *names; /* ops->counters; other code may count other things */
     _Atomic uint64_t counts[SERVICE_MODULE_COUNTERS];
 };
 
@@ -41,18 +44,22 @@ struct inside_instance {
     void *service, *settings;
     bool started;
     struct service_host host;
-    char *name;                   /* of the section */
-    char version[INSIDE_VERSION]; /* which results are equal: as an ISTag says it in ICAP */
-    struct inside_counts *counts; /* referenced */
+    char *name;                     /* of the section */
+    char version[INSIDE_VERSION];   /* which results are equal: as an ISTag says it in ICAP */
+    struct inside_counts *counts;   /* referenced */
+    struct inside_watches *watches; /* the first worker's alone; NULL: there are none */
     _Atomic int64_t log_second;
     _Atomic unsigned log_lines;
 };
 
-/* `before`: the instance in whose place it comes; NULL: there is none. */
+/* `before`: what instances of this service have counted; NULL: there was none. */
 struct inside_instance *inside_instance_start(const struct service_settings *settings,
-                                              const struct inside_instance *before,
+                                              struct inside_counts *before,
                                               char error[INSIDE_ERROR]);
 struct inside_instance *inside_instance_reference(struct inside_instance *instance);
+/* NULL is one as well. */
+struct inside_counts *inside_counts_reference(struct inside_counts *counts);
+void inside_counts_release(struct inside_counts **countsp);
 void inside_instance_release(struct inside_instance **instancep);
 
 /* Writes a line about the service, unless it has had too many this second. */

@@ -12,6 +12,7 @@
 
 #include "adapt/shared_service.h"
 #include "inside/instance.h"
+#include "inside/places.h"
 #include "inside/watches.h"
 
 struct inside_shared {
@@ -20,6 +21,8 @@ struct inside_shared {
 #define INSIDE_SHARED_MAGIC 0x1451de5au
     struct inside_instance *instance; /* referenced; NULL: it could not be started */
     char error[INSIDE_ERROR];         /* why */
+    struct inside_places *places;     /* referenced */
+    struct inside_counts *counts;     /* of this instance, or of the last one; referenced */
     time_t since;                     /* seconds since 1970 */
     _Atomic uint64_t era; /* of the tag, when the first worker used it; UINT64_MAX: none has yet */
 };
@@ -34,6 +37,7 @@ struct inside_service {
     unsigned client_fields;         /* enum client_field */
     unsigned calls;                 /* under way */
     struct inside_watches *watches; /* NULL: the service has none, or another worker has them */
+    struct inside_queue queue;
 };
 
 /* The tag of results of the instance. The instance of a later reload has begun a new era of the

@@ -17,8 +17,9 @@ struct watched {
 struct inside_watches {
     unsigned magic;
 #define INSIDE_WATCHES_MAGIC 0x1451de3au
+    unsigned references;
     struct loop *loop;
-    struct inside_instance *instance; /* referenced */
+    struct inside_instance *instance; /* referenced; has these watches */
     struct inside_watches_tally tally;
     struct timer timer;
     int epoll_fd; /* -1: nothing has been watched yet */
@@ -213,10 +214,23 @@ static void watches_on_timer(struct timer *timer) {
                   (uint64_t)service_now() + instance->ops->timer_period);
 }
 
+/* An instance that goes on over a change of the settings goes on watching. */
+static struct inside_watches *watches_go_on(struct inside_watches *watches,
+                                            const struct inside_watches_tally *tally) {
+    CHECK_OBJ(watches, INSIDE_WATCHES_MAGIC);
+    watches->references++;
+    watches->tally = *tally;
+    return watches;
+}
+
 struct inside_watches *inside_watches_new(struct loop *loop, struct inside_instance *instance,
                                           size_t most, const struct inside_watches_tally *tally) {
     struct inside_watches *watches;
+    if (instance->watches != NULL)
+        return watches_go_on(instance->watches, tally);
     ALLOC_OBJ(watches, INSIDE_WATCHES_MAGIC);
+    watches->references = 1;
+    instance->watches = watches;
     watches->loop = loop;
     watches->instance = inside_instance_reference(instance);
     watches->tally = *tally;
@@ -235,7 +249,10 @@ void inside_watches_free(struct inside_watches **watchesp) {
     if (watches == NULL)
         return;
     CHECK_OBJ(watches, INSIDE_WATCHES_MAGIC);
+    if (--watches->references > 0)
+        return;
     ASSERT(watches_calling != watches);
+    watches->instance->watches = NULL;
     timer_cancel(&watches->loop->timers, &watches->timer);
     watches_shut(watches);
     inside_instance_release(&watches->instance);

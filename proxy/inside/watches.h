@@ -14,6 +14,9 @@
  * The descriptors stand in an epoll of their own, which the loop watches. So a service that closes a
  * descriptor while it is watched disturbs nobody who gets its number afterwards.
  *
+ * An instance has these at most once: where it has them already, inside_watches_new gives them again,
+ * and the last inside_watches_free ends them. What was counted last counts.
+ *
  * Threads: that of the loop; inside_watches_add in any, where it returns false. Ownership: references
  * the instance. The descriptors are the service's. Errors: what can't be watched is counted.
  */
@@ -27,7 +30,7 @@ enum { WATCHES_A_ROUND = 16 };
 
 struct inside_watches;
 
-/* Where it counts; both outlive it. */
+/* Where it counts; both live until inside_watches_free, or until another one is given. */
 struct inside_watches_tally {
     uint64_t *slow;    /* calls that held the loop up */
     uint64_t *refused; /* descriptors that were one too many */

@@ -3,7 +3,7 @@
  * workers share one recorder; the client that started the recording fetches the exchanges.
  *
  *     struct recorder *recorder = recorder_new(&filter, &limits, masked);
- *     ... every worker's net_context gets a reference; icap/recording.h uses it ...
+ *     ... every worker's net_context gets a reference; adapt/recording.h uses it ...
  *     bytes = recorder_take(recorder, &length);       records; again and again
  *     recorder_stop(recorder, "stopped");
  *     bytes = recorder_take(recorder, &length);       what is left, at last the END

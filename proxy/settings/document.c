@@ -66,6 +66,27 @@ int document_add_file(struct document *document, const char *path) {
     return (int)document->file_count++ << DOCUMENT_LINE_BITS;
 }
 
+/* The same file and line in a document that may have other files. */
+static int document_same_place(struct document *document, const struct document *from, int place) {
+    const char *file = document_file(from, place);
+    for (size_t i = 0; i < document->file_count; i++)
+        if (strcmp(document->files[i], file) == 0)
+            return (int)i << DOCUMENT_LINE_BITS | document_line(place);
+    return document_add_file(document, file) | document_line(place);
+}
+
+void document_take_section(struct document *document, size_t number, const struct document *from,
+                           const struct document_section *taken) {
+    struct document_section *section = &document->sections[number];
+    for (size_t i = 0; i < section->value_count; i++)
+        free(section->values[i].text);
+    section->value_count = 0;
+    section->line = document_same_place(document, from, taken->line);
+    for (size_t i = 0; i < taken->value_count; i++)
+        document_add_value(document, number, taken->values[i].option, taken->values[i].text,
+                           document_same_place(document, from, taken->values[i].line));
+}
+
 static void copy_section(struct document *copy, const struct document_section *section) {
     size_t number = document_add_section(copy, section->kind, section->title, section->line);
     struct document_section *made = &copy->sections[number];

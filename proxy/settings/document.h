@@ -105,5 +105,8 @@ void document_add_value(struct document *document, size_t section, const struct 
 void document_remove_values(struct document *document, size_t section, const struct option *option);
 /* Returns the place of its line 0. */
 int document_add_file(struct document *document, const char *path);
+/* Gives a section the place and the values of one of another document. */
+void document_take_section(struct document *document, size_t section, const struct document *from,
+                           const struct document_section *taken);
 
 #endif

@@ -6,6 +6,7 @@
 #include "settings/value.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void add_values(json_t *object, const char *section, const void *source) {
     OPTIONS_FOR_EACH (option, section)
@@ -99,13 +100,17 @@ static void add_url_classes(json_t *root, const struct settings *settings) {
 static void add_adapts(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->adapt_count; i++) {
         const struct adapt_settings *adapt = &settings->adapts[i];
-        size_t count = adapt->service_count + adapt->disabled_count;
+        size_t count = adapt->service_count + adapt->disabled_count + adapt->unloaded_count;
         struct adapt_names names = {.services = xcalloc(count + 1, sizeof(char *))};
         for (size_t j = 0; j < count; j++)
             names.services[j] = adapt->services[j]->name;
-        if (adapt->disabled_count > 0)
-            names.disabled = names.services + adapt->service_count;
+        if (adapt->disabled_count > 0) {
+            names.disabled = xcalloc(adapt->disabled_count + 1, sizeof(char *));
+            memcpy(names.disabled, names.services + adapt->service_count,
+                   adapt->disabled_count * sizeof(char *));
+        }
         add_element(root, "adapt", "class", url_class_name(adapt->url_class), &names);
+        free(names.disabled);
         free(names.services);
     }
 }

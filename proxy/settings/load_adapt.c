@@ -248,6 +248,20 @@ static bool disable_service(struct load *load, const struct document_value *valu
         value->text);
 }
 
+/* Behind all others. */
+static void leave_out_unloaded(struct adapt_settings *adapt) {
+    size_t all = adapt->service_count + adapt->disabled_count;
+    for (size_t i = adapt->service_count; i-- > 0;) {
+        const struct service_settings *service = adapt->services[i];
+        if (!service->disabled)
+            continue;
+        memmove(&adapt->services[i], &adapt->services[i + 1], (--all - i) * sizeof service);
+        adapt->services[all] = service;
+        adapt->service_count--;
+        adapt->unloaded_count++;
+    }
+}
+
 static bool add_adapt_services(struct load *load, const struct document_section *section,
                                struct adapt_settings *adapt) {
     bool good = true;
@@ -258,6 +272,7 @@ static bool add_adapt_services(struct load *load, const struct document_section 
     for (size_t i = 0; good && i < section->value_count; i++)
         if (strcmp(section->values[i].option->name, "disabled") == 0)
             good = disable_service(load, &section->values[i], adapt);
+    leave_out_unloaded(adapt);
     return good;
 }
 

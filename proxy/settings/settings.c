@@ -8,6 +8,7 @@
 #include "settings/config_file.h"
 #include "settings/load.h"
 #include "settings/overrides.h"
+#include "settings/service_change.h"
 #include "settings/settings_plan.h"
 #include "tls/trust_files.h"
 
@@ -290,19 +291,42 @@ struct settings *settings_load_again(const struct settings *before, char error[S
     return settings;
 }
 
-struct settings *settings_change(const struct settings *before, const struct overrides *changes,
-                                 bool keep, char error[SETTINGS_ERROR]) {
+/* Takes what the plan has. */
+static struct settings *change_plan(struct settings_plan *plan, const struct overrides *changes,
+                                    bool keep, char error[SETTINGS_ERROR]) {
     struct faults faults = {0};
-    struct settings_plan plan = settings_plan_of(before);
-    struct overrides *asked = settings_plan_join(&plan, changes, keep, error);
-    struct settings *settings = asked == NULL ? NULL : settings_make(&plan, &faults, error);
+    struct overrides *asked = settings_plan_join(plan, changes, keep, error);
+    struct settings *settings = asked == NULL ? NULL : settings_make(plan, &faults, error);
     if (settings != NULL && keep && settings->changes->count > 0 &&
         !could_start(settings, NULL, asked, error)) {
         say_what_is_needed(settings, asked, error);
         settings_release(&settings);
     }
     overrides_free(&asked);
-    settings_plan_release(&plan);
+    settings_plan_release(plan);
+    return settings;
+}
+
+struct settings *settings_change(const struct settings *before, const struct overrides *changes,
+                                 bool keep, char error[SETTINGS_ERROR]) {
+    struct settings_plan plan = settings_plan_of(before);
+    struct settings *settings = change_plan(&plan, changes, keep, error);
+    if (settings != NULL)
+        service_change_note(settings, before, NULL);
+    return settings;
+}
+
+struct settings *settings_change_service(const struct settings *before, const char *service,
+                                         const struct overrides *changes, bool keep,
+                                         char error[SETTINGS_ERROR]) {
+    struct settings_plan plan = settings_plan_of(before);
+    struct settings *settings = NULL;
+    if (service_change_read(&plan, before, service, error))
+        settings = change_plan(&plan, changes, keep, error);
+    else
+        settings_plan_release(&plan);
+    if (settings != NULL)
+        service_change_note(settings, before, service);
     return settings;
 }
 

@@ -179,6 +179,8 @@ struct service_settings {
     char *arguments;      /* as behind the "?" of the URI of an ICAP service; NULL: none */
     unsigned descriptors; /* that it may watch outside of exchanges */
     /* Of both. */
+    bool disabled;  /* no chain has it, and it does not run */
+    bool as_before; /* of settings that were changed: nothing of it was (service_change.h) */
     enum adapt_point point;
     bool remember;               /* results are stored beside the response */
     bool ignore_istag;           /* results stay valid until "services bump" */
@@ -192,8 +194,9 @@ struct service_settings {
     uint64_t idle_timeout;      /* how long an idle connection is kept */
     unsigned max_connections;   /* for all workers and endpoints; Max-Connections also applies */
     bool max_connections_given; /* max_connections is set in the file */
-    unsigned queue_max;         /* transactions of one worker that may wait for a connection */
-    uint64_t queue_timeout;     /* how long a transaction may wait for a connection */
+    unsigned max_messages;      /* at a time, of all workers; a service inside */
+    unsigned queue_max;         /* transactions of one worker that may wait for one of these */
+    uint64_t queue_timeout;     /* how long a transaction may wait for it */
     size_t preview;             /* largest preview; the service's Preview can lower it */
     uint64_t preview_wait;      /* how long a preview may take to fill; 0: no limit */
     size_t keep;                /* bytes of the original kept in memory until the verdict */
@@ -222,9 +225,10 @@ const char *service_section(const struct service_settings *settings);
 /* adapt CLASS { services = { a, b } } */
 struct adapt_settings {
     const struct url_class *url_class;
-    const struct service_settings **services; /* in the order in which they are asked; those
-                                                      behind them are disabled */
-    size_t service_count, disabled_count;
+    /* In the order in which they are asked. Behind them are those that the section disables, and
+     * then those that are disabled themselves. */
+    const struct service_settings **services;
+    size_t service_count, disabled_count, unloaded_count;
     bool by_who; /* the class depends on who asks */
 };
 
@@ -483,6 +487,10 @@ struct settings *settings_load_again(const struct settings *before, char error[S
  * files that it names. `keep`: the changes become those of `saved`, and nothing is written yet. */
 struct settings *settings_change(const struct settings *before, const struct overrides *changes,
                                  bool keep, char error[SETTINGS_ERROR]);
+/* Likewise, and reads the section of that service again, which the settings have. */
+struct settings *settings_change_service(const struct settings *before, const char *service,
+                                         const struct overrides *changes, bool keep,
+                                         char error[SETTINGS_ERROR]);
 /* What the files say, with what was changed at run time in its place. The caller frees it. */
 struct document *settings_document(const struct settings *settings);
 struct settings *settings_reference(struct settings *settings);

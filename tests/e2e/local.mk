@@ -61,7 +61,7 @@ dist-hook:
 	find $(distdir)/tests -name __pycache__ -prune -exec rm -rf {} +
 
 # Modules for services inside the proxy: the example, and one that does what tests ask for.
-check_LTLIBRARIES += tests/e2e/modules/hello.la tests/e2e/modules/odd.la tests/e2e/modules/outside.la
+check_LTLIBRARIES += tests/e2e/modules/hello.la tests/e2e/modules/odd.la tests/e2e/modules/outside.la tests/e2e/modules/other/odd.la
 test_module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 tests_e2e_modules_hello_la_SOURCES = examples/hello-service/hello.c
 tests_e2e_modules_hello_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -75,3 +75,9 @@ tests_e2e_modules_outside_la_SOURCES = tests/e2e/modules/outside.c
 tests_e2e_modules_outside_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_e2e_modules_outside_la_LDFLAGS = $(test_module_ldflags)
 tests_e2e_modules_outside_la_LIBADD = common/libservice.la common/libcommon.la
+# The same service with other code.
+tests_e2e_modules_other_odd_la_SOURCES = tests/e2e/modules/odd.c
+tests_e2e_modules_other_odd_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_CODE='"+"'
+tests_e2e_modules_other_odd_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_e2e_modules_other_odd_la_LDFLAGS = $(test_module_ldflags)
+tests_e2e_modules_other_odd_la_LIBADD = common/libservice.la common/libcommon.la

@@ -389,5 +389,5 @@ def test_recordings_cost_nothing_where_nobody_records(lab):
         return profile(lab, 10, NOT_STORED, "www.example.com", {"services": [Service("s", icap.uri())]}, prepare)
     without = of(lambda proxy: None)
     contains(without, "icap_call_start", "what ran")
-    lacks(without, "icap_recording", "what ran")
-    contains(of(lambda proxy: proxy.admin("POST", "/icap/record")), "icap_recording", "what ran where somebody records")
+    lacks(without, "recording_begin", "what ran")
+    contains(of(lambda proxy: proxy.admin("POST", "/icap/record")), "recording_begin", "what ran where somebody records")

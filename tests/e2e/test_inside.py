@@ -2,9 +2,11 @@
 tested under both hosts by the tests that they have (harness/services.py, `host`)."""
 
 import gzip
+import json
 import os
 import random
 import shutil
+import subprocess
 
 from harness.adaptation import account, whole_or_cut
 from harness.codings import DECODERS, decode
@@ -170,6 +172,90 @@ def test_waits_do_not_hold_others_up(lab):
         equal(waiting.head().status, 502, "the service did not answer in time")
     equal(account(proxy, "waits")["account"]["error_timeout"], 1, "timeouts")
     equal(account(proxy, "waits")["connections"], 0, "calls")
+
+
+def test_max_messages(lab):
+    """So many messages at a time, of all workers together; further ones wait, so many of them and so long, and fail then. A change
+    does not begin to count anew. A message that is left alone, and one whose client has gone, make room."""
+    texts = Texts(lab)
+    proxy = Retort(lab, workers=2, services=[odd(lab, "wait-for-ever", "waits", timeout="1h", bypass=False, max_messages=2, queue_max=1,
+                                                 queue_timeout="1h")])
+    url, waiting = texts.url("/long?no-store"), []
+
+    def numbers():
+        seen = account(proxy, "waits")
+        return seen["connections"], seen["pending"]
+
+    def ask(expected):
+        waiting.append(proxy.wire())
+        waiting[-1].send(f"GET {url}{len(waiting)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until(lambda: sum(numbers()) == expected, 20 * lab.patience, f"messages at the service: {expected}, there are {numbers()}")
+    ask(2 - 1)
+    ask(2)
+    for _ in range(2):  # one for each worker, or two for one of them, of which the second fails
+        waiting.append(proxy.wire())
+        waiting[-1].send(f"GET {url}{len(waiting)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    until(lambda: account(proxy, "waits")["account"]["queued"] >= 1, 20 * lab.patience, "one waits")
+    until(lambda: account(proxy, "waits")["account"]["requests"] == 4, 20 * lab.patience, "four messages")
+    proxy.ctl("set", "service.waits.queue_timeout=100ms")
+    before = account(proxy, "waits")["account"]["error_queue"]
+    equal(proxy.get(url).status, 502, "none becomes free in time, also for the instance that begins with the change")
+    true(account(proxy, "waits")["account"]["error_queue"] > before, "counted")
+    contains(proxy.entries("/long")[-1]["icap"][0]["error"], "none ended within queue_timeout", "the log")
+    proxy.ctl("set", "service.waits.bypass=true", "service.waits.queue_max=0")
+    same_bytes(proxy.get(url).body, LONG, "with bypass, and nobody may wait")
+    proxy.ctl("set", "service.waits.queue_max=10", "service.waits.bypass=false", "service.waits.queue_timeout=1h", "service.waits.timeout=200ms")
+    late = proxy.wire()
+    late.send(f"GET {url} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    until(lambda: account(proxy, "waits")["pending"] >= 1, 20 * lab.patience, "it waits")
+    for one in waiting:
+        one.abort()
+    equal(late.head().status, 502, "it came to the service, which did not answer in time")
+    true(account(proxy, "waits")["account"]["error_timeout"] >= 1, "that was a timeout")
+    late.close()
+    until(lambda: sum(numbers()) == 0, 20 * lab.patience, "all places are free")
+
+
+def test_what_is_left_alone_takes_no_place(lab):
+    texts = Texts(lab)
+    texts.bodies["/huge"] = LONG * 100
+    proxy = Retort(lab, services=[odd(lab, does, does, max_messages=1, queue_timeout="1h", bypass=False)
+                                  for does in ("nothing", "head", "pass")])
+    slow = [proxy.wire() for _ in range(2)]
+    for number, one in enumerate(slow):
+        one.send(f"GET {texts.url('/huge')}?no-store={number} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        equal(one.head().status, 200, "a slow client")
+    equal(proxy.get(texts.url("/short")).status, 200, "another one meanwhile")
+    equal([account(proxy, name)["account"]["queued"] for name in ("nothing", "head")], [0, 0], "messages that waited")
+    for one in slow:
+        one.close()
+
+
+def test_recordings(lab):
+    """The messages of a service inside, as those of one at an ICAP server; retort-service-test takes the file."""
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[odd(lab, "head", "marks", point="reqmod_precache"), Inside("hello", module(lab, "hello"), bypass=False)])
+    path = lab.path("inside.rec")
+    recording = subprocess.Popen([lab.built("proxy/retortctl"), "-s", proxy.admin_listen(), "services", "record", path, "--exchanges", "6"],
+                                 stdout=subprocess.PIPE, text=True, env={**os.environ, **lab.environment()})
+    until(lambda: "recording of ICAP exchanges started" in proxy.process.log(), 20 * lab.patience, "the recording")
+    for target in ("/short", "/long?chunked", "/empty"):
+        equal(proxy.get(texts.url(target), {"Cookie": "secret=1"}).status, 200, target)
+    said, _ = recording.communicate(timeout=30 * lab.patience)
+    equal(recording.returncode, 0, said)
+    shown = [json.loads(line) for line in proxy.ctl("--json", "icap", "show", path).splitlines()]
+    shown = [one for one in shown if "service" in one]
+    equal(sorted((one["service"], one["verdict"]) for one in shown),
+          [("hello", "modified")] * 2 + [("hello", "unmodified")] + [("marks", "modified")] * 3, "exchanges")
+    number = next(i for i, one in enumerate(shown, 1) if one["service"] == "hello" and "long" in one["url"])
+    same_bytes(proxy.ctl("icap", "show", path, str(number), "virgin").encode(), LONG, "the body before")
+    same_bytes(proxy.ctl("icap", "show", path, str(number), "result").encode(), b"Hello, world!\n" + LONG, "the body after")
+    equal(next(one for one in shown if one["service"] == "hello")["uri"], f"module:{module(lab, 'hello')}", "where it runs")
+    contains(proxy.ctl("icap", "show", path, str(number), "response_head"), "Content-Type: text/plain", "the head")
+    lacks(proxy.ctl("icap", "show", path, str(number), "request_head"), "secret=1", "secrets are masked")
+    done = subprocess.run([lab.built("icap-services/retort-service-test"), "--cuts", "4", module(lab, "hello"), path], capture_output=True,
+                          text=True, timeout=60 * lab.patience, check=False, env={**os.environ, **lab.environment()})
+    equal(done.returncode, 0, f"retort-service-test on the recording: {done.stdout}{done.stderr}")
 
 
 def test_slow_calls_are_counted_and_named(lab):

@@ -16,8 +16,14 @@
 
 enum { ODD_ROOM = 64 * 1024, ODD_DEEP = 1 << 20 };
 
+#ifndef ODD_CODE
+#define ODD_CODE "" /* behind the word, so that it shows which code runs */
+#endif
+
 struct odd_settings {
     char *does, *word;
+    bool tells;
+    struct service_host *host;
 };
 
 static const struct service_option odd_options[] = {
@@ -25,6 +31,8 @@ static const struct service_option odd_options[] = {
      "what it does"},
     {"Word", SERVICE_OPTION_TEXT, offsetof(struct odd_settings, word), "1", 0, 0, NULL,
      "the value of X-Odd"},
+    {"Tell", SERVICE_OPTION_SWITCH, offsetof(struct odd_settings, tells), "off", 0, 0, NULL,
+     "it logs that it starts and stops"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 enum { ODD_SEEN };
@@ -55,7 +63,21 @@ static void *odd_start(const void *settings, struct service_host *host, char *er
     }
     if (strcmp(own->does, "notice") == 0)
         snprintf(host->notice, sizeof host->notice, "it has something to say");
+    if (own->tells)
+        service_log(host, LOG_LEVEL_INFO, "it starts");
+    ((struct odd_settings *)(uintptr_t)settings)->host = host;
     return (void *)settings;
+}
+
+static void odd_stop(void *service) {
+    const struct odd_settings *settings = service;
+    if (settings->tells)
+        service_log(settings->host, LOG_LEVEL_INFO, "it stops");
+}
+
+/* The value of X-Odd. */
+static struct slice odd_word(const struct odd *odd) {
+    return arena_printf(odd->exchange->arena, "%s%s", odd->settings->word, ODD_CODE);
 }
 
 static void odd_wait(struct odd *odd, int64_t milliseconds) {
@@ -119,7 +141,7 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
     if (does(odd, "bad-head"))
         http_head_add(exchange->head, SLICE("X-Odd"), SLICE("1\r\nX-Evil: 1"));
     else
-        http_head_add(exchange->head, SLICE("X-Odd"), slice_from(odd->settings->word));
+        http_head_add(exchange->head, SLICE("X-Odd"), odd_word(odd));
     if (does(odd, "head"))
         exchange->keeps_body = true;
     if (does(odd, "long") || does(odd, "short"))
@@ -158,7 +180,7 @@ static enum service_verdict odd_verdict(void *state) {
     struct odd *odd;
     CAST_OBJ(odd, state, ODD_MAGIC);
     if (does(odd, "hold") && odd->finished) {
-        http_head_add(odd->exchange->head, SLICE("X-Odd"), slice_from(odd->settings->word));
+        http_head_add(odd->exchange->head, SLICE("X-Odd"), odd_word(odd));
         return SERVICE_ADAPT;
     }
     if (does(odd, "skip-late") && odd->finished)
@@ -210,6 +232,7 @@ SERVICE_DEFINE(odd) = {
     .options = odd_options,
     .counters = odd_counters,
     .start = odd_start,
+    .stop = odd_stop,
     .begin = odd_begin,
     .preview = odd_preview,
     .push = odd_push,

@@ -49,7 +49,7 @@ static void pretended_start(struct adapter_call *base, struct adapter *adapter,
     struct pretended_call *call = CONTAINER_OF(base, struct pretended_call, base);
     struct pretended *service = CONTAINER_OF(adapter, struct pretended, base);
     memset(call, 0, sizeof *call);
-    adapter_call_init(base, adapter, request->body, adapted, waker);
+    adapter_call_init(base, adapter, request->body, request->recording, adapted, waker);
     memset(service->got, 0, sizeof service->got);
     service->call = call;
     service->started++;

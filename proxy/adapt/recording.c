@@ -1,8 +1,7 @@
-#include "icap/recording.h"
+#include "adapt/recording.h"
 
 #include "base/assert.h"
 #include "base/clocks.h"
-#include "icap/call.h"
 #include "record/mask.h"
 
 #include <time.h>
@@ -15,7 +14,7 @@ struct tee {
     struct source source; /* what its reader has */
     struct source *from;
     struct task task; /* `from` has more */
-    struct icap_recording *recording;
+    struct recording *recording;
     char *bytes;
     size_t kept, capacity;
     uint64_t length;
@@ -23,14 +22,15 @@ struct tee {
     bool ended;
 };
 
-struct icap_recording {
+struct recording {
     unsigned magic;
-#define ICAP_RECORDING_MAGIC 0x1ca94ec1u
+#define RECORDING_MAGIC 0x1ca94ec1u
     struct recorder *recorder;         /* referenced */
     struct recorded_exchange recorded; /* its parts are ours */
     size_t reserved;
     bool dropped;
     uint64_t started; /* microseconds */
+    bool of_response;
     struct tee virgin, result;
 };
 
@@ -49,7 +49,7 @@ static void forget_tee(struct tee *tee) {
     tee->kept = tee->capacity = 0;
 }
 
-static void forget_all(struct icap_recording *recording) {
+static void forget_all(struct recording *recording) {
     struct recorded_exchange *recorded = &recording->recorded;
     struct slice *parts[] = {&recorded->asked, &recorded->request_head, &recorded->response_head,
                              &recorded->answered, &recorded->result_head};
@@ -61,7 +61,7 @@ static void forget_all(struct icap_recording *recording) {
     recording->reserved = 0;
 }
 
-static void recording_drop(struct icap_recording *recording) {
+static void recording_drop(struct recording *recording) {
     if (recording->dropped)
         return;
     recording->dropped = true;
@@ -69,7 +69,7 @@ static void recording_drop(struct icap_recording *recording) {
     recorder_drop(recording->recorder, recording->recorded.id);
 }
 
-static bool recording_reserve(struct icap_recording *recording, size_t bytes) {
+static bool recording_reserve(struct recording *recording, size_t bytes) {
     if (recording->dropped)
         return false;
     if (!recorder_reserve(recording->recorder, bytes)) {
@@ -81,7 +81,7 @@ static bool recording_reserve(struct icap_recording *recording, size_t bytes) {
 }
 
 /* Appends bytes to a part. */
-static void keep_head(struct icap_recording *recording, struct slice *part, struct slice head) {
+static void keep_head(struct recording *recording, struct slice *part, struct slice head) {
     size_t length = head.length;
     if (length == 0 || !recording_reserve(recording, 2 * length))
         return;
@@ -137,7 +137,7 @@ static void keep_bytes(struct tee *tee, const char *bytes, size_t count) {
 static enum source_status tee_read(struct source *source, char *buffer, size_t capacity,
                                    size_t *got) {
     struct tee *tee = CONTAINER_OF(source, struct tee, source);
-    CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
+    CHECK_OBJ(tee->recording, RECORDING_MAGIC);
     enum source_status status = source_read(tee->from, buffer, capacity, got);
     if (status == SOURCE_DATA)
         keep_bytes(tee, buffer, *got);
@@ -148,7 +148,7 @@ static enum source_status tee_read(struct source *source, char *buffer, size_t c
 
 static void tee_close(struct source *source) {
     struct tee *tee = CONTAINER_OF(source, struct tee, source);
-    CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
+    CHECK_OBJ(tee->recording, RECORDING_MAGIC);
     task_cancel(&tee->task);
     source_close(&tee->from);
 }
@@ -157,12 +157,11 @@ static const struct source_class tee_class = {"recorded body", tee_read, tee_clo
 
 static void recording_on_more(struct task *task) {
     struct tee *tee = CONTAINER_OF(task, struct tee, task);
-    CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
+    CHECK_OBJ(tee->recording, RECORDING_MAGIC);
     source_wake(&tee->source);
 }
 
-static struct source *tee_start(struct tee *tee, struct icap_recording *recording,
-                                struct source *from) {
+static struct source *tee_start(struct tee *tee, struct recording *recording, struct source *from) {
     tee->sum = XXH3_createState();
     if (tee->sum == NULL || XXH3_64bits_reset(tee->sum) != XXH_OK) {
         recording_drop(recording);
@@ -205,75 +204,84 @@ static uint64_t status_in(struct slice head) {
     return slice_to_uint64(word(head, 1), &status) ? status : 0;
 }
 
-static struct recorded_exchange recording_describe(const struct icap_call *call,
-                                                   const struct icap_request *request) {
+static struct recorded_exchange recording_describe(const struct adapter *adapter,
+                                                   const struct adapter_request *request,
+                                                   struct slice head) {
     return (struct recorded_exchange){
         .id = request->transaction_id,
-        .service = slice_from(call->service->base.settings->name),
-        .point = slice_from(adapt_point_name(call->service->base.settings->point)),
-        .method = word(request->request_head, 0),
-        .url = word(request->request_head, 1),
+        .service = slice_from(adapter->settings->name),
+        .uri = slice_from(adapter->settings->uri_texts[0]),
+        .point = slice_from(adapt_point_name(adapter->settings->point)),
+        .method = word(head, 0),
+        .url = word(head, 1),
         .client_ip = request->client.ip,
         .server_ip = request->client.server_ip,
         .client_port = request->client.port,
         .time = milliseconds_since_1970(),
-        .status = request->response_head.length > 0 ? status_in(request->response_head) : 0,
-        .virgin_given = *request->virgin != NULL,
+        .status = request->response != NULL ? request->response->status : 0,
+        .virgin_given = *request->body != NULL,
     };
 }
 
-void icap_recording_begin(struct icap_call *call, const struct icap_request *request) {
-    struct recorder *recorder = call->service->base.host->recorder;
-    if (recorder_is_over(recorder)) {
-        if (recorder_is_empty(recorder))
-            recorder_release(&call->service->base.host->recorder);
-        return;
-    }
-    struct recorded_exchange recorded = recording_describe(call, request);
+/* False: nothing is to be recorded any more. */
+static bool recorder_goes_on(struct adapter_host *host) {
+    bool over = recorder_is_over(host->recorder);
+    if (over && recorder_is_empty(host->recorder))
+        recorder_release(&host->recorder);
+    return !over;
+}
+
+struct recording *recording_begin(struct adapter *adapter, const struct adapter_request *request) {
+    struct recorder *recorder = adapter->host->recorder;
+    if (!recorder_goes_on(adapter->host))
+        return NULL;
+    struct slice head = http_head_text(request->request, http_head_write_request, request->arena);
+    struct recorded_exchange recorded = recording_describe(adapter, request, head);
     if (!recorder_begin(recorder, &recorded))
-        return;
-    struct icap_recording *recording;
-    ALLOC_OBJ(recording, ICAP_RECORDING_MAGIC);
+        return NULL;
+    struct recording *recording;
+    ALLOC_OBJ(recording, RECORDING_MAGIC);
     recording->recorder = recorder_reference(recorder);
     recording->recorded = recorded;
+    recording->of_response = request->response != NULL;
     recording->started = clocks_microseconds(CLOCK_MONOTONIC);
     task_init(&recording->virgin.task, recording_on_more);
     task_init(&recording->result.task, recording_on_more);
-    call->recording = recording;
-    keep_head(recording, &recording->recorded.request_head, request->request_head);
-    keep_head(recording, &recording->recorded.response_head, request->response_head);
-    if (*request->virgin != NULL)
-        *request->virgin = tee_start(&recording->virgin, recording, *request->virgin);
+    keep_head(recording, &recording->recorded.request_head, head);
+    if (request->response != NULL)
+        keep_head(recording, &recording->recorded.response_head,
+                  http_head_text(request->response, http_head_write_response, request->arena));
+    if (*request->body != NULL)
+        *request->body = tee_start(&recording->virgin, recording, *request->body);
+    return recording;
 }
 
-void icap_recording_asked(struct icap_call *call, struct slice head) {
-    struct icap_recording *recording = call->recording;
-    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+void recording_asked(struct recording *recording, const char *uri, struct slice head) {
+    CHECK_OBJ(recording, RECORDING_MAGIC);
     recording_forget(&recording->recorded.asked);
     recording_forget(&recording->recorded.answered);
-    recording->recorded.uri = slice_from(call->endpoint->uri_text);
+    recording->recorded.uri = slice_from(uri);
     keep_head(recording, &recording->recorded.asked, head);
 }
 
-void icap_recording_answered(struct icap_call *call, struct slice head) {
-    struct icap_recording *recording = call->recording;
-    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+void recording_answered(struct recording *recording, struct slice head) {
+    CHECK_OBJ(recording, RECORDING_MAGIC);
     recording->recorded.icap_status = status_in(head);
     keep_head(recording, &recording->recorded.answered, head);
 }
 
-static const char *recording_verdict_name(const struct icap_call *call) {
-    switch (call->base.verdict) {
+static const char *recording_verdict_name(const struct adapter_call *call) {
+    switch (call->verdict) {
     case ADAPTER_PENDING: break;
     case ADAPTER_UNMODIFIED: return "unmodified";
-    case ADAPTER_MODIFIED: return call->base.result.partial ? "partial" : "modified";
+    case ADAPTER_MODIFIED: return call->result.partial ? "partial" : "modified";
     case ADAPTER_SATISFIED: return "satisfied";
     case ADAPTER_FAILED: return "failed";
     }
     return "abandoned";
 }
 
-static void keep_result_head(struct icap_recording *recording, const struct http_head *head,
+static void keep_result_head(struct recording *recording, const struct http_head *head,
                              bool response) {
     size_t (*write)(const struct http_head *, char *, size_t) =
         response ? http_head_write_response : http_head_write_request;
@@ -287,33 +295,32 @@ static void keep_result_head(struct icap_recording *recording, const struct http
     free(bytes);
 }
 
-void icap_recording_settled(struct icap_call *call) {
-    struct icap_recording *recording = call->recording;
-    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+void recording_settled(struct recording *recording, const struct adapter_call *call) {
+    CHECK_OBJ(recording, RECORDING_MAGIC);
+    bool satisfied = call->verdict == ADAPTER_SATISFIED;
     recording->recorded.verdict = slice_from(recording_verdict_name(call));
     recording->recorded.verdict_microseconds =
         clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
-    if ((call->base.verdict == ADAPTER_MODIFIED || call->base.verdict == ADAPTER_SATISFIED) &&
-        call->base.result.head_given)
-        keep_result_head(recording, call->base.adapted, call->parts.has_response);
+    if ((call->verdict == ADAPTER_MODIFIED || satisfied) && call->result.head_given)
+        keep_result_head(recording, call->adapted, satisfied || recording->of_response);
 }
 
-struct source *icap_recording_body(struct icap_call *call, struct source *body) {
-    struct icap_recording *recording = call->recording;
-    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
-    if (recording->dropped || body != &call->body)
+struct source *recording_body(struct recording *recording, struct source *body) {
+    CHECK_OBJ(recording, RECORDING_MAGIC);
+    if (recording->dropped)
         return body;
     recording->recorded.result_given = 1;
     return tee_start(&recording->result, recording, body);
 }
 
-static void describe_end(struct icap_recording *recording, const struct icap_call *call) {
+void recording_described(struct recording *recording, const struct adapter_call *call) {
     struct recorded_exchange *recorded = &recording->recorded;
     const struct tee *virgin = &recording->virgin, *result = &recording->result;
+    CHECK_OBJ(recording, RECORDING_MAGIC);
     recorded->total_microseconds = clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
     recorded->verdict = slice_from(recording_verdict_name(call));
-    if (call->base.verdict == ADAPTER_FAILED || call->base.broken)
-        recorded->error = slice_from(call->base.error);
+    if (call->verdict == ADAPTER_FAILED || call->broken)
+        recorded->error = slice_from(call->error);
     if (virgin->sum != NULL) {
         recorded->virgin = slice_make(virgin->bytes, virgin->kept);
         recorded->virgin_length = virgin->length;
@@ -328,19 +335,17 @@ static void describe_end(struct icap_recording *recording, const struct icap_cal
     }
 }
 
-void icap_recording_end(struct icap_call *call) {
-    struct icap_recording *recording = call->recording;
-    call->recording = NULL;
-    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+void recording_end(struct recording **recordingp, struct adapter_host *host) {
+    struct recording *recording = *recordingp;
+    *recordingp = NULL;
+    CHECK_OBJ(recording, RECORDING_MAGIC);
     task_cancel(&recording->virgin.task);
     task_cancel(&recording->result.task);
-    enum icap_keeping keeping = ICAP_DROPPED;
-    if (!recording->dropped) {
-        describe_end(recording, call);
-        keeping = recorder_keep(recording->recorder, &recording->recorded);
-    }
-    call->net->counters.icap_recorded += keeping == ICAP_KEPT;
-    call->net->counters.icap_record_dropped += keeping == ICAP_DROPPED;
+    enum icap_keeping keeping = recording->dropped
+                                    ? ICAP_DROPPED
+                                    : recorder_keep(recording->recorder, &recording->recorded);
+    host->net->counters.icap_recorded += keeping == ICAP_KEPT;
+    host->net->counters.icap_record_dropped += keeping == ICAP_DROPPED;
     forget_all(recording);
     recorder_release(&recording->recorder);
     FREE_OBJ(recording);
