@@ -77,6 +77,27 @@ def test_timer_and_descriptors(lab):
     nothing_strange(proxy)
 
 
+def test_a_change_of_something_else(lab):
+    """The instance goes on, and with it its timer and the descriptors that it watches."""
+    pipe = make_pipe(lab)
+    proxy = Retort(lab, workers=2, services=[outside(lab, settings={"Pipe": pipe})])
+    await_count(lab, proxy, "TIMER", 2)
+    order(pipe, "x")
+    await_count(lab, proxy, "READY", 1)
+    for size in ("24MB", "20MB", "28MB"):
+        proxy.ctl("set", f"cache.memory={size}")
+    before = count(proxy, "TIMER")
+    await_count(lab, proxy, "TIMER", before + 3)
+    order(pipe, "xx")
+    await_count(lab, proxy, "READY", 3)
+    nothing_strange(proxy)
+    proxy.ctl("services", "unload", "outside")
+    until(lambda: "counts" not in account(proxy, "outside"), 10 * lab.patience, "the service is gone")
+    proxy.ctl("services", "load", "outside")
+    order(pipe, "x")
+    await_count(lab, proxy, "READY", 4)
+
+
 def test_reload_begins_anew(lab):
     """The old instance's timer ends with the reload, while a message of it is still under way, before stop; one of many reloads
     meets a timer at work. The last one takes the service out."""
