@@ -558,7 +558,7 @@ void worker_open_logs_again(struct worker *worker) {
 }
 
 /* The new ones first, so that what goes on in them is not ended. */
-static void take_services(struct worker *worker, const struct worker_news *news) {
+static void worker_take_services(struct worker *worker, const struct worker_news *news) {
     struct adapt_set *before = worker->host.adapt;
     worker->host.adapt =
         adapt_set_new(&worker->adapters, worker->settings, news->origins, news->services);
@@ -578,7 +578,7 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     if (!worker->draining && !open_listeners(worker, worker->settings, news->claims, error))
         log_error("worker %u: %s", worker->index, error);
     first_asking_free(&worker->asking);
-    take_services(worker, news);
+    worker_take_services(worker, news);
     transaction_host_watch(&worker->host);
     hear_events(worker);
     start_checks(worker, news->origins);
