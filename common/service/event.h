@@ -10,9 +10,9 @@
  *
  *     service_status_text(404)                                 "Not Found"
  *
- * Texts that come from outside have only visible ASCII: blanks, quotes, backslashes, control
- * characters and all other bytes are shown as %XX, and a long text is cut, both as in the access
- * log. So a service may write them into lines and messages of its own as they are. A text that is
+ * Texts are escaped as in the access log: they have only visible ASCII; blanks, quotes, backslashes,
+ * control characters and all other bytes are shown as %XX, and a long text is cut. In `error` blanks
+ * stay. So a service may write texts into lines and messages of its own as they are. A text that is
  * not known is empty.
  *
  * Units: bytes, microseconds. Threads: values. Ownership: the slices live until the call returns.

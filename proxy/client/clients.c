@@ -155,13 +155,20 @@ void clients_note_arrival(struct client_connection *connection,
         connection->ends.intercepted = intercepted_reference(arrival->intercepted);
 }
 
+/* The client may have closed its direction, and nobody has had to look. */
+static bool has_left(const struct connection *socket) {
+    char byte;
+    return socket->hangup || socket->broken ||
+           recv(socket->event.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void clients_note_end(struct client_connection *connection, const struct connection *socket,
                       const char *reason) {
     if (connection->clients->on_closed == NULL || socket == NULL || connection->end.reason != NULL)
         return;
     struct tcp_bytes bytes = tcp_bytes_of(socket->event.fd);
     if (reason == NULL)
-        reason = socket->hangup || socket->broken ? "client" : "proxy";
+        reason = has_left(socket) ? "client" : "proxy";
     connection->end = (struct client_end){bytes.in, bytes.out, reason};
 }
 

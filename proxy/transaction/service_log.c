@@ -5,7 +5,8 @@
 #include "transaction/transaction.h"
 
 /* As the log shows it: nothing in it can end a line, or begin another value. */
-static struct slice service_log_shown(struct transaction *transaction, struct slice text) {
+static struct slice service_log_shown(struct transaction *transaction, struct slice text,
+                                      bool keep_spaces) {
     enum { PER_BYTE = 3, SPARE = 8 };
     struct log_line line;
     if (text.length <= LOG_LINE_SHOWN &&
@@ -15,7 +16,7 @@ static struct slice service_log_shown(struct transaction *transaction, struct sl
     char *room = arena_alloc(&transaction->arena, PER_BYTE * shown + SPARE);
     line.at = room;
     line.end = room + PER_BYTE * shown;
-    log_line_put_escaped(&line, text, false);
+    log_line_put_escaped(&line, text, keep_spaces);
     return slice_make(room, (size_t)(line.at - room));
 }
 
@@ -25,18 +26,18 @@ static void service_log_fill(struct transaction *transaction, const struct acces
     *line = (struct service_log_line){
         .transaction_id = slice_from(transaction_id(transaction)),
         .client_ip = entry->client,
-        .client_user = service_log_shown(transaction, entry->user),
-        .method = service_log_shown(transaction, entry->method),
-        .url = service_log_shown(transaction, entry->url),
+        .client_user = service_log_shown(transaction, entry->user, false),
+        .method = service_log_shown(transaction, entry->method, false),
+        .url = service_log_shown(transaction, entry->url, false),
         .status = entry->status,
         .request_bytes = exchange_received(transaction->exchange),
         .response_bytes = entry->bytes,
         .microseconds = entry->duration,
         .result = cache_result_name(entry->result),
         .hierarchy = proxy_itself ? SLICE("NONE") : SLICE("DIRECT"),
-        .server = service_log_shown(transaction, entry->origin),
-        .error = slice_from(entry->error),
-        .content_type = service_log_shown(transaction, access_line_media_type(entry)),
+        .server = service_log_shown(transaction, entry->origin, false),
+        .error = service_log_shown(transaction, slice_from(entry->error), true),
+        .content_type = service_log_shown(transaction, access_line_media_type(entry), false),
         .aborted = entry->aborted,
     };
 }

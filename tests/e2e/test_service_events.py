@@ -5,10 +5,13 @@ import os
 import threading
 import time
 
+from harness import ports
 from harness.adaptation import account
 from harness.checks import between, contains, equal, true, until
+from harness.dns import NameServer
 from harness.raw_origin import RawOrigin
 from harness.retort import Inside, Retort
+from harness.wire import fetch
 
 
 def module(lab):
@@ -173,3 +176,270 @@ def test_drain_with_timers(lab):
     proxy.terminate()
     equal(proxy.wait_exit(20 * lab.patience), 0, "the exit status")
     between(time.monotonic() - began, 0, 15 * lab.patience, "seconds until the end")
+
+
+def reported(path, kind):
+    """What the service was told of, as lists of texts."""
+    try:
+        with open(path, encoding="ascii") as lines:  # which it would not be if something were not escaped
+            return [line.rstrip("\n").split("\t")[1:] for line in lines if line.startswith(kind + "\t")]
+    except FileNotFoundError:
+        return []
+
+
+def await_reports(lab, path, kind, number):
+    until(lambda: len(reported(path, kind)) >= number, 10 * lab.patience, f"{number} reports of kind {kind} in {path}")
+    return reported(path, kind)
+
+
+LOGGED = ("id", "client", "user", "method", "url", "status", "request_bytes", "response_bytes", "us", "result", "hierarchy", "server",
+          "error", "content_type", "aborted")
+
+
+def log_reports(lab, path, number):
+    return [dict(zip(LOGGED, line)) for line in await_reports(lab, path, "logged", number)]
+
+
+def test_lines_of_the_log(lab):
+    """Each request once, with what the access log says of it; the service sees of the client what it may."""
+    origin, report, quiet = RawOrigin(lab, sends_text), lab.path("report"), lab.path("quiet")
+    services = [outside(lab, settings={"Report": report}, include=["X-Client-IP", "X-Client-Username"]),
+                outside(lab, "quiet", {"Report": quiet})]
+    proxy = Retort(lab, workers=3, services=services, adapt={})  # no message goes to either
+    proxy.get(origin.url("/text"))
+    proxy.get(origin.url("/text"))
+    proxy.fetch("POST", origin.url("/post"), {"Proxy-Authorization": "Basic YW5uYTp4"}, body=b"x" * 5000)
+    proxy.get("http://127.0.0.1:1/nobody")
+    with proxy.wire() as other:
+        other.send(b"BREW x HTTP/9.9\r\n\r\n")
+        other.head()
+    logged = {entry["id"]: entry for entry in proxy.log(5)}
+    seen = log_reports(lab, report, 5)
+    equal(sorted(line["id"] for line in seen), sorted(logged), "the requests")
+    for line in seen:
+        entry = logged[line["id"]]
+        for name in ("client", "method", "url", "result", "content_type"):
+            equal(line[name], (entry[name] or "").split(";")[0], f"{name} of {entry}")
+        equal((int(line["status"]), int(line["response_bytes"])), (entry["status"], entry["bytes"]), "status and bytes")
+        equal((line["aborted"] == "1", line["error"]), (entry["aborted"], entry.get("error", "")), "the end")
+        equal(line["server"], entry["origin"].replace("-", ""), "the server")
+        equal(line["hierarchy"], "NONE" if entry["origin"] == "-" else "DIRECT", "the hierarchy")
+    post = next(line for line in seen if line["method"] == "POST")
+    equal((post["request_bytes"], post["user"]), ("5000", "anna"), "the request with a body")
+    unseen = log_reports(lab, quiet, 5)
+    equal({(line["client"], line["user"]) for line in unseen}, {("", "")}, "what a service that may not know the client is told")
+    equal(count(proxy, "LOGGED"), 5, "calls")
+
+
+def sends_text(connection, seen):
+    connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ntext")
+
+
+def test_bytes_that_could_forge_a_line(lab):
+    """What a client or an origin sends can neither end a line nor begin a value in what a service writes."""
+    def answer(connection, seen):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/x\ty\"z\\\xe4\r\nContent-Length: 0\r\n\r\n")
+    origin, report = RawOrigin(lab, answer), lab.path("report")
+    proxy = Retort(lab, services=[outside(lab, settings={"Report": report})], adapt={})
+    proxy.get(origin.url('/a"b\\c'))
+    proxy.get(origin.url("/" + "y" * 6000))
+    short, long = [line for line in await_reports(lab, report, "logged", 2)]
+    equal(len(long), len(LOGGED), "values of the line of a long URL")
+    true(len(long[4]) < 3000, f"a long URL is cut: {len(long[4])}")
+    equal((short[4], short[13]), (origin.url("/a%22b%5Cc"), "text/x%09y%22z%5C%E4"), "the URL and the type")
+    true(all(" " < letter <= "~" and letter not in '"\\' for value in short for letter in value), f"raw bytes in {short}")
+
+
+def test_lines_after_a_reload(lab):
+    """A request that was under way when a reload took the service out is still told to it; those after it are not."""
+    texts, report = SlowOrigin(lab), lab.path("report")
+    proxy = Retort(lab, workers=2, services=[outside(lab, settings={"Report": report})], adapt={})
+    with proxy.wire() as slow:
+        slow.send(f"GET {texts.url('/slow')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        slow.head()
+        proxy.write_config(proxy.text(services=[]))
+        equal(proxy.reload().status, 200, "the reload")
+        equal(proxy.get("http://127.0.0.1:1/after").status, 502, "a request after the reload")
+        texts.going_on.set()
+        await_reports(lab, report, "logged", 1)
+    equal([line["url"] for line in log_reports(lab, report, 1)], [texts.url("/slow")], "the requests that it heard of")
+
+
+def await_closed(lab, path, number):
+    """The last of so many connections with requests."""
+    def closed():
+        return [line for line in reported(path, "closed") if line[1] != "0"]
+    until(lambda: len(closed()) >= number, 10 * lab.patience, f"{number} connections that have ended")
+    return closed()[-1]
+
+
+def test_connections_that_end(lab):
+    origin, report = RawOrigin(lab), lab.path("report")
+    proxy = Retort(lab, workers=3, services=[outside(lab, settings={"Report": report}, include="X-Client-IP")], adapt={},
+                   client={"idle_timeout": "1s"}, extra=f"connect_ports = {{ {origin.port} }}")
+    with proxy.wire() as one:
+        for path in ("/1", "/2"):
+            one.send(f"GET {origin.url(path)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            equal(one.response().status, 200, "a request")
+    client = await_closed(lab, report, 1)
+    equal((client[0], client[1], client[5]), ("127.0.0.1", "2", "client"), "a client that leaves")
+    true(100 < int(client[2]) < 1000 and 200 < int(client[3]) < 2000, f"bytes in and out: {client[2:4]}")
+    with proxy.wire() as idle:
+        idle.send(f"GET {origin.url('/3')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        idle.response()
+        equal(await_closed(lab, report, 2)[5], "timeout", "a client that does nothing")
+    with proxy.wire() as last:
+        last.send(f"GET {origin.url('/4')} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        last.response()
+        equal(await_closed(lab, report, 3)[5], "proxy", "a request that is the last")
+    with proxy.wire() as tunnel:
+        tunnel.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        equal(tunnel.head().status, 200, "CONNECT")
+        tunnel.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        tunnel.response()
+    ended = await_closed(lab, report, 4)
+    equal((ended[1], ended[2], ended[5]), ("1", "27", "tunnel"), "a tunnel")
+    silent = [line for line in reported(report, "closed") if line[1] == "0"]
+    true(len(silent) > 0 and {line[5] for line in silent} == {"client"}, f"those that saw whether the proxy listens: {silent}")
+
+
+def says(text, address="127.0.0.1", lab=None, port=None):
+    """An origin at that address whose answers are that text."""
+    def answer(connection, seen):
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: %d\r\n\r\n" % len(text) + text.encode())
+    origin = RawOrigin(lab, answer, address)
+    if port:
+        origin.close_listener()
+        origin.port = port
+        origin.listen_again()
+    return origin
+
+
+class Named:
+    """two.test has two addresses, with an origin at each: they answer "first" and "second"."""
+
+    def __init__(self, lab, sorts, **origin):
+        self.names = NameServer(lab)
+        self.report = lab.path("report")
+        self.port = says("first", lab=lab).port
+        says("second", "127.0.0.2", lab, self.port)
+        self.names.set("two.test", "127.0.0.1", "127.0.0.2")
+        service = outside(lab, settings={"Report": self.report, "Name": "two.test", "Sorts": sorts})
+        self.proxy = Retort(lab, workers=1, services=[service], adapt={}, origin={
+            "dns_servers": [self.names.address], "dns_search": "none", "hosts_file": "none", "max_idle": 0, "dns_ipv6": False, **origin})
+
+    def get(self, name="two.test"):
+        return self.proxy.get(f"http://{name}:{self.port}/")
+
+    def asked(self):
+        return reported(self.report, "resolved")
+
+
+def test_order_of_addresses(lab):
+    """The first address that the service says is tried first. It is asked once in a time to live, and when it is gone, so is what
+    it said."""
+    site = Named(lab, "backwards")
+    equal([site.get().text() for _ in range(3)], 3 * ["second"], "backwards")
+    equal(site.asked(), [["two.test", "2"]], "what the service was asked")
+    site.proxy.write_config(site.proxy.text(services=[]))
+    equal(site.proxy.reload().status, 200, "a reload without the service")
+    equal(site.get().text(), "first", "without the service")
+    equal(len(site.asked()), 1, "questions after the reload")
+
+
+def test_addresses_that_are_left_out(lab):
+    site = Named(lab, "first")
+    site.names.set("two.test", "127.0.0.9", "127.0.0.1")  # nobody is at the one that is left
+    equal(site.get().status, 502, "with the one address that refuses")
+    equal(site.get("localhost").text(), "first", "localhost, which the service is not asked about")
+    site.names.set("other.test", "127.0.0.9", "127.0.0.1")
+    equal(site.get("OTHER.test").text(), "first", "another name, which the service leaves alone")
+    equal(site.asked(), [["two.test", "2"], ["other.test", "2"]], "what the service was asked")
+
+
+def test_no_address_is_left(lab):
+    site = Named(lab, "none")
+    for _ in range(2):
+        answer = site.get()
+        equal(answer.status, 502, "status")
+        contains(answer.text(), "the service outside left out all addresses of the name", "the page")
+    equal(len(site.asked()), 1, "questions")
+    contains(site.proxy.ctl("dns"), "the service outside left out all addresses of the name", "retortctl dns")
+
+
+def test_forged_addresses(lab):
+    """A service can lead clients neither to an address that DNS did not give, nor past the rules about the machine itself."""
+    site = Named(lab, "forged")
+    site.names.set("two.test", "127.0.0.2", "127.0.0.9")
+    equal(site.get().status, 502, "the forged 127.0.0.1 is not used, and nobody is at the other address")
+    contains(site.proxy.process.log(), "service outside: its function resolved names an address that DNS did not give", "the log")
+    equal(account(site.proxy, "outside")["account"]["error_protocol"], 1, "errors of the service")
+    many = Named(lab, "too-many")
+    equal(many.get().text(), "first", "a service that returns more than there were is not listened to")
+    contains(many.proxy.process.log(), "its function resolved returns more addresses than there were", "the log")
+    guarded = Named(lab, "backwards")
+    port = ports.take()
+    guarded.proxy.write_config(guarded.proxy.text() + f'listen "127.0.0.1:{port}" {{ mode = forward name = guarded }}\n')
+    equal(guarded.proxy.reload().status, 200, "the reload")
+    answer = fetch(("127.0.0.1", port), "GET", f"http://two.test:{guarded.port}/")
+    equal(answer.status, 403, "a client that may not reach the machine itself")
+
+
+def test_transaction_ids(lab):
+    """The id is the proxy's own, whatever a client sends, and the same for the request, its response and its line."""
+    report, origin = lab.path("report"), RawOrigin(lab)
+    services = [outside(lab, "asks", {"Does": "tell-id"}, point="reqmod_precache"),
+                outside(lab, "gives", {"Does": "tell-id", "Report": report})]
+    proxy = Retort(lab, workers=2, services=services)
+    seen = proxy.get(origin.url("/"), {"X-Transaction-ID": "forged", "X-Outside": "forged"})
+    told = origin.requests[0].headers("X-Outside")
+    equal(told, ["forged", seen.header("X-Outside")], "what the services told the origin and the client")
+    equal([line["id"] for line in log_reports(lab, report, 1)], told[1:], "the line")
+    equal(proxy.last(1)["id"], told[1], "the access log")
+
+
+def test_opt_out(lab):
+    """Who opts out at the request is asked neither at its other points nor for the line; others are, and later requests are as ever.
+    What it was left out of is not stored for others."""
+    report, origin = lab.path("report"), RawOrigin(lab, sends_text)
+    services = [outside(lab, "asks", {"Does": "opt-out", "Report": report}, point="reqmod_precache"),
+                outside(lab, "gives", {"Does": "tell-id"}),
+                outside(lab, "behind", {"Does": "tell-id"}, point="respmod_postcache"),
+                Inside("other", lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": "head"})]
+    proxy = Retort(lab, workers=2, services=services, adapt={"all": ["asks", "gives", "behind", "other"]})
+    out = proxy.get(origin.url("/page"), {"X-Out": "1"})
+    equal((out.header("X-Outside"), out.header("X-Odd")), (None, "1"), "the response to who opted out")
+    verdicts = {call["service"]: call["verdict"] for call in proxy.last(1)["icap"]}
+    equal(verdicts, {"asks": "UNMODIFIED", "gives": "OPTED_OUT", "other": "MODIFIED", "behind": "OPTED_OUT"}, "verdicts")
+    other = proxy.get(origin.url("/page"))
+    equal(len(other.headers("X-Outside")), 2, "another client gets what the services make of it")
+    equal(proxy.results("/page", 2), ["MISS", "MISS"], "nobody gets what somebody opted out of")
+    equal(len(proxy.get(origin.url("/page")).headers("X-Outside")), 2, "a hit")
+    hit = proxy.get(origin.url("/page"), {"X-Out": "1"})
+    equal((proxy.results("/page", 4)[2:], len(hit.headers("X-Outside"))), (["HIT", "HIT"], 1), "a hit for who opts out")
+    ids = [entry["id"] for entry in proxy.log(4)]
+    equal({line["id"] for line in log_reports(lab, report, 2)}, {ids[1], ids[2]}, "lines that the module heard of")
+
+
+def test_opting_out_of_what_is_remembered(lab):
+    """The variant that services behind the cache make for all is made with everybody, and left out for who opted out."""
+    origin = RawOrigin(lab, sends_text)
+    services = [outside(lab, "asks", {"Does": "opt-out"}, point="reqmod_precache"),
+                outside(lab, "behind", {"Does": "tell-id"}, point="respmod_postcache", remember=True)]
+    proxy = Retort(lab, services=services, adapt={"all": ["asks", "behind"]})
+    marks = [proxy.get(origin.url("/page"), headers).header("X-Outside") is not None
+             for headers in ({}, {"X-Out": "1"}, {}, {"X-Out": "1"})]
+    equal(marks, [True, False, True, False], "who gets the variant")
+    fresh = [proxy.get(origin.url("/fresh"), headers).header("X-Outside") is not None for headers in ({"X-Out": "1"}, {})]
+    equal(fresh, [False, True], "the other way round")
+
+
+def test_two_descriptors(lab):
+    """A service waits for two descriptors: it is told when the second one is ready, however far the deadline of the first."""
+    origin = RawOrigin(lab, sends_text)
+    proxy = Retort(lab, services=[outside(lab, does, {"Does": does}) for does in ("wait-two", "wait-also")],
+                   adapt={"all": ["wait-two", "wait-also"]})
+    began = time.monotonic()
+    seen = proxy.get(origin.url("/"))
+    equal(len(seen.headers("X-Outside")), 2, "both services have decided")
+    between(time.monotonic() - began, 0, 10, "seconds")

@@ -186,7 +186,7 @@ static void outside_logged(void *service, const struct service_log_line *line) {
     service_count(outside->host, LOGGED);
     int length =
         snprintf(text, sizeof text,
-                 "logged|%.*s|%.*s|%.*s|%.*s|%.*s|%u|%llu|%llu|%llu|%.*s|%.*s|%.*s|%.*s|%.*s|%d\n",
+                 "logged\t%.*s\t%.*s\t%.*s\t%.*s\t%.*s\t%u\t%llu\t%llu\t%llu\t%.*s\t%.*s\t%.*s\t%.*s\t%.*s\t%d\n",
                  SLICE_PRINT(line->transaction_id), SLICE_PRINT(line->client_ip),
                  SLICE_PRINT(line->client_user), SLICE_PRINT(line->method), SLICE_PRINT(line->url),
                  line->status, (unsigned long long)line->request_bytes,
@@ -201,7 +201,7 @@ static void outside_closed(void *service, const struct service_connection *conne
     char text[512];
     service_count(outside->host, CLOSED);
     int length = snprintf(
-        text, sizeof text, "closed|%.*s|%llu|%llu|%llu|%llu|%.*s\n",
+        text, sizeof text, "closed\t%.*s\t%llu\t%llu\t%llu\t%llu\t%.*s\n",
         SLICE_PRINT(connection->client_ip), (unsigned long long)connection->requests,
         (unsigned long long)connection->bytes_in, (unsigned long long)connection->bytes_out,
         (unsigned long long)connection->microseconds, SLICE_PRINT(connection->reason));
@@ -227,7 +227,7 @@ static size_t outside_resolved(void *service, struct slice name, struct sockaddr
     const struct outside *outside = service;
     char text[400];
     service_count(outside->host, RESOLVED);
-    int length = snprintf(text, sizeof text, "resolved|%.*s|%zu\n", SLICE_PRINT(name), count);
+    int length = snprintf(text, sizeof text, "resolved\t%.*s\t%zu\n", SLICE_PRINT(name), count);
     outside_report(outside, text, length);
     if (!slice_equal(name, slice_from(outside->settings->name)))
         return count;
