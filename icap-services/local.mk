@@ -284,6 +284,7 @@ icap_services_retort_service_test_SOURCES = \
 	icap-services/service-test/call.c icap-services/service-test/call.h \
 	icap-services/service-test/completion.c \
 	icap-services/service-test/decoded.c icap-services/service-test/decoded.h \
+	icap-services/service-test/events.c icap-services/service-test/events.h \
 	icap-services/service-test/expected.c icap-services/service-test/expected.h \
 	icap-services/service-test/guarded.c icap-services/service-test/guarded.h \
 	icap-services/service-test/helperd.c icap-services/service-test/helperd.h \

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "service-test/call.h"
+#include "service-test/events.h"
 
 /* Each exchange may write the same line. One after the other, it is printed once. */
 static void print_logged(const char *service, const char *level, const char *text) {
@@ -82,6 +83,7 @@ bool test_instance_start(struct test_instance *instance, const struct service_op
     instance->host = (struct service_host){.context = instance,
                                            .log = instance_on_log,
                                            .count = instance_on_count,
+                                           .watch = test_events_watch,
                                            .fingerprint = SERVICE_FINGERPRINT_SEED};
     while (ops->counters != NULL && ops->counters[instance->counters] != NULL)
         instance->counters++;

@@ -15,7 +15,9 @@
 #include "service-test/options.h"
 #include "service/module.h"
 
-enum { TEST_INSTANCE_ERROR = 700 };
+#include <poll.h>
+
+enum { TEST_INSTANCE_ERROR = 700, TEST_WATCHED = 256 };
 
 struct test_instance {
     unsigned magic;
@@ -25,6 +27,9 @@ struct test_instance {
     struct service_host host;
     unsigned counters;
     bool verbose;
+    bool may_watch; /* its timer or its descriptor is called */
+    struct pollfd watched[TEST_WATCHED];
+    unsigned watched_count;
 };
 
 bool test_instance_start(struct test_instance *instance, const struct service_ops *ops,

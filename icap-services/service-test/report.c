@@ -29,6 +29,11 @@ static const char *const call_names[CALL_NAMES] = {
     [CALL_IDLE] = "idle",
     [CALL_READY] = "ready",
     [CALL_END] = "end",
+    [CALL_TIMER] = "timer",
+    [CALL_DESCRIPTOR] = "descriptor",
+    [CALL_LOGGED] = "logged",
+    [CALL_CLOSED] = "closed",
+    [CALL_RESOLVED] = "resolved",
     [CALL_STOP] = "stop",
 };
 

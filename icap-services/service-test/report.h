@@ -55,6 +55,11 @@ enum test_call_name {
     CALL_IDLE,
     CALL_READY,
     CALL_END,
+    CALL_TIMER,
+    CALL_DESCRIPTOR,
+    CALL_LOGGED,
+    CALL_CLOSED,
+    CALL_RESOLVED,
     CALL_STOP,
     CALL_NAMES
 };

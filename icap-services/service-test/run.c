@@ -87,6 +87,7 @@ static const char *changed_member(const struct service_exchange *now,
     SAME(client_ip);
     SAME(client_user);
     SAME(arguments);
+    SAME(transaction_id);
     SAME(arena);
     SAME(host);
 #undef SAME
@@ -226,6 +227,14 @@ static void run_skipped(struct test_run *run) {
     }
     run_close(run, OUTCOME_UNCHANGED);
     run_give_rest(run, 0);
+}
+
+/* Its first descriptor says that it waits at all. */
+static void run_check_also(const struct test_run *run) {
+    if (run->exchange.wait.fd < 0 && run->exchange.also.fd >= 0)
+        test_call_complain(FINDING_CALL,
+                           "the service names a second descriptor to wait for (exchange->also) and "
+                           "no first one: no host looks at it");
 }
 
 static void run_take_verdict(struct test_run *run, enum service_verdict verdict) {
@@ -412,6 +421,7 @@ static bool run_wait(struct test_run *run, bool only_look) {
 }
 
 static void run_stuck(struct test_run *run) {
+    run_check_also(run);
     const char *what = run->overdue                 ? "it goes on waiting past its own deadline"
                        : run->exchange.wait.fd >= 0 ? "what it waits for does not come"
                        : run->finished
@@ -514,6 +524,7 @@ static void run_fill_exchange(struct test_run *run) {
     run->exchange.client_ip = client;
     run->exchange.client_user = user;
     run->exchange.arguments = slice_from(options->arguments);
+    run->exchange.transaction_id = SLICE("0123456789abcdef");
     run->exchange.arena = &run->arena;
     run->exchange.host = &run->instance->host;
     run->exchange.body_length = SERVICE_LENGTH_UNKNOWN;

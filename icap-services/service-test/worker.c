@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "service-test/call.h"
+#include "service-test/events.h"
 #include "service-test/expected.h"
 
 #include <dirent.h>
@@ -380,6 +381,8 @@ int test_worker(const struct tester_options *options, const struct test_messages
         return TESTER_NOT_RUN;
     if (!worker_start(&worker))
         return TESTER_NOT_RUN;
+    if (first == TEST_SERVICE)
+        test_events_run(&worker.instance);
     for (int i = first == TEST_SERVICE ? 0 : first; i < (int)messages->count; i++) {
         report->unit = i;
         worker_test_message(&worker, i);

@@ -56,6 +56,15 @@ FAULTS = {
     "answer": ("call", "only a request can be answered"),
     "loses": ("length", "the body has 40 bytes, and it has 0"),
     "unable": ("failed", "the service says that it can't adapt: tired"),
+    "watch": ("call", "calls service_watch, and is neither in timer nor in descriptor"),
+    "watch_closed": ("call", "which is not open: it has to end the watch"),
+    "deaf": ("stuck", "and what it watches is still ready"),
+    "also": ("call", "waits for descriptor 900, which is not open"),
+    "also_alone": ("call", "names a second descriptor to wait for (exchange->also) and no first one"),
+    "address": ("call", "address 1 that resolved wants is none of those that it was given"),
+    "addresses": ("call", "resolved returns 4 addresses of 3"),
+    "id": ("call", "changes exchange->transaction_id, which is the host's"),
+    "timer": ("crash", "in timer"),
 }
 
 

@@ -7,6 +7,7 @@
 #include "service/adapted_head.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -57,6 +58,15 @@ enum bad_fault {
     BAD_UNABLE,
     BAD_UNWRITTEN,
     BAD_FREED,
+    BAD_WATCH,
+    BAD_WATCH_CLOSED,
+    BAD_DEAF,
+    BAD_ALSO,
+    BAD_ALSO_ALONE,
+    BAD_ADDRESS,
+    BAD_ADDRESSES,
+    BAD_ID,
+    BAD_TIMER,
 };
 
 struct bad_settings {
@@ -69,11 +79,18 @@ static const struct service_option bad_options[] = {
      "later|"
      "by_pieces|by_preview|static|dangling|overread|overwrite|took|got|loop|crash|exit|never|"
      "endless|hold|past_deadline|closed|skip_body|skip_head|late_head|heap_head|split_head|framing|"
-     "counter|member|request|verdict|flow|answer|loses|unable|unwritten|freed",
+     "counter|member|request|verdict|flow|answer|loses|unable|unwritten|freed|watch|"
+     "watch_closed|deaf|also|also_alone|address|addresses|id|timer",
      "the promise that is broken"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const bad_counters[] = {"SEEN", NULL};
+
+struct bad_service {
+    const struct bad_settings *settings;
+    const struct service_host *host;
+    int pipe[2]; /* -1: not open */
+};
 
 struct bad {
     unsigned magic;
@@ -96,7 +113,9 @@ static void *bad_thread(void *arg) {
 static void *bad_start(const void *settings, struct service_host *host, char *error,
                        size_t error_size) {
     const struct bad_settings *own = settings;
+    struct bad_service *service = xcalloc(1, sizeof *service);
     pthread_t thread;
+    *service = (struct bad_service){own, host, {-1, -1}};
     (void)error, (void)error_size;
     if (own->fault == BAD_START_LEAK)
         ASSERT(malloc(100) != NULL);
@@ -106,11 +125,56 @@ static void *bad_start(const void *settings, struct service_host *host, char *er
         host->fingerprint += ++shared_state;
     if (own->fault == BAD_START_THREAD)
         ASSERT(pthread_create(&thread, NULL, bad_thread, NULL) == 0);
-    return (void *)settings;
+    return service;
+}
+
+static void bad_stop(void *arg) {
+    struct bad_service *service = arg;
+    for (int i = 0; i < 2; i++)
+        if (service->pipe[i] >= 0)
+            close(service->pipe[i]);
+    free(service);
+}
+
+/* Without a fault, it reads from a pipe what it has written there. */
+static void bad_timer(void *arg) {
+    struct bad_service *service = arg;
+    enum bad_fault fault = (enum bad_fault)service->settings->fault;
+    if (fault == BAD_TIMER)
+        *(volatile int *)8 = 1;
+    if (service->pipe[0] < 0) {
+        ASSERT(pipe2(service->pipe, O_CLOEXEC | O_NONBLOCK) == 0);
+        ASSERT(service_watch(service->host, service->pipe[0], POLLIN));
+    }
+    ASSERT(write(service->pipe[1], "x", 1) == 1);
+    if (fault == BAD_WATCH_CLOSED) {
+        close(service->pipe[0]);
+        service->pipe[0] = -1;
+        close(service->pipe[1]);
+        service->pipe[1] = -1;
+    }
+}
+
+static void bad_descriptor(void *arg, int fd, short events) {
+    struct bad_service *service = arg;
+    char byte;
+    ASSERT(fd == service->pipe[0] && (events & POLLIN));
+    if (service->settings->fault != BAD_DEAF)
+        ASSERT(read(fd, &byte, 1) == 1);
+}
+
+static size_t bad_resolved(void *arg, struct slice name, struct sockaddr_storage *addresses,
+                           size_t count) {
+    struct bad_service *service = arg;
+    (void)name;
+    if (service->settings->fault == BAD_ADDRESS)
+        addresses[0].ss_family = AF_INET;
+    return count + (service->settings->fault == BAD_ADDRESSES);
 }
 
 static void *bad_begin(void *service, struct service_exchange *exchange) {
-    const struct bad_settings *settings = service;
+    const struct bad_service *own = service;
+    const struct bad_settings *settings = own->settings;
     struct bad *bad;
     if (exchange->point == SERVICE_RESPONSE && !adapted_head_allowed(exchange))
         return NULL;
@@ -126,6 +190,13 @@ static void *bad_begin(void *service, struct service_exchange *exchange) {
     case BAD_REQUEST: http_head_remove((struct http_head *)exchange->request, HTTP_HOST); break;
     case BAD_DESCRIPTOR: ASSERT(open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0); break;
     case BAD_UNABLE: service_failed(exchange, "tired"); break;
+    case BAD_WATCH: service_watch(exchange->host, 0, 1); break;
+    case BAD_ID: exchange->transaction_id = SLICE("mine"); break;
+    case BAD_ALSO:
+        exchange->wait = (struct service_wait){0, 0, service_now() + 60000};
+        exchange->also = (struct service_wait){900, 1, 0};
+        break;
+    case BAD_ALSO_ALONE: exchange->also = (struct service_wait){0, 1, 0}; break;
     case BAD_CLOSED: exchange->wait = (struct service_wait){900, 1, service_now() + 60000}; break;
     default: break;
     }
@@ -194,6 +265,8 @@ static size_t bad_push(void *state, struct slice body) {
             sink++;
     case BAD_TOOK: return body.length + 1;
     case BAD_NEVER:
+    case BAD_ALSO:
+    case BAD_ALSO_ALONE:
     case BAD_PAST_DEADLINE:
     case BAD_CLOSED: return 0;
     case BAD_OVERREAD: sink = body.base[body.length]; break;
@@ -293,6 +366,11 @@ SERVICE_DEFINE(bad) = {
     .options = bad_options,
     .counters = bad_counters,
     .start = bad_start,
+    .stop = bad_stop,
+    .timer_period = 10,
+    .timer = bad_timer,
+    .descriptor = bad_descriptor,
+    .resolved = bad_resolved,
     .begin = bad_begin,
     .preview = bad_preview,
     .push = bad_push,
