@@ -81,3 +81,9 @@ tests_e2e_modules_other_odd_la_CPPFLAGS = $(AM_CPPFLAGS) -DODD_CODE='"+"'
 tests_e2e_modules_other_odd_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_e2e_modules_other_odd_la_LDFLAGS = $(test_module_ldflags)
 tests_e2e_modules_other_odd_la_LIBADD = common/libservice.la common/libcommon.la
+# The same in c-icap.
+check_LTLIBRARIES += tests/e2e/modules/srv_outside.la
+tests_e2e_modules_srv_outside_la_SOURCES = tests/e2e/modules/outside.c
+tests_e2e_modules_srv_outside_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_e2e_modules_srv_outside_la_LDFLAGS = $(test_module_ldflags)
+tests_e2e_modules_srv_outside_la_LIBADD = $(module_libs)

@@ -8,10 +8,12 @@ import time
 from harness import ports
 from harness.adaptation import account
 from harness.checks import between, contains, equal, true, until
-from harness.dns import NameServer
+from harness.cicap import Cicap, Module
+from harness.dns import AAAA, NameServer
 from harness.raw_origin import RawOrigin
-from harness.retort import Inside, Retort
+from harness.retort import Inside, Retort, Service
 from harness.wire import fetch
+from test_takeover import upgrade
 
 
 def module(lab):
@@ -443,3 +445,42 @@ def test_two_descriptors(lab):
     seen = proxy.get(origin.url("/"))
     equal(len(seen.headers("X-Outside")), 2, "both services have decided")
     between(time.monotonic() - began, 0, 10, "seconds")
+
+
+def test_in_c_icap(lab):
+    """c-icap knows the id and waits for two descriptors; it calls no function outside of exchanges, and says so."""
+    origin = RawOrigin(lab, sends_text)
+    path = lab.built("tests/e2e/modules/.libs/srv_outside.so")
+    for does in ("tell-id", "wait-also"):
+        cicap = Cicap(lab, [Module("outside", path, f"outside.Does {does}")])
+        proxy = Retort(lab, services=[Service("outside", cicap.uri("outside"), bypass=False)])
+        seen = proxy.get(origin.url("/"), {"X-Transaction-ID": "forged"})
+        equal(seen.header("X-Outside"), proxy.last(1)["id"], f"{does}: the id")
+        contains(cicap.server_log(), "outside: c-icap never calls those of its functions timer, descriptor, logged, closed and resolved",
+                 "c-icap's log")
+        counters = cicap.server_log().count("can be watched")
+        equal(counters, 0, "descriptors that could be watched")
+
+
+def test_one_family_answers_later(lab):
+    """The addresses that are there are shown to the service at once, and all of them when the other family has answered."""
+    names, report = NameServer(lab), lab.path("report")
+    origin = says("first", lab=lab)
+    names.set("two.test", "127.0.0.1", "::1", delay={AAAA: 0.5})
+    proxy = Retort(lab, services=[outside(lab, settings={"Report": report, "Name": "two.test", "Sorts": "backwards"})], adapt={},
+                   origin={"dns_servers": [names.address], "dns_search": "none", "hosts_file": "none"})
+    equal(proxy.get(f"http://two.test:{origin.port}/").text(), "first", "with the address that is there")
+    equal(await_reports(lab, report, "resolved", 2), [["two.test", "1"], ["two.test", "2"]], "what the service was asked")
+    contains(proxy.ctl("dns"), "127.0.0.1", "retortctl dns")
+
+
+def test_takeover_with_timers(lab):
+    """The new process's timer runs, and the old one's ends with its process."""
+    pipe, origin = make_pipe(lab), RawOrigin(lab)
+    proxy = Retort(lab, workers=2, services=[outside(lab, settings={"Pipe": pipe})], drain_timeout="20s")
+    await_count(lab, proxy, "TIMER", 3)
+    upgrade(lab, proxy)
+    await_count(lab, proxy, "TIMER", 3)
+    order(pipe, "xx")
+    equal(proxy.get(origin.url("/")).status, 200, "a request")
+    nothing_strange(proxy)
