@@ -51,7 +51,7 @@ struct service_connection {
     struct slice reason;          /* who ended it: "client", "proxy", "timeout", "error", ... */
 };
 
-/* The standard reason of a status (RFC 9110 §15); "" for one without. */
+/* The standard reason of a status (RFC 9110 §15); "Unknown" for one without. */
 const char *service_status_text(unsigned status);
 
 #endif

@@ -87,3 +87,9 @@ tests_e2e_modules_srv_outside_la_SOURCES = tests/e2e/modules/outside.c
 tests_e2e_modules_srv_outside_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_e2e_modules_srv_outside_la_LDFLAGS = $(test_module_ldflags)
 tests_e2e_modules_srv_outside_la_LIBADD = $(module_libs)
+# The example that hears of events.
+check_LTLIBRARIES += tests/e2e/modules/report.la
+tests_e2e_modules_report_la_SOURCES = examples/report-service/report.c
+tests_e2e_modules_report_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_e2e_modules_report_la_LDFLAGS = $(test_module_ldflags)
+tests_e2e_modules_report_la_LIBADD = common/libservice.la common/libcommon.la

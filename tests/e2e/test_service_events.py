@@ -2,6 +2,7 @@
 The module tests/e2e/modules/outside.c counts and reports it."""
 
 import os
+import subprocess
 import threading
 import time
 
@@ -484,3 +485,27 @@ def test_takeover_with_timers(lab):
     order(pipe, "xx")
     equal(proxy.get(origin.url("/")).status, 200, "a request")
     nothing_strange(proxy)
+
+
+def test_report_service(lab):
+    """examples/report-service: it counts what clients were sent, but not what it opted out of, and leaves an address out."""
+    path, pipe, names = lab.built("tests/e2e/modules/.libs/report.so"), make_pipe(lab), NameServer(lab)
+    port = says("first", lab=lab).port
+    says("second", "127.0.0.2", lab, port)
+    names.set("two.test", "127.0.0.1", "127.0.0.2")
+    names.set("one.test", "127.0.0.1")
+    service = Inside("report", path, point="reqmod_precache",
+                     settings={"Pipe": pipe, "Quiet": "/health", "Avoid": "127.0.0.1", "Every": "60m"})
+    proxy = Retort(lab, workers=2, services=[service],
+                   origin={"dns_servers": [names.address], "dns_search": "none", "hosts_file": "none", "max_idle": 0})
+    for url, text in ((f"http://two.test:{port}/", "second"), (f"http://one.test:{port}/", "first"),
+                      (f"http://two.test:{port}/health", "second")):
+        equal(proxy.get(url).text(), text, url)
+    equal(proxy.get("http://127.0.0.1:1/").status, 502, "a request that fails")
+    until(lambda: proxy.status()["counters"]["client_connections_open"] == 0, 10 * lab.patience, "the ends of the connections")
+    order(pipe, "x")
+    until(lambda: "service report: 3 requests: 2 2xx, 0 3xx, 0 4xx, 1 5xx; 0 hits; 4 connections ended" in proxy.process.log(),
+          10 * lab.patience, "the report")
+    tester = subprocess.run([lab.built("icap-services/retort-service-test"), path], capture_output=True, text=True, timeout=100, check=False,
+                            env={**os.environ, **lab.environment()})
+    equal(tester.returncode, 0, f"retort-service-test: {tester.stdout}{tester.stderr}")

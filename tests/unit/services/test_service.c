@@ -5,6 +5,7 @@
 #include "service/service.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 
 enum { COUNTERS_MAX = 16, LINE_MAX_LENGTH = 600 };
 
@@ -209,6 +210,10 @@ START_TEST(instances_of_one_service_are_told_apart) {
 }
 END_TEST
 
+static void never_called(void *service) {
+    (void)service;
+}
+
 /* The modules that are installed, all loaded as c-icap loads them: into one space of names. */
 START_TEST(modules_of_one_process_are_told_apart) {
     static const char *const names[] = {"adremover", "gray", "gzip", "inject"};
@@ -236,12 +241,25 @@ START_TEST(modules_of_one_process_are_told_apart) {
 }
 END_TEST
 
+START_TEST(what_services_may_ask_of_the_interface) {
+    struct service_ops ops = {.begin = NULL};
+    struct service_host host = {.watch = NULL};
+    ck_assert(!service_has_events(&ops));
+    ops.timer = never_called;
+    ck_assert(service_has_events(&ops));
+    ck_assert(!service_watch(&host, 0, POLLIN)); /* a host that watches none */
+    ck_assert_str_eq(service_status_text(404), "Not Found");
+    ck_assert_str_eq(service_status_text(299), "Unknown");
+}
+END_TEST
+
 Suite *service_suite(void) {
     const TTest *const tests[] = {
         services_are_found_by_name,
         services_of_one_process_are_told_apart,
         instances_of_one_service_are_told_apart,
         modules_of_one_process_are_told_apart,
+        what_services_may_ask_of_the_interface,
     };
     return suite_of("service", tests, COUNT_OF(tests));
 }
