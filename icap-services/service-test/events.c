@@ -63,7 +63,7 @@ static void events_call_descriptor(struct test_instance *instance, struct pollfd
 }
 
 /* False: it is not open any more. */
-static bool is_open(struct test_instance *instance, struct pollfd *watched) {
+static bool events_is_open(struct test_instance *instance, struct pollfd *watched) {
     if ((watched->revents & POLLNVAL) == 0)
         return true;
     test_call_complain(FINDING_CALL,
@@ -82,7 +82,8 @@ static bool events_serve(struct test_instance *instance, int64_t until) {
         if (count <= 0)
             return true;
         for (unsigned i = 0; i < instance->watched_count; i++)
-            if (instance->watched[i].revents != 0 && is_open(instance, &instance->watched[i])) {
+            if (instance->watched[i].revents != 0 &&
+                events_is_open(instance, &instance->watched[i])) {
                 events_call_descriptor(instance, instance->watched[i]);
                 calls++;
                 break; /* the call may have changed them all */

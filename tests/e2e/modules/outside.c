@@ -186,7 +186,8 @@ static void outside_logged(void *service, const struct service_log_line *line) {
     service_count(outside->host, LOGGED);
     int length =
         snprintf(text, sizeof text,
-                 "logged\t%.*s\t%.*s\t%.*s\t%.*s\t%.*s\t%u\t%llu\t%llu\t%llu\t%.*s\t%.*s\t%.*s\t%.*s\t%.*s\t%d\n",
+                 "logged\t%.*s\t%.*s\t%.*s\t%.*s\t%.*s\t%u\t%llu\t%llu\t%llu\t%.*s\t%.*s\t%.*s\t%.*"
+                 "s\t%.*s\t%d\n",
                  SLICE_PRINT(line->transaction_id), SLICE_PRINT(line->client_ip),
                  SLICE_PRINT(line->client_user), SLICE_PRINT(line->method), SLICE_PRINT(line->url),
                  line->status, (unsigned long long)line->request_bytes,
