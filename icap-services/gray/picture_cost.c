@@ -15,6 +15,14 @@ enum {
     JPEG_SCANS = 4,
 };
 
+/* Whoever asks waits for the answer, and a file may consist of nothing but headers. So no more than this
+ * is looked at: chunks, blocks or markers, and bytes. Real pictures of LOOK_BYTES have a third of the
+ * steps at most. */
+enum { LOOK_STEPS = 1 << 18, LOOK_BYTES = 16 << 20 };
+
+/* A picture with more steps is taken for one with too many pixels. */
+static const struct picture_cost too_costly = {UINT64_MAX, UINT64_MAX};
+
 /* Reads numbers out of a file; 0 beyond its end. */
 struct reader {
     const unsigned char *bytes;
@@ -57,11 +65,13 @@ static struct picture_cost times(struct picture_cost cost, uint64_t frames) {
 /* Only pictures with colours in their pixels are decoded, and those that are scaled. */
 static struct picture_cost png_cost(struct reader png, const struct picture_options *options) {
     enum { FIRST_CHUNK = 8, CHUNK = 12, WIDTH = 16, HEIGHT = 20, COLOR = 25, RGB = 2, RGBA = 6 };
-    uint64_t width = big(png, WIDTH, 4), height = big(png, HEIGHT, 4), frames = 1;
+    uint64_t width = big(png, WIDTH, 4), height = big(png, HEIGHT, 4), frames = 1, steps = 0;
     unsigned color = big(png, COLOR, 1);
     bool decoded = color == RGB || color == RGBA || options->width > 0;
     for (size_t at = FIRST_CHUNK;
          png.length - at >= CHUNK && !picture_cost_is_named(png, at + 4, "IDAT");) {
+        if (++steps == LOOK_STEPS)
+            return too_costly;
         if (picture_cost_is_named(png, at + 4, "acTL"))
             frames = big(png, at + 8, 4);
         uint64_t length = (uint64_t)big(png, at, 4) + CHUNK;
@@ -79,7 +89,7 @@ static bool is_frame_header(unsigned marker) {
 /* The markers up to the first scan tell the size. Behind it, the scans are counted. */
 static struct picture_cost jpeg_cost(struct reader jpeg, const struct picture_options *options) {
     enum { START_OF_SCAN = 0xda, SIGNATURE = 2 };
-    uint64_t pixels = 0, scans = 0;
+    uint64_t pixels = 0, scans = 0, steps = 0;
     size_t at = SIGNATURE;
     for (unsigned marker = 0; jpeg.length - at >= 4 && marker != START_OF_SCAN;) {
         marker = jpeg.bytes[at + 1];
@@ -90,12 +100,16 @@ static struct picture_cost jpeg_cost(struct reader jpeg, const struct picture_op
         size_t step = marker == 0xff ? 1 : 2 + (size_t)big(jpeg, at + 2, 2);
         if (marker == START_OF_SCAN || step > jpeg.length - at)
             break;
+        if (++steps == LOOK_STEPS)
+            return too_costly;
         at += step;
     }
     while (jpeg.length - at >= 2) {
         const unsigned char *found = memchr(jpeg.bytes + at, 0xff, jpeg.length - at - 1);
         if (found == NULL)
             break;
+        if (++steps == LOOK_STEPS)
+            return too_costly;
         scans += found[1] == START_OF_SCAN;
         at = (size_t)(found - jpeg.bytes) + 1;
     }
@@ -105,9 +119,10 @@ static struct picture_cost jpeg_cost(struct reader jpeg, const struct picture_op
 }
 
 /* The place behind the sub-blocks at `at`. */
-static size_t skip_blocks(struct reader gif, size_t at) {
-    while (at < gif.length && gif.bytes[at] != 0)
+static size_t skip_blocks(struct reader gif, size_t at, unsigned *steps) {
+    for (; at < gif.length && gif.bytes[at] != 0 && *steps < LOOK_STEPS; ++*steps)
         at += (size_t)gif.bytes[at] + 1;
+    ++*steps;
     return at + 1;
 }
 
@@ -119,24 +134,30 @@ static size_t table_size(unsigned flags) {
 static struct picture_cost gif_cost(struct reader gif, const struct picture_options *options) {
     enum { HEADER = 13, FLAGS = 10, DESCRIPTOR = 10, IMAGE = ',', EXTENSION = '!' };
     uint64_t pixels = 0;
+    unsigned steps = 0;
     size_t at = HEADER + table_size(big(gif, FLAGS, 1));
     while (at < gif.length && gif.length - at >= DESCRIPTOR) {
         if (gif.bytes[at] == IMAGE) {
             pixels += (uint64_t)little(gif, at + 5, 2) * little(gif, at + 7, 2);
-            at = skip_blocks(gif, at + DESCRIPTOR + table_size(gif.bytes[at + 9]) + 1);
+            at = skip_blocks(gif, at + DESCRIPTOR + table_size(gif.bytes[at + 9]) + 1, &steps);
         } else if (gif.bytes[at] == EXTENSION)
-            at = skip_blocks(gif, at + 2);
+            at = skip_blocks(gif, at + 2, &steps);
         else
             break;
+        if (steps >= LOOK_STEPS)
+            return too_costly;
     }
     uint64_t work = make_cost(pixels, options->width > 0 ? WORK_GIF_SCALED : 0).work;
     return (struct picture_cost){0, work};
 }
 
+/* LOOK_STEPS: there are at least so many. */
 static uint64_t webp_frames(struct reader webp) {
     enum { CHUNKS = 12, CHUNK = 8 };
-    uint64_t frames = 0;
+    uint64_t frames = 0, steps = 0;
     for (size_t at = CHUNKS; at < webp.length && webp.length - at >= CHUNK;) {
+        if (++steps == LOOK_STEPS)
+            return LOOK_STEPS;
         uint64_t length = little(webp, at + 4, 4);
         frames += picture_cost_is_named(webp, at, "ANMF");
         if (length > webp.length - at - CHUNK)
@@ -151,9 +172,11 @@ static struct picture_cost webp_cost(struct reader webp) {
     if (picture_cost_is_named(webp, KIND, "VP8X")) {
         uint64_t width = little(webp, EXTENDED_SIZE, 3) + 1;
         uint64_t height = little(webp, EXTENDED_SIZE + 3, 3) + 1;
+        uint64_t frames = webp_frames(webp);
         bool lossless = memmem(webp.bytes, webp.length, "VP8L", 4) != NULL;
-        return times(make_cost(width * height, lossless ? WORK_WEBP_LOSSLESS : WORK_WEBP),
-                     webp_frames(webp));
+        if (frames == LOOK_STEPS)
+            return too_costly;
+        return times(make_cost(width * height, lossless ? WORK_WEBP_LOSSLESS : WORK_WEBP), frames);
     }
     if (picture_cost_is_named(webp, KIND, "VP8L")) {
         uint32_t size = little(webp, LOSSLESS_SIZE, 4);
@@ -196,7 +219,8 @@ static struct picture_cost tiff_cost(struct reader tiff) {
 }
 
 static struct picture_cost cost_by_type(struct slice bytes, const struct picture_options *options) {
-    struct reader reader = {(const unsigned char *)bytes.base, bytes.length};
+    struct reader reader = {(const unsigned char *)bytes.base,
+                            bytes.length < LOOK_BYTES ? bytes.length : LOOK_BYTES};
     switch (image_type_of_bytes(bytes)) {
     case IMAGE_PNG: return png_cost(reader, options);
     case IMAGE_JPEG: return jpeg_cost(reader, options);

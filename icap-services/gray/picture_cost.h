@@ -8,8 +8,9 @@
  *     cost.work       the work, as a number of PNG pixels that would take as long (about 20 ns each
  *                     on a small server); at least the number of bytes
  *
- * `bytes` may be the first part of a picture. The part that is missing is not counted. The function
- * believes what the headers say; the converters decode no more than the headers say. Threads: pure.
+ * `bytes` may be the first part of a picture. The part that is missing is not counted, nor what is
+ * behind the first 16 MB. The function takes some milliseconds at most, whatever the bytes are: a
+ * picture with 262144 chunks, markers or blocks there has UINT64_MAX pixels. The function believes what the headers say; the converters decode no more than the headers say. Threads: pure.
  */
 #ifndef RETORT_GRAY_PICTURE_COST_H
 #define RETORT_GRAY_PICTURE_COST_H

@@ -36,6 +36,8 @@ bool policies_allow(const struct policies *policies, const struct snippet *snipp
 
 void policies_extend_head(struct http_head *head, const struct snippet *snippet,
                           struct arena *arena) {
+    if (snippet->count == 0)
+        return; /* the head may have thousands of policies, of which policies_allow has judged none */
     for (unsigned i = 0; i < head->field_count; i++) {
         struct slice rest = head->fields[i].value, policy, value = SLICE("");
         if (!is_policy(&head->fields[i]))

@@ -66,6 +66,7 @@ struct adapter_result {
     bool head_given;        /* the adapted head is another */
     bool has_body;          /* it goes with a body that the service made */
     bool partial;           /* that body begins as the service made it and ends as the original */
+    bool length_meant;      /* the adapted head states a length that the service did set */
     struct slice head_text; /* the adapted head as it came; empty: it is to be written */
     char *next_services;    /* the services that shall follow, a list of names; NULL: not said */
     char *unable;           /* why it could not adapt the message, as it says; NULL: it could */

@@ -115,8 +115,8 @@ static void chain_take_head(struct adapt_chain *chain, bool given, struct http_h
 }
 
 /* The length of the adapted response as its head states it. It is -1 when the head states none, and
- * when it states the length of what the service was given: some services forget to change it. It is
- * also -1 with a 206, where a part of the body is the original and the service may not know its
+ * when it states the length of what the service was given, unless the service did set that: some
+ * services of ICAP servers forget to change it. It is also -1 with a 206, where a part of the body is the original and the service may not know its
  * length. Whoever reads the body checks the length. */
 static int64_t stated_length(const struct adapt_chain *chain, const struct adapter_call *call) {
     uint64_t length;
@@ -124,8 +124,8 @@ static int64_t stated_length(const struct adapt_chain *chain, const struct adapt
         return -1;
     struct slice stated = http_head_value(chain->adapted, HTTP_CONTENT_LENGTH);
     struct slice given = http_head_value(chain->message->response, HTTP_CONTENT_LENGTH);
-    if (stated.base == NULL || slice_equal(stated, given) || !slice_to_uint64(stated, &length) ||
-        length > INT64_MAX)
+    bool forgotten = slice_equal(stated, given) && !call->result.length_meant;
+    if (stated.base == NULL || forgotten || !slice_to_uint64(stated, &length) || length > INT64_MAX)
         return -1;
     return (int64_t)length;
 }

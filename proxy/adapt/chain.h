@@ -49,6 +49,12 @@ struct adapt_record {
     uint64_t span;         /* of the trace that the message belongs to; 0: none */
 };
 
+/* Why the service failed: before its verdict or, with the call, in the body behind it. NULL: it did not. */
+static inline const char *adapt_record_error(const struct adapt_record *record,
+                                             const struct adapter_call *call) {
+    return record->error == NULL && call != NULL && call->broken ? call->error : record->error;
+}
+
 struct adapt_chain {
     unsigned magic;
 #define ADAPT_CHAIN_MAGIC 0xada9c4a1u

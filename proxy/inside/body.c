@@ -48,7 +48,15 @@ static enum service_flow pull_service(struct inside_call *call, char *buffer, si
     uint64_t began = inside_clock();
     enum service_flow flow = call->instance->ops->pull(call->state, buffer, capacity, got);
     inside_clocked(call, "pull", began);
-    ASSERT(*got <= capacity); /* it has written beyond the buffer */
+    if (*got > capacity || flow < SERVICE_FLOW || flow > SERVICE_ABORT) {
+        *got = 0;
+        inside_call_fail(call, &call->service->base.account.error_protocol,
+                         "the service gave more than there was room for, or an unknown answer; "
+                         "please report this bug of the service");
+        return SERVICE_ABORT;
+    }
+    if (*got > 0)
+        inside_wait_moved(call);
     call->service->base.account.bytes_in += *got;
     call->base.figures.bytes_in += *got;
     return flow;
@@ -63,6 +71,9 @@ static enum source_status take_pulled(struct inside_call *call, char *buffer, si
         inside_call_give_place(call);
         break;
     case SERVICE_PASS:
+        if (call->mode == INSIDE_ANSWERED)
+            return body_misstated(call,
+                                  "the service passed on the body of a request as its own answer");
         call->mode = INSIDE_PASSED;
         inside_call_give_place(call);
         break;
@@ -90,15 +101,28 @@ static enum source_status take_idle(struct inside_call *call, char *buffer, size
     return take_pulled(call, buffer, capacity, got);
 }
 
+/* A body that comes as fast as it is read, and of which next to nothing is left, would keep the worker
+ * from all others: they have their turn. */
+static enum source_status body_rest(struct inside_call *call) {
+    if (call->base.verdict != ADAPTER_PENDING)
+        timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    call->rests = true;
+    loop_defer(call->net->loop, &call->task);
+    return SOURCE_WAIT;
+}
+
 /* Also a push that takes nothing may make a service give more: what it had inside may have come out
  * in place of it. */
 static enum source_status pull_or_feed(struct inside_call *call, char *buffer, size_t capacity,
                                        size_t *got) {
     bool fed = true;
-    for (;;) {
+    call->rests = false;
+    for (unsigned turns = 0;; turns++) {
         enum source_status status = take_pulled(call, buffer, capacity, got);
         if (status != SOURCE_WAIT || !fed || call->mode != INSIDE_ADAPTED)
             return status;
+        if (turns == INSIDE_TURNS)
+            return body_rest(call);
         fed = inside_feed(call);
         if (call->mode == INSIDE_OVER)
             return SOURCE_FAILED;
@@ -117,9 +141,9 @@ enum source_status inside_body_pull(struct inside_call *call, char *buffer, size
     if (call->mode == INSIDE_PASSED)
         return read_passed(call, buffer, capacity, got);
     enum source_status status = pull_or_feed(call, buffer, capacity, got);
-    if (status == SOURCE_WAIT)
+    if (status == SOURCE_WAIT && !call->rests)
         status = take_idle(call, buffer, capacity, got);
-    if (status != SOURCE_WAIT || call->mode == INSIDE_PASSED)
+    if (status != SOURCE_WAIT || call->mode == INSIDE_PASSED || call->rests)
         return status;
     return inside_wait(call) ? SOURCE_WAIT : SOURCE_FAILED;
 }

@@ -72,6 +72,7 @@ static void state_length(struct inside_call *call) {
     if (!exchange->has_body || exchange->keeps_body)
         return;
     http_head_remove(exchange->head, HTTP_CONTENT_LENGTH);
+    call->base.result.length_meant = true;
     if (exchange->body_length != SERVICE_LENGTH_UNKNOWN)
         http_head_add(
             exchange->head, SLICE("Content-Length"),
@@ -192,7 +193,10 @@ static void inside_call_take_verdict(struct inside_call *call, enum service_verd
     switch (verdict) {
     case SERVICE_SKIP: call_skipped(call); break;
     case SERVICE_ADAPT: call_adapted(call); break;
-    case SERVICE_HOLD: call_held(call);
+    case SERVICE_HOLD: call_held(call); break;
+    default:
+        fail_by_bug(call,
+                    "the service gave an unknown verdict; please report this bug of the service");
     }
 }
 
@@ -234,6 +238,7 @@ static void gather_preview(struct inside_call *call) {
 /* Between */
 
 static void inside_ask_verdict(struct inside_call *call) {
+    inside_wait_stop(call);
     uint64_t began = inside_clock();
     enum service_verdict verdict = call->instance->ops->verdict(call->state);
     inside_clocked(call, "verdict", began);
@@ -242,9 +247,8 @@ static void inside_ask_verdict(struct inside_call *call) {
 
 /* Others have their turn after so many pieces of the body. */
 static void ask_held(struct inside_call *call) {
-    enum { TURNS = 8 };
     for (unsigned turns = 0; call->mode == INSIDE_HELD; turns++) {
-        if (turns == TURNS) {
+        if (turns == INSIDE_TURNS) {
             loop_defer(call->net->loop, &call->task);
             return;
         }

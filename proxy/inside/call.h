@@ -31,6 +31,9 @@
 #include "base/clocks.h"
 #include "inside/service.h"
 
+/* Pieces of a body after which others have their turn. */
+enum { INSIDE_TURNS = 8 };
+
 /* What happens to the body. */
 enum inside_mode {
     INSIDE_QUEUED,   /* it waits for a place at the service */
@@ -71,6 +74,8 @@ struct inside_call {
     bool watched;             /* the loop watches it */
     bool overdue;             /* `told` is over, and the service was told */
     struct service_wait told; /* of the last call of its `ready` */
+    uint64_t began_waiting;   /* microseconds; of the wait under way */
+    uint64_t waited; /* microseconds that it was waited for since it took or gave something */
     struct event event, also;
     struct timer wait_timer;
     /* Limits */
@@ -80,6 +85,7 @@ struct inside_call {
     /* The adapted body */
     struct source body;
     uint64_t given; /* bytes of it, where its length is stated */
+    bool rests;     /* others have their turn; it goes on right afterwards */
     char last;      /* the last of them, which waits for the end */
     bool last_there;
 };
@@ -105,6 +111,10 @@ bool inside_feed(struct inside_call *call);
 /* Bytes that the service has not taken. */
 struct slice inside_feed_waiting(const struct inside_call *call);
 
+/* The service took or gave something: its time begins anew. */
+static inline void inside_wait_moved(struct inside_call *call) {
+    call->waited = 0;
+}
 /* Nothing moves: waits for the body, or for what the service waits for. False: the service waits for
  * nothing although it has to go on, which is a bug of it; the call has failed. */
 bool inside_wait(struct inside_call *call);

@@ -62,6 +62,8 @@ static bool feed_push(struct inside_call *call) {
     call->in->begin += took;
     if (call->in->begin == call->in->end)
         net_buffer_give(call->net, &call->in);
+    if (took > 0)
+        inside_wait_moved(call);
     return took > 0;
 }
 

@@ -34,7 +34,11 @@ void inside_instance_complain(struct inside_instance *instance, const char *text
 
 static void instance_count(void *context, unsigned counter) {
     struct inside_instance *instance = context;
-    ASSERT(counter < SERVICE_MODULE_COUNTERS);
+    if (counter >= instance->counter_count) {
+        instance_log(instance, LOG_LEVEL_WARN,
+                     "it counts an event that has no name; please report this bug of the service");
+        return;
+    }
     atomic_fetch_add_explicit(&instance->counts->counts[counter], 1, memory_order_relaxed);
 }
 
@@ -224,6 +228,8 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
     atomic_init(&instance->references, 1);
     instance->ops = ops;
     instance->counts = counts_of(before, ops);
+    while (ops->counters != NULL && ops->counters[instance->counter_count] != NULL)
+        instance->counter_count++;
     instance->name = xstrdup(settings->name);
     instance->host = (struct service_host){
         .context = instance,

@@ -48,6 +48,7 @@ struct inside_instance {
     char version[INSIDE_VERSION];   /* which results are equal: as an ISTag says it in ICAP */
     struct inside_counts *counts;   /* referenced */
     struct inside_watches *watches; /* the first worker's alone; NULL: there are none */
+    unsigned counter_count;         /* that have a name */
     _Atomic int64_t log_second;
     _Atomic unsigned log_lines;
 };

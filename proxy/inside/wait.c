@@ -1,14 +1,24 @@
 #include "inside/call.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 /* What a service waits for: one or two descriptors and a deadline, which it names in its exchange. */
+
+static void forget_copy(struct inside_call *call, struct event *event) {
+    int fd = event->fd;
+    if (fd < 0)
+        return;
+    loop_remove(call->net->loop, event);
+    close(fd);
+}
 
 void inside_wait_stop(struct inside_call *call) {
     if (!call->watched)
         return;
-    loop_remove(call->net->loop, &call->event);
-    loop_remove(call->net->loop, &call->also);
+    forget_copy(call, &call->event);
+    forget_copy(call, &call->also);
     call->watched = false;
     timer_set(&call->net->loop->timers, &call->wait_timer, TIMER_NEVER);
 }
@@ -17,6 +27,7 @@ void inside_wait_stop(struct inside_call *call) {
 static void wait_over(struct inside_call *call) {
     call->told = call->exchange.wait;
     call->overdue = service_now() >= call->told.deadline;
+    call->waited += inside_clock() - call->began_waiting;
     inside_wait_stop(call);
     if (call->base.verdict != ADAPTER_PENDING)
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
@@ -56,17 +67,18 @@ static bool is_over_already(const struct inside_call *call) {
     return call->overdue && wait->fd == call->told.fd && wait->deadline == call->told.deadline;
 }
 
-/* A descriptor that the loop can't watch is asked about at the deadline. */
-static void watch_descriptors(struct inside_call *call) {
-    const struct service_wait *wait = &call->exchange.wait, *also = &call->exchange.also;
-    bool same = also->fd == wait->fd;
-    struct loop *loop = call->net->loop;
-    short events = same ? (short)(wait->events | also->events) : wait->events;
-    if (!loop_add(loop, &call->event, wait->fd, epoll_events(events), wait_on_event))
-        event_init(&call->event);
-    if (also->fd >= 0 && !same &&
-        !loop_add(loop, &call->also, also->fd, epoll_events(also->events), wait_on_also))
-        event_init(&call->also);
+/* Watches a copy: several messages may wait for one descriptor, and a service that names one which is
+ * not its own, or which it has closed, does not touch what others watch. A descriptor that the loop
+ * can't watch is asked about at the deadline. */
+static void watch_copy(struct inside_call *call, struct event *event,
+                       const struct service_wait *wait,
+                       void (*on_event)(struct event *event, uint32_t events)) {
+    int fd = wait->fd < 0 ? -1 : fcntl(wait->fd, F_DUPFD_CLOEXEC, 0);
+    event_init(event);
+    if (fd < 0 || loop_add(call->net->loop, event, fd, epoll_events(wait->events), on_event))
+        return;
+    close(fd);
+    event_init(event);
 }
 
 static bool wait_watch(struct inside_call *call) {
@@ -76,26 +88,37 @@ static bool wait_watch(struct inside_call *call) {
     if (call->watched)
         return true;
     call->watched = true;
-    watch_descriptors(call);
+    call->began_waiting = inside_clock();
+    watch_copy(call, &call->event, wait, wait_on_event);
+    watch_copy(call, &call->also, &call->exchange.also, wait_on_also);
     timer_set(&call->net->loop->timers, &call->wait_timer,
               wait->deadline > 0 ? (uint64_t)wait->deadline : 0);
     return true;
 }
 
-static void limit_service(struct inside_call *call) {
+static uint64_t wait_patience(const struct inside_call *call) {
     const struct service_settings *settings = call->service->base.settings;
     bool pending = call->base.verdict == ADAPTER_PENDING;
-    uint64_t patience = pending && settings->first_byte_timeout > 0 ? settings->first_byte_timeout
-                                                                    : settings->timeout;
+    return pending && settings->first_byte_timeout > 0 ? settings->first_byte_timeout
+                                                       : settings->timeout;
+}
+
+/* One that is ready again and again, and does nothing, has no more time than one that is silent. */
+static bool limit_service(struct inside_call *call) {
+    uint64_t patience = wait_patience(call), waited = call->waited / 1000;
+    if (waited >= patience) {
+        inside_call_fail(call, &call->service->base.account.error_timeout,
+                         "it did not answer in time");
+        return false;
+    }
     if (call->timer.deadline == TIMER_NEVER)
-        loop_timer_after(call->net->loop, &call->timer, patience);
+        loop_timer_after(call->net->loop, &call->timer, patience - waited);
+    return true;
 }
 
 bool inside_wait(struct inside_call *call) {
-    if (wait_watch(call)) {
-        limit_service(call);
-        return true;
-    }
+    if (wait_watch(call))
+        return limit_service(call);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     bool starved = call->mode != INSIDE_ANSWERED && !call->input_ended &&
                    inside_feed_waiting(call).length == 0;

@@ -278,7 +278,9 @@ static void put_call_value(struct format_value *value) {
         break;
     case LOG_CODE_ICAP_URI: value_put(value, service_uri(call)); break;
     case LOG_CODE_ICAP_HOST: value_put(value, service_host(call)); break;
-    case LOG_CODE_ICAP_ERROR: value_put(value, slice_from(call->record->error)); break;
+    case LOG_CODE_ICAP_ERROR:
+        value_put(value, slice_from(adapt_record_error(call->record, call->call)));
+        break;
     default: ASSERT(false);
     }
 }

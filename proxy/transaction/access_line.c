@@ -48,9 +48,10 @@ static void put_record(struct log_line *line, const struct adapt_record *record,
         log_line_put_number(line, record->milliseconds);
         if (call != NULL)
             put_figures(line, &call->figures);
-        if (record->error != NULL) {
+        const char *error = adapt_record_error(record, call);
+        if (error != NULL) {
             log_line_put(line, SLICE(",\"error\":"));
-            log_line_put_json(line, slice_from(record->error));
+            log_line_put_json(line, slice_from(error));
         }
         log_line_put(line, SLICE("}"));
     } else if (line->at < line->end) { /* a format may name the services many times */

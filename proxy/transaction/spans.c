@@ -244,8 +244,8 @@ static void add_services(struct spans_text *text, enum step step, uint64_t paren
         span_put_text(text->set, span, "retort.verdict", slice_from(record->verdict));
         if (call != NULL && call->figures.status > 0)
             span_put_number(span, "retort.icap.status", call->figures.status);
-        if (record->error != NULL)
-            span_fail(text->set, span, record->error);
+        if (adapt_record_error(record, call) != NULL)
+            span_fail(text->set, span, adapt_record_error(record, call));
     }
 }
 

@@ -253,6 +253,17 @@ def test_recordings(lab):
     equal(done.returncode, 0, f"retort-service-test on the recording: {done.stdout}{done.stderr}")
 
 
+def test_messages_wait_for_one_descriptor(lab):
+    """As those of a service do that has one connection for all: each is told when it is ready."""
+    texts = Texts(lab)
+    proxy = Retort(lab, workers=1, services=[odd(lab, "together", timeout="60s", bypass=False)])
+    with proxy.wire() as first:
+        first.send(f"GET {texts.url('/short?1-no-store')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until(lambda: account(proxy, "odd")["connections"] == 1, 10 * lab.patience, "the first message")
+        same_bytes(proxy.get(texts.url("/short?2-no-store")).body, b"ONE LINE.\n", "the second message")
+        same_bytes(first.response().body, b"ONE LINE.\n", "the first message")
+
+
 def test_slow_calls_are_counted_and_named(lab):
     texts = Texts(lab)
     proxy = Retort(lab, services=[odd(lab, "slow")])

@@ -67,6 +67,7 @@ enum bad_fault {
     BAD_ADDRESSES,
     BAD_ID,
     BAD_TIMER,
+    BAD_SPINS,
 };
 
 struct bad_settings {
@@ -80,7 +81,7 @@ static const struct service_option bad_options[] = {
      "by_pieces|by_preview|static|dangling|overread|overwrite|took|got|loop|crash|exit|never|"
      "endless|hold|past_deadline|closed|skip_body|skip_head|late_head|heap_head|split_head|framing|"
      "counter|member|request|verdict|flow|answer|loses|unable|unwritten|freed|watch|"
-     "watch_closed|deaf|also|also_alone|address|addresses|id|timer",
+     "watch_closed|deaf|also|also_alone|address|addresses|id|timer|spins",
      "the promise that is broken"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
@@ -99,6 +100,7 @@ struct bad {
     struct service_exchange *exchange;
     struct spool out;
     struct slice kept; /* of a piece that is no more */
+    int pipe[2];       /* 0: none */
     char value[64];
     bool finished;
 };
@@ -197,6 +199,10 @@ static void *bad_begin(void *service, struct service_exchange *exchange) {
         exchange->also = (struct service_wait){900, 1, 0};
         break;
     case BAD_ALSO_ALONE: exchange->also = (struct service_wait){0, 1, 0}; break;
+    case BAD_SPINS: /* always readable, and nobody reads it */
+        ASSERT(pipe(bad->pipe) == 0 && write(bad->pipe[1], "x", 1) == 1);
+        exchange->wait = (struct service_wait){bad->pipe[0], 1, service_now() + 60000};
+        break;
     case BAD_CLOSED: exchange->wait = (struct service_wait){900, 1, service_now() + 60000}; break;
     default: break;
     }
@@ -268,6 +274,7 @@ static size_t bad_push(void *state, struct slice body) {
     case BAD_ALSO:
     case BAD_ALSO_ALONE:
     case BAD_PAST_DEADLINE:
+    case BAD_SPINS:
     case BAD_CLOSED: return 0;
     case BAD_OVERREAD: sink = body.base[body.length]; break;
     case BAD_LATE_HEAD: http_head_add(bad->exchange->head, SLICE("X-Late"), SLICE("1")); break;
@@ -350,6 +357,8 @@ static void bad_end(void *state) {
     struct bad *bad;
     CAST_OBJ(bad, state, BAD_MAGIC);
     spool_release(&bad->out);
+    if (bad->pipe[0] > 0)
+        close(bad->pipe[0]), close(bad->pipe[1]);
     if (bad->fault == BAD_LEAK)
         return;
     memset(bad->value, 'z', sizeof bad->value);

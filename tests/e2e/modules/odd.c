@@ -86,6 +86,19 @@ static void odd_wait(struct odd *odd, int64_t milliseconds) {
         .fd = odd->pipe[0], .events = 1 /* POLLIN */, .deadline = service_now() + milliseconds};
 }
 
+/* A descriptor for which all wait that say "together"; it is readable for good as soon as there are two. Only a test does with a
+ * static variable. */
+static void odd_wait_together(struct odd *odd) {
+    static int shared[2] = {-1, -1};
+    static unsigned waiting;
+    if (shared[0] < 0)
+        ASSERT(pipe(shared) == 0);
+    if (++waiting == 2)
+        ASSERT(write(shared[1], "x", 1) == 1);
+    odd->exchange->wait = (struct service_wait){
+        .fd = shared[0], .events = 1 /* POLLIN */, .deadline = service_now() + 600000};
+}
+
 static void *odd_begin(void *service, struct service_exchange *exchange) {
     struct odd *odd;
     service_count(exchange->host, ODD_SEEN);
@@ -128,6 +141,10 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
         return SERVICE_HOLD;
     if (does(odd, "wait") || does(odd, "wait-for-ever")) {
         odd_wait(odd, does(odd, "wait") ? 200 : 600000);
+        return SERVICE_HOLD;
+    }
+    if (does(odd, "together")) {
+        odd_wait_together(odd);
         return SERVICE_HOLD;
     }
     if (does(odd, "slow"))
@@ -185,7 +202,7 @@ static enum service_verdict odd_verdict(void *state) {
     }
     if (does(odd, "skip-late") && odd->finished)
         return SERVICE_SKIP;
-    if (does(odd, "wait") && odd->ready)
+    if ((does(odd, "wait") || does(odd, "together")) && odd->ready)
         return SERVICE_ADAPT;
     return SERVICE_HOLD;
 }

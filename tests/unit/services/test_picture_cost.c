@@ -70,7 +70,46 @@ START_TEST(nothing_is_read_beyond_the_end) {
 }
 END_TEST
 
+/* Megabytes of the same few bytes behind a beginning. */
+static struct picture_cost cost_of_many(struct slice begin, struct slice unit) {
+    enum { SIZE = 8 << 20 };
+    char *bytes = malloc(SIZE);
+    ck_assert_ptr_nonnull(bytes);
+    memcpy(bytes, begin.base, begin.length);
+    for (size_t at = begin.length; at + unit.length <= SIZE; at += unit.length)
+        memcpy(bytes + at, unit.base, unit.length);
+    struct picture_cost cost = picture_cost_of(slice_make(bytes, SIZE), &narrow);
+    free(bytes);
+    return cost;
+}
+
+/* Whoever asks must not wait long: a file of nothing but headers is not read to its end. */
+START_TEST(headers_without_end_are_too_costly) {
+    static const struct {
+        struct slice begin, unit;
+    } files[] = {
+        {SLICE("\xff\xd8\xff"), SLICE("\xff")},
+        {SLICE("\xff\xd8\xff\xda\0\2"), SLICE("\xff")},
+        {SLICE("\x89PNG\r\n\x1a\n"), SLICE("\0\0\0\0none....")},
+        {SLICE("GIF89a\x88\x13\xa0\x0f\0\0\0!\xf9"), SLICE("\1.")},
+        {SLICE("GIF89a\x88\x13\xa0\x0f\0\0\0"), SLICE("!\xf9\0")},
+        {SLICE("RIFF....WEBPVP8X\x0a\0\0\0\2\0\0\0\x87\x13\0\x9f\x0f\0"), SLICE("none\0\0\0\0")},
+    };
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        EXPECT(cost_of_many(files[i].begin, files[i].unit).pixels == UINT64_MAX, "file %zu", i);
+    /* What real pictures have: blocks of 255 bytes, and 0xff in one byte of a hundred. */
+    char block[256] = {(char)255}, coded[100] = {(char)255};
+    EXPECT(cost_of_many(SLICE("GIF89a\x88\x13\xa0\x0f\0\0\0!\xf9"), slice_make(block, sizeof block))
+                   .pixels != UINT64_MAX,
+           "a long GIF");
+    EXPECT(cost_of_many(SLICE("\xff\xd8\xff\xda\0\2"), slice_make(coded, sizeof coded)).pixels !=
+               UINT64_MAX,
+           "a long JPEG");
+}
+END_TEST
+
 Suite *picture_cost_suite(void) {
-    const TTest *const tests[] = {headers_tell, nothing_is_read_beyond_the_end};
+    const TTest *const tests[] = {headers_tell, nothing_is_read_beyond_the_end,
+                                  headers_without_end_are_too_costly};
     return suite_of("picture_cost", tests, COUNT_OF(tests));
 }

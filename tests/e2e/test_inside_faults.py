@@ -1,0 +1,200 @@
+"""What a service inside the proxy may do wrong (faults/bad.c), and what becomes of the message and of the proxy then. docs/SERVICES.md,
+"Faults of a module", promises it."""
+
+import os
+import signal
+import time
+
+from harness.adaptation import account, whole_or_cut
+from harness.checks import contains, equal, lacks, same_bytes, true, until
+from harness.retort import Inside, Retort, run_check
+from harness.suite import memcheck
+from harness.wire import Truncated, request
+from test_inside import LONG, Texts
+from test_service_manager import Manager
+
+ORIGINAL, ADAPTED, STOPPED = "original", "adapted", "stopped"
+
+# With a text of 10 bytes and one of 330 KB, both with their length. What the client gets without bypass: the adapted body, the
+# original one, or nothing that looks whole; the member of the account that counts it; words of the error.
+PROMISES = {
+    "none": (ADAPTED, None, None),
+    "leak": (ADAPTED, None, None),
+    "descriptor": (ADAPTED, None, None),
+    "member": (ADAPTED, None, None),
+    "late_head": (ADAPTED, None, None),
+    "counter": (ADAPTED, None, None),
+    "framing": (STOPPED, "error_protocol", "contradicts itself"),
+    "skip_head": (ORIGINAL, None, None),
+    "skip_body": (ORIGINAL, None, None),
+    "unable": (ORIGINAL, "unable", None),
+    "took": (STOPPED, "error_protocol", "took more of the body than there was"),
+    "got": (STOPPED, "error_protocol", "gave more than there was room for"),
+    "flow": (STOPPED, "error_protocol", "an unknown answer"),
+    "verdict": (STOPPED, "error_protocol", "an unknown verdict"),
+    "answer": (STOPPED, "error_protocol", "answered a response"),
+    "split_head": (STOPPED, "error_protocol", "bytes that HTTP does not allow"),
+    "long": (STOPPED, "error_protocol", "longer than the length"),
+    "short": (STOPPED, "error_protocol", "shorter than the length"),
+    "endless": (STOPPED, "error_protocol", "longer than the length"),
+    "hold": (STOPPED, "error_server", "neither goes on nor waits"),
+    "never": (STOPPED, "error_server", "neither goes on nor waits"),
+    "past_deadline": (STOPPED, "error_server", "neither goes on nor waits"),
+    "closed": (STOPPED, "error_timeout", "did not answer in time"),
+    "spins": (STOPPED, "error_timeout", "did not answer in time"),
+}
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def bad(lab, fault, name="bad", **options):
+    return Inside(name, lab.built("tests/e2e/faults/.libs/bad.so"), settings={"Fault": fault}, **{"timeout": "500ms", **options})
+
+
+def proxy_of(lab, texts, faults, workers=1, environment=None, **options):
+    """A service for each fault, and a class of URLs for each: /FAULT/short and /FAULT/long."""
+    for fault in faults:
+        texts.bodies.update({f"/{fault}/short": b"One line.\n", f"/{fault}/long": LONG})
+    return Retort(lab, workers=workers, environment=environment, services=[bad(lab, fault, fault, **options) for fault in faults], adapt={fault: [fault] for fault in faults},
+                  url_classes={fault: {"path_regex": f"^/{fault}/"} for fault in faults})
+
+
+def bounded(proxy, url):
+    """What whole_or_cut returns, of a body that may have no end."""
+    seen = 0
+
+    def count(piece):
+        nonlocal seen
+        seen += len(piece)
+        true(seen < 10_000_000, f"{url}: a body without an end")
+        pieces.append(piece)
+    pieces = []
+    try:
+        with proxy.wire() as wire:
+            wire.send(request("GET", url))
+            answer = wire.response(sink=count)
+    except (Truncated, ConnectionError):
+        return None
+    answer.body = b"".join(pieces)
+    return answer
+
+
+@memcheck
+def test_each_fault_has_its_promised_result(lab):
+    texts = Texts(lab)
+    proxy = proxy_of(lab, texts, PROMISES, bypass=False)
+    for fault, (result, counter, words) in PROMISES.items():
+        sizes = ("short",) if fault == "skip_body" else ("short", "long")  # it keeps no more than 64 KB
+        for size in sizes:
+            path = f"/{fault}/{size}"
+            seen = bounded(proxy, texts.url(path))
+            if result == STOPPED:
+                true(seen is None or seen.status == 502, f"{path}: {seen and (seen.status, seen.body[:100])}")
+                continue
+            same_bytes(seen.body, texts.bodies[path] if result == ORIGINAL else texts.bodies[path].upper(), path)
+            for name in ("X-Late", "X-Forged") + (("X-Bad",) if result == ORIGINAL else ()):
+                equal(seen.header(name), None, f"{path}: {name}")
+        if counter:
+            equal(account(proxy, fault)["account"][counter], len(sizes), f"{fault}: {counter}")
+        if words:
+            contains(str(proxy.entries(f"/{fault}/{sizes[-1]}")[-1]["icap"]), words, f"{fault}: the log")
+        equal(account(proxy, fault)["connections"], 0, f"{fault}: messages that are left")
+    same_bytes(proxy.get(texts.url("/none/long?again")).body, LONG.upper(), "afterwards")
+    contains(proxy.process.log(), "service counter: it counts an event that has no name", "an event without a name")
+
+
+def test_each_fault_with_bypass(lab):
+    """Where the service has failed before anything of its body went out, the original passes: also the one that it was given."""
+    texts = Texts(lab)
+    faults = {fault: promise for fault, promise in PROMISES.items() if promise[0] == STOPPED}
+    proxy = proxy_of(lab, texts, faults, bypass=True)
+    late = ("long", "short", "endless")  # what is wrong is seen at the end
+    for fault in faults:
+        seen = bounded(proxy, texts.url(f"/{fault}/short"))
+        true(fault in late or seen is not None, f"{fault}: with bypass the client gets an answer")
+        if seen is not None:
+            equal(seen.status, 200, f"{fault}: status")
+            same_bytes(seen.body, b"One line.\n", f"{fault}: with bypass")
+            equal([seen.header(name) for name in ("X-Bad", "X-Forged")], [None, None], f"{fault}: fields of the service")
+        equal(bounded(proxy, texts.url(f"/{fault}/short")) is None, seen is None, f"{fault}: the second time, since it is not stored")
+
+
+def test_a_body_without_an_end(lab):
+    """No length is stated, so the client gets bytes as long as it wants them. It takes no more memory, and ends with the client."""
+    texts = Texts(lab)
+    proxy = proxy_of(lab, texts, ["endless"], bypass=False, total_timeout="60s")
+    with proxy.wire() as wire:
+        wire.send(f"GET {texts.url('/endless/long?chunked-no-store')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        equal(wire.head().status, 200, "status")
+        seen = 0
+        while seen < 20_000_000:
+            seen += len(wire.socket.recv(65536))
+    until(lambda: account(proxy, "endless")["connections"] == 0, 10 * lab.patience, "the end of the call")
+    true(lab.asan or lab.valgrind or proxy.memory_peak_kb() < 100_000, f"{proxy.memory_peak_kb()} KB")
+
+
+def test_descriptors_and_memory_that_are_lost(lab):
+    """They are the proxy's, and it says so in its metrics; retort-service-test finds the service (test_service_test.py)."""
+    texts = Texts(lab)
+    proxy = proxy_of(lab, texts, ["descriptor"], bypass=False)
+    proxy.get(texts.url("/descriptor/short?0"))
+    before = descriptors(proxy.pid)
+    for number in range(1, 21):
+        proxy.get(texts.url(f"/descriptor/short?{number}"))
+    true(descriptors(proxy.pid) >= before + 15, f"{descriptors(proxy.pid)} descriptors, {before} before")
+
+
+def test_a_call_that_does_not_come_back(lab):
+    """The worker is held for good: others go on, and a service manager hears no more signs of life, so that it starts the proxy anew."""
+    texts = Texts(lab)
+    manager = Manager(lab)
+    texts.bodies["/other"] = b"other"
+    proxy = proxy_of(lab, texts, ["loop"], workers=2, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "500000"})
+    manager.wait_for(lab, "WATCHDOG=1")
+    with proxy.wire() as held:
+        held.send(f"GET {texts.url('/loop/short')} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until(lambda: is_silent(manager), 30 * lab.patience, "silence")
+        answered = 0
+        for number in range(30):  # the kernel gives each connection to one of the two workers
+            try:
+                answered += proxy.get(texts.url(f"/other?{number}"), timeout=2 * lab.patience).status == 200
+            except (OSError, AssertionError):
+                continue
+            break
+        true(answered > 0, "requests that the other worker answers")
+    proxy.kill()
+
+
+def is_silent(manager):
+    before = len(manager.listen())
+    time.sleep(2)
+    return len(manager.listen()) == before
+
+
+def test_a_crash_ends_the_process(lab):
+    """The proxy is gone, and the service manager starts another one; what is on disk is there again."""
+    texts = Texts(lab)
+    texts.bodies.update({"/crash/short": b"One line.\n", "/kept": LONG})
+    proxy = Retort(lab, services=[bad(lab, "crash")], adapt={"crash": ["bad"]}, url_classes={"crash": {"path_regex": "^/crash/"}})
+    proxy.get(texts.url("/kept"))
+    equal(whole_or_cut(proxy, texts.url("/crash/short")), None, "what the client of that message gets")
+    status = proxy.wait_exit(20 * lab.patience)
+    true(status in (-signal.SIGSEGV, 99), f"the end of the process: {status}")  # AddressSanitizer ends it with 99
+    proxy.kill()
+
+
+def test_settings_out_of_range(lab):
+    """Numbers that are too large for their option, or for any: refused with file and line, nothing is cut off or wraps around."""
+    listen = 'listen "127.0.0.1:3128" { mode = forward }\n'
+    gzip, gray = (lab.built(f"icap-services/.libs/{name}.so") for name in ("gzip", "gray"))
+    for path, setting, words in (
+            (gzip, "Level = 10", "Level"), (gzip, "Level = 18446744073709551617", "Level"),
+            (gzip, "Level = -1", "Level"), (gzip, "MinSize = 18014398509481984K", "MinSize"),
+            (gzip, "MinSize = 99999999999999999999", "MinSize"), (gzip, "FlushEvery = 99999999999999999999s", "FlushEvery"),
+            (gray, "Deadline = 18446744073709552s", "Deadline"), (gray, "MaxSize = 17179869184G", "MaxSize"),
+            (gray, 'MaxPixels = "1e9"', "MaxPixels")):
+        status, said = run_check(lab, lab.write("range.conf", f'{listen}service s {{ module = "{path}"  settings = {{ {setting} }} }}\n'))
+        equal(status, 1, f"{setting}: {said}")
+        contains(said, f"range.conf:2: service s: settings: {words}", setting)
