@@ -46,6 +46,9 @@ struct codec {
     /* `length` is that of the body; a hint. */
     void *(*open)(int quality, uint64_t length);
     enum codec_result (*run)(void *state, struct codec_room *room, enum codec_step step);
+    /* Makes a state that was used, for whatever body, as `open` makes it. False: it can't; it is to
+     * be closed. NULL: no state can be used twice. */
+    bool (*renew)(void *state, int quality, uint64_t length);
     void (*close)(void *state);
 };
 

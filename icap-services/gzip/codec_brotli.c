@@ -37,4 +37,4 @@ static void brotli_close(void *state) {
     BrotliEncoderDestroyInstance(state);
 }
 
-const struct codec codec_brotli = {{"br", 2}, brotli_open, brotli_run, brotli_close};
+const struct codec codec_brotli = {{"br", 2}, brotli_open, brotli_run, NULL, brotli_close};

@@ -45,9 +45,17 @@ static enum codec_result gzip_run(void *state, struct codec_room *room, enum cod
     return ready ? CODEC_READY : CODEC_MORE;
 }
 
+/* The level may be another one: nothing has been compressed since the reset. */
+static bool gzip_renew(void *state, int quality, uint64_t length) {
+    z_stream *stream = state;
+    (void)length;
+    return deflateReset(stream) == Z_OK &&
+           deflateParams(stream, quality, Z_DEFAULT_STRATEGY) == Z_OK;
+}
+
 static void gzip_close(void *state) {
     deflateEnd(state);
     free(state);
 }
 
-const struct codec codec_gzip = {{"gzip", 4}, gzip_open, gzip_run, gzip_close};
+const struct codec codec_gzip = {{"gzip", 4}, gzip_open, gzip_run, gzip_renew, gzip_close};

@@ -11,13 +11,16 @@ static int codec_zstd_window_bits(uint64_t length) {
     return bits;
 }
 
+static bool zstd_renew(void *stream, int quality, uint64_t length) {
+    return !ZSTD_isError(ZSTD_CCtx_reset(stream, ZSTD_reset_session_and_parameters)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, quality)) &&
+           !ZSTD_isError(
+               ZSTD_CCtx_setParameter(stream, ZSTD_c_windowLog, codec_zstd_window_bits(length)));
+}
+
 static void *zstd_open(int quality, uint64_t length) {
     ZSTD_CStream *stream = ZSTD_createCStream();
-    if (stream == NULL)
-        return NULL;
-    if (!ZSTD_isError(ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, quality)) &&
-        !ZSTD_isError(
-            ZSTD_CCtx_setParameter(stream, ZSTD_c_windowLog, codec_zstd_window_bits(length))))
+    if (stream == NULL || zstd_renew(stream, quality, length))
         return stream;
     ZSTD_freeCStream(stream);
     return NULL;
@@ -42,4 +45,4 @@ static void zstd_close(void *state) {
     ZSTD_freeCStream(state);
 }
 
-const struct codec codec_zstd = {{"zstd", 4}, zstd_open, zstd_run, zstd_close};
+const struct codec codec_zstd = {{"zstd", 4}, zstd_open, zstd_run, zstd_renew, zstd_close};

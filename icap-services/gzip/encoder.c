@@ -7,7 +7,9 @@ enum { ENCODER_BUFFER = 16384 };
 struct encoder {
     unsigned magic;
 #define ENCODER_MAGIC 0x456e636fu
+    enum coding coding;
     const struct codec *codec;
+    struct spare_codecs *spare; /* where the state comes from */
     void *state;
     bool flushing, finishing, done, failed;
     uint64_t held;
@@ -15,15 +17,17 @@ struct encoder {
     unsigned char buffer[ENCODER_BUFFER];
 };
 
-struct encoder *encoder_create(enum coding coding, int quality, uint64_t length) {
-    const struct codec *codec = codec_of(coding);
-    void *state = codec->open(quality, length);
+struct encoder *encoder_create(struct spare_codecs *spare, enum coding coding, int quality,
+                               uint64_t length) {
+    void *state = spare_codecs_take(spare, coding, quality, length);
     if (state == NULL)
         return NULL;
     struct encoder *encoder = xmalloc(sizeof *encoder); /* the buffer needs no zeros */
     memset(encoder, 0, offsetof(struct encoder, buffer));
     encoder->magic = ENCODER_MAGIC;
-    encoder->codec = codec;
+    encoder->coding = coding;
+    encoder->codec = codec_of(coding);
+    encoder->spare = spare;
     encoder->state = state;
     return encoder;
 }
@@ -34,7 +38,7 @@ void encoder_free(struct encoder **encoderp) {
     if (encoder == NULL)
         return;
     CHECK_OBJ(encoder, ENCODER_MAGIC);
-    encoder->codec->close(encoder->state);
+    spare_codecs_give(encoder->spare, encoder->coding, &encoder->state);
     FREE_OBJ(encoder);
 }
 

@@ -2,7 +2,7 @@
  * An encoder compresses a stream: it takes bytes and gives compressed bytes, with a bounded buffer
  * between them.
  *
- *     struct encoder *encoder = encoder_create(CODING_GZIP, 6, length);   NULL: no memory
+ *     struct encoder *encoder = encoder_create(spare, CODING_GZIP, 6, length);   NULL: no memory
  *     size_t took = encoder_push(encoder, bytes);            may take fewer: pull, then push again
  *     encoder_flush(encoder);                                all bytes taken so far shall come out
  *     encoder_finish(encoder);                               no more input
@@ -19,12 +19,13 @@
 #ifndef RETORT_GZIP_ENCODER_H
 #define RETORT_GZIP_ENCODER_H
 
-#include "gzip/codec.h"
+#include "gzip/spare_codecs.h"
 
 struct encoder;
 
-/* `length` is that of the body, or CODEC_LENGTH_UNKNOWN; a hint. */
-struct encoder *encoder_create(enum coding coding, int quality, uint64_t length);
+/* `length` is that of the body, or CODEC_LENGTH_UNKNOWN; a hint. `spare` lives longer. */
+struct encoder *encoder_create(struct spare_codecs *spare, enum coding coding, int quality,
+                               uint64_t length);
 void encoder_free(struct encoder **encoderp);
 size_t encoder_push(struct encoder *encoder, struct slice bytes);
 void encoder_flush(struct encoder *encoder);

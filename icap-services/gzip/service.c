@@ -34,12 +34,14 @@ struct gzip_service {
     const struct gzip_settings *settings;
     enum coding order[CODING_COUNT];
     unsigned coding_count;
+    struct spare_codecs *spare;
 };
 
 struct gzip_exchange {
     unsigned magic;
 #define GZIP_EXCHANGE_MAGIC 0x677a6970u
     const struct gzip_settings *settings;
+    struct spare_codecs *spare;
     struct service_exchange *exchange;
     enum coding coding; /* CODING_COUNT: the client takes none; only Vary is added */
     struct encoder *encoder;
@@ -99,12 +101,15 @@ static void *gzip_start(const void *settings, struct service_host *host, char *e
     gzip->settings = settings;
     if (!read_order(gzip, error, error_size))
         FREE_OBJ(gzip);
+    else
+        gzip->spare = spare_codecs_new();
     return gzip;
 }
 
 static void gzip_stop(void *service) {
     struct gzip_service *gzip;
     CAST_OBJ(gzip, service, GZIP_SERVICE_MAGIC);
+    spare_codecs_free(&gzip->spare);
     FREE_OBJ(gzip);
 }
 
@@ -156,6 +161,7 @@ static void *gzip_begin(void *service, struct service_exchange *exchange) {
     struct gzip_exchange *gzip;
     ALLOC_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
     gzip->settings = owner->settings;
+    gzip->spare = owner->spare;
     gzip->exchange = exchange;
     gzip->coding = gzip_choose(owner, exchange->request);
     gzip->credit = FLUSHES_AT_ONCE * owner->settings->flush_every;
@@ -197,7 +203,8 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
         gzip->exchange->keeps_body = true;
         return SERVICE_ADAPT;
     }
-    gzip->encoder = encoder_create(gzip->coding, level_of(gzip), adapted_head_length(head));
+    gzip->encoder =
+        encoder_create(gzip->spare, gzip->coding, level_of(gzip), adapted_head_length(head));
     if (gzip->encoder == NULL) {
         service_failed(gzip->exchange, "memory");
         return SERVICE_SKIP;

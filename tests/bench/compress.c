@@ -21,6 +21,7 @@ static const int levels[CODING_COUNT] = {6, 5, 6};
 
 struct work {
     enum coding coding;
+    struct spare_codecs *spare;
     struct slice bytes;
     char *out;
     size_t capacity, length; /* of `out`; what came out */
@@ -40,7 +41,7 @@ static void direct(void *arg) {
 static void by_encoder(void *arg) {
     struct work *work = arg;
     struct encoder *encoder =
-        encoder_create(work->coding, levels[work->coding], work->bytes.length);
+        encoder_create(work->spare, work->coding, levels[work->coding], work->bytes.length);
     size_t in = 0, got = 0;
     while (!encoder_done(encoder)) {
         size_t left = work->bytes.length - in, piece = left < PIECE_IN ? left : PIECE_IN;
@@ -55,12 +56,13 @@ static void by_encoder(void *arg) {
 }
 
 static void compare(const char *name, enum coding coding, struct slice bytes) {
-    struct work work = {coding, bytes, NULL, 2 * bytes.length + 65536, 0};
+    struct work work = {coding, spare_codecs_new(), bytes, NULL, 2 * bytes.length + 65536, 0};
     work.out = xmalloc(work.capacity);
     struct turns turns = turns_take(TURNS, direct, by_encoder, &work);
     printf("%-24s %-5.*s %10.0f %10.0f %7.3f %10zu\n", name, SLICE_PRINT(codec_of(coding)->name),
            turns.direct * 1e6, turns.ours * 1e6, turns.ours / turns.direct, work.length);
     free(work.out);
+    spare_codecs_free(&work.spare);
 }
 
 int main(int argc, char **argv) {

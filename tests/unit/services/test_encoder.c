@@ -11,6 +11,17 @@ enum { SIZE = 1 << 20 };
 
 static const int levels[CODING_COUNT] = {6, 5, 6};
 
+/* For the encoders of one test. */
+static struct spare_codecs *spare;
+
+static void make_spare(void) {
+    spare = spare_codecs_new();
+}
+
+static void free_spare(void) {
+    spare_codecs_free(&spare);
+}
+
 static void fill(unsigned char *bytes, size_t length) {
     unsigned state = 7;
     for (size_t i = 0; i < length; i++) {
@@ -23,7 +34,7 @@ static void fill(unsigned char *bytes, size_t length) {
  * `flush` divides the number; returns the compressed length. */
 static size_t compress_by(enum coding coding, const unsigned char *bytes, size_t length, char *out,
                           size_t capacity, size_t in_step, size_t out_step, unsigned flush) {
-    struct encoder *encoder = encoder_create(coding, levels[coding], length);
+    struct encoder *encoder = encoder_create(spare, coding, levels[coding], length);
     size_t in = 0, got = 0;
     bool finished = false;
     for (unsigned turn = 1; !encoder_done(encoder); turn++) {
@@ -130,7 +141,7 @@ END_TEST
 START_TEST(memory_is_bounded) {
     unsigned char *bytes = malloc(8 * SIZE);
     fill(bytes, 8 * SIZE);
-    struct encoder *encoder = encoder_create((enum coding)_i, 1, CODEC_LENGTH_UNKNOWN);
+    struct encoder *encoder = encoder_create(spare, (enum coding)_i, 1, CODEC_LENGTH_UNKNOWN);
     size_t took = 0, last;
     do {
         last = encoder_push(encoder, slice_make((char *)bytes + took, 8 * SIZE - took));
@@ -149,7 +160,7 @@ START_TEST(a_flush_lets_everything_out) {
     char packed[8000];
     size_t got = 0;
     fill(bytes, sizeof bytes);
-    struct encoder *encoder = encoder_create(coding, levels[coding], CODEC_LENGTH_UNKNOWN);
+    struct encoder *encoder = encoder_create(spare, coding, levels[coding], CODEC_LENGTH_UNKNOWN);
     for (size_t in = 0; in < sizeof bytes; in += 1000) {
         ck_assert_uint_eq(encoder_push(encoder, slice_make((char *)bytes + in, 1000)), 1000);
         ck_assert_uint_eq(encoder_held(encoder), 1000);
@@ -161,6 +172,53 @@ START_TEST(a_flush_lets_everything_out) {
         ck_assert_uint_eq(encoder_pull(encoder, packed + got, sizeof packed - got), 0);
     }
     encoder_free(&encoder);
+}
+END_TEST
+
+/* A state that another body had, whole or broken off, at another level, makes the bytes that a new
+ * one makes. */
+START_TEST(a_spare_state_is_as_new) {
+    enum coding coding = (enum coding)_i;
+    unsigned char *bytes = malloc(SIZE);
+    char *packed = malloc(2 * SIZE), *again = malloc(2 * SIZE);
+    fill(bytes, SIZE);
+    size_t length = compress_by(coding, bytes, 100000, packed, 2 * SIZE, 4096, 4064, 0);
+    for (int round = 0; round < 4; round++) {
+        struct encoder *broken_off = encoder_create(spare, coding, 1, CODEC_LENGTH_UNKNOWN);
+        ck_assert_uint_gt(encoder_push(broken_off, slice_make((char *)bytes + 7, 30000)), 0);
+        if (round % 2 == 1)
+            encoder_flush(broken_off);
+        encoder_pull(broken_off, again, 100);
+        encoder_free(&broken_off);
+        size_t later = compress_by(coding, bytes, 100000, again, 2 * SIZE, 4096, 4064, 0);
+        ck_assert_uint_eq(later, length);
+        ck_assert_mem_eq(again, packed, length);
+    }
+    free(bytes);
+    free(packed);
+    free(again);
+}
+END_TEST
+
+/* More at a time than are kept. */
+START_TEST(spare_states_are_few) {
+    enum coding coding = (enum coding)_i;
+    void *states[SPARE_CODECS + 2], *first;
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        ck_assert_ptr_nonnull(states[i] = spare_codecs_take(spare, coding, 1, 1000));
+    first = states[0];
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        spare_codecs_give(spare, coding, &states[i]);
+        ck_assert_ptr_null(states[i]);
+    }
+    bool found = false;
+    for (size_t i = 0; i < SPARE_CODECS; i++) {
+        states[i] = spare_codecs_take(spare, coding, 1, 1000);
+        found = found || states[i] == first;
+    }
+    ck_assert(found || codec_of(coding)->renew == NULL);
+    for (size_t i = 0; i < SPARE_CODECS; i++)
+        spare_codecs_give(spare, coding, &states[i]);
 }
 END_TEST
 
@@ -190,12 +248,14 @@ START_TEST(gains) {
 END_TEST
 
 Suite *encoder_suite(void) {
-    const TTest *const for_each_coding[] = {any_steps_give_the_original, an_empty_body_is_a_stream,
-                                            memory_is_bounded, a_flush_lets_everything_out};
+    const TTest *const for_each_coding[] = {
+        any_steps_give_the_original, an_empty_body_is_a_stream, memory_is_bounded,
+        a_flush_lets_everything_out, a_spare_state_is_as_new,   spare_states_are_few};
     const TTest *const tests[] = {codings_by_name, gains};
     Suite *suite = suite_of("encoder", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each coding");
     tcase_set_timeout(cases, 120);
+    tcase_add_checked_fixture(cases, make_spare, free_spare);
     for (size_t i = 0; i < COUNT_OF(for_each_coding); i++)
         tcase_add_loop_test(cases, for_each_coding[i], 0, CODING_COUNT);
     suite_add_tcase(suite, cases);
