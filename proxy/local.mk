@@ -183,6 +183,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/inside/instance.c proxy/inside/instance.h \
 	proxy/inside/places.c proxy/inside/places.h \
 	proxy/inside/service.h \
+	proxy/inside/slow.c \
 	proxy/inside/told.c proxy/inside/told.h \
 	proxy/inside/wait.c \
 	proxy/inside/watches.c proxy/inside/watches.h \
@@ -448,6 +449,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/rule_kinds.c proxy/settings/rule_kinds.h \
 	proxy/match/regex.c proxy/match/regex.h \
 	proxy/match/rules.c proxy/match/rules.h \
+	proxy/match/edges.c proxy/match/edges.h \
 	proxy/match/class_conditions.c proxy/match/class_conditions.h \
 	proxy/match/class_fields.c proxy/match/class_fields.h \
 	proxy/match/class_hours.c proxy/match/class_hours.h \

@@ -8,7 +8,8 @@
  *     arena_release(&arena);
  *
  * The first block (ARENA_BLOCK bytes) is allocated at the first use and kept by arena_reset, so a
- * recycled arena costs no malloc. Requests larger than a block get a block of their own.
+ * recycled arena costs no malloc. It has room for all that a request takes that a service adapts;
+ * what nobody writes to takes no memory. Requests larger than a block get a block of their own.
  * Threads: an arena belongs to one thread. Errors: an arena draws on the reserve when memory is
  * exhausted. So use it only for sizes that have a limit (heads, URLs, log lines).
  */
@@ -20,7 +21,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-enum { ARENA_BLOCK = 16384 };
+enum { ARENA_BLOCK = 32768 };
 
 struct arena_block;
 

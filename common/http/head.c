@@ -209,7 +209,16 @@ bool http_head_names_fields(const struct http_head *head) {
     return false;
 }
 
+/* Most heads that are looked at a second time have none. */
+static bool has_hop_by_hop(const struct http_head *head) {
+    return http_head_has(head, HTTP_CONNECTION) || http_head_has(head, HTTP_KEEP_ALIVE) ||
+           http_head_has(head, HTTP_PROXY_CONNECTION) || http_head_has(head, HTTP_TE) ||
+           http_head_has(head, HTTP_TRANSFER_ENCODING) || http_head_has(head, HTTP_UPGRADE);
+}
+
 void http_head_remove_hop_by_hop(struct http_head *head) {
+    if (!has_hop_by_hop(head))
+        return;
     bool marked[HTTP_FIELDS_ROOM] = {false};
     mark_connection_options(head, marked);
     for (unsigned i = 0; i < head->field_count; i++)

@@ -181,11 +181,6 @@ struct slice url_user_info(struct slice text) {
     return slice_make(rest.base, at == NULL ? 0 : (size_t)(at + 1 - rest.base));
 }
 
-struct slice url_path(const struct url *url) {
-    size_t length = length_until(url->path_query, "?");
-    return length == 0 ? SLICE("/") : slice_make(url->path_query.base, length);
-}
-
 static int url_hex_value(char c) {
     if (url_is_digit(c))
         return c - '0';

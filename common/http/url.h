@@ -53,7 +53,13 @@ bool url_is_https(const struct url *url);
 /* Is it a URL of http or https? */
 bool url_is_web(const struct url *url);
 /* The path without the query; "/" when it is empty. */
-struct slice url_path(const struct url *url);
+static inline struct slice url_path(const struct url *url) {
+    struct slice path = url->path_query;
+    const char *query = path.length > 0 ? memchr(path.base, '?', path.length) : NULL;
+    if (query != NULL)
+        path.length = (size_t)(query - path.base);
+    return path.length == 0 ? SLICE("/") : path;
+}
 
 /* Writes the canonical form of the URL, which the cache, the classes and requests to origins use.
  * Scheme and host are in lower case, an IPv6 address has the form of RFC 5952, and a default port

@@ -75,7 +75,7 @@ static void adapter_call_count(struct adapter_call *call) {
     default: return;
     }
     account->unable += result->unable != NULL;
-    uint64_t took = adapter_call_age(call);
+    uint64_t took = call->settled - call->started;
     times_add(&account->to_verdict, took);
     if (call->verdict == ADAPTER_UNMODIFIED || !result->has_body)
         adapter_call_note_all(call, took);
@@ -85,6 +85,7 @@ void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict
     CHECK_OBJ(call, ADAPTER_CALL_MAGIC);
     ASSERT(call->verdict == ADAPTER_PENDING);
     call->verdict = verdict;
+    call->settled = clocks_microseconds(CLOCK_MONOTONIC);
     if (call->result.tag == 0) /* nobody was asked */
         call->result.tag = service_tag_value(call->adapter->tag);
     adapter_call_count(call);

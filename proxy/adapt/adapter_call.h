@@ -64,6 +64,7 @@ struct adapter_result {
     int64_t lifetime;       /* seconds that the verdict may be used for equal requests; 0: not */
     unsigned client_fields; /* enum client_field: what the service knew of the client */
     bool head_given;        /* the adapted head is another */
+    bool head_lasts;        /* its bytes live as long as the arena of the request */
     bool has_body;          /* it goes with a body that the service made */
     bool partial;           /* that body begins as the service made it and ends as the original */
     bool length_meant;      /* the adapted head states a length that the service did set */
@@ -90,8 +91,9 @@ struct adapter_call {
     bool body_ended;   /* what the service made of the body has been read to its end */
     struct adapter *adapter;
     struct task *waker;        /* NULL: nobody waits any more */
-    struct http_head *adapted; /* where the head that comes back is put */
+    struct http_head *adapted; /* the head that comes back; before the verdict, where it is put */
     uint64_t started;          /* microseconds */
+    uint64_t settled;          /* likewise; 0: not yet */
     struct virgin_body virgin; /* what the service is given */
     struct adapter_result result;
     struct adapter_figures figures;

@@ -61,16 +61,28 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     };
     chain->calls[chain->at] = NULL;
     chain->saved[chain->at] = NULL;
-    chain->stage_started = clocks_nanoseconds(CLOCK_MONOTONIC);
     chain->recall = chain->reqmod && message->body == NULL ? recall_begin(&request, adapter) : NULL;
-    if (chain->recall != NULL && recall_find(chain->recall, verdict))
-        return false;
+    if (chain->recall != NULL) {
+        chain->stage_started = clocks_nanoseconds(CLOCK_MONOTONIC);
+        if (recall_find(chain->recall, verdict))
+            return false;
+    }
     if (message->trace != NULL)
         tell_trace(chain, &request);
     if (request.trickle)
         loop_timer_after(chain->net->loop, &chain->trickle_timer, adapter->settings->trickle_after);
     chain->calls[chain->at] = adapter_call_start(adapter, &request, chain->adapted, &chain->task);
+    chain->stage_started = chain->calls[chain->at]->started * 1000;
     return true;
+}
+
+/* How long the service took, or who remembered its verdict. */
+static uint64_t stage_took(const struct adapt_chain *chain) {
+    const struct adapter_call *call = chain->calls[chain->at];
+    uint64_t now = call != NULL && call->settled > 0 && !call->broken
+                       ? call->settled * 1000
+                       : clocks_nanoseconds(CLOCK_MONOTONIC);
+    return now > chain->stage_started ? now - chain->stage_started : 0;
 }
 
 void adapt_chain_record(struct adapt_chain *chain, const char *verdict) {
@@ -80,8 +92,7 @@ void adapt_chain_record(struct adapt_chain *chain, const char *verdict) {
     entry->error = NULL;
     entry->changed = false;
     entry->started = chain->stage_started;
-    entry->milliseconds =
-        (unsigned)((clocks_nanoseconds(CLOCK_MONOTONIC) - chain->stage_started + 500000) / 1000000);
+    entry->milliseconds = (unsigned)((stage_took(chain) + 500000) / 1000000);
 }
 
 static struct http_head **head_slot(struct adapt_chain *chain) {
@@ -96,21 +107,40 @@ static void save_head(struct adapt_chain *chain) {
     http_head_assign(chain->saved[chain->at], *head_slot(chain));
 }
 
+/* A head that came back. */
+struct given_head {
+    const struct http_head *head; /* NULL: none did */
+    bool lasts;                   /* its bytes need not be copied */
+};
+
+static struct given_head head_of_call(const struct adapter_call *call) {
+    const struct adapter_result *result = &call->result;
+    return (struct given_head){result->head_given ? call->adapted : NULL, result->head_lasts};
+}
+
+static void copy_head(struct adapt_chain *chain, const struct given_head *given,
+                      struct http_head *to) {
+    if (given->lasts)
+        http_head_assign(to, given->head);
+    else
+        http_head_copy(to, given->head, arena_alloc(chain->arena, http_head_size(given->head)));
+}
+
 /* The adapted head replaces the old one. Framing stays ours to decide. The version of a request
  * stays that of its sender (RFC 9110 §2.5), since the sender is answered in it. */
-static void chain_take_head(struct adapt_chain *chain, bool given, struct http_head **slot) {
-    if (given) {
-        char *bytes = arena_alloc(chain->arena, http_head_size(chain->adapted));
+static void chain_take_head(struct adapt_chain *chain, struct given_head given,
+                            struct http_head **slot) {
+    if (given.head != NULL) {
+        unsigned version = *slot != NULL ? (*slot)->version : given.head->version;
         if (*slot == NULL)
             *slot = arena_alloc(chain->arena, sizeof **slot);
-        else
-            chain->adapted->version = (*slot)->version;
-        http_head_copy(*slot, chain->adapted, bytes);
+        copy_head(chain, &given, *slot);
+        (*slot)->version = version;
     }
     if (*slot == NULL)
         return;
     http_head_remove_hop_by_hop(*slot);
-    if (!chain->reqmod || slot == &chain->message->response || !given)
+    if (!chain->reqmod || slot == &chain->message->response || given.head == NULL)
         http_head_remove(*slot, HTTP_CONTENT_LENGTH);
 }
 
@@ -122,7 +152,7 @@ static int64_t stated_length(const struct adapt_chain *chain, const struct adapt
     uint64_t length;
     if (chain->reqmod || !call->result.head_given || call->result.partial)
         return -1;
-    struct slice stated = http_head_value(chain->adapted, HTTP_CONTENT_LENGTH);
+    struct slice stated = http_head_value(call->adapted, HTTP_CONTENT_LENGTH);
     struct slice given = http_head_value(chain->message->response, HTTP_CONTENT_LENGTH);
     bool forgotten = slice_equal(stated, given) && !call->result.length_meant;
     if (stated.base == NULL || forgotten || !slice_to_uint64(stated, &length) || length > INT64_MAX)
@@ -140,23 +170,23 @@ static void trust_length(struct adapt_message *message) {
         message->body->length = (int64_t)length;
 }
 
-/* The service has changed the message: takes the new one. With `head_given` its head is
- * chain->adapted. */
-static void chain_modified(struct adapt_chain *chain, bool head_given, struct source *body) {
+/* The service has changed the message: takes the new one. */
+static void chain_modified(struct adapt_chain *chain, struct given_head head, struct source *body) {
     const struct adapter *adapter = chain->services[chain->at];
     chain->records[chain->at].changed = true;
     chain->modified = true;
     chain->told |= adapter->class->client_fields(adapter);
     save_head(chain);
-    chain_take_head(chain, head_given, head_slot(chain));
+    chain_take_head(chain, head, head_slot(chain));
     chain->message->body = body;
     if (chain->reqmod)
         trust_length(chain->message);
 }
 
-static enum adapt_state satisfied(struct adapt_chain *chain, bool head_given, struct source *body) {
+static enum adapt_state satisfied(struct adapt_chain *chain, struct given_head head,
+                                  struct source *body) {
     chain->modified = true;
-    chain_take_head(chain, head_given, &chain->message->response);
+    chain_take_head(chain, head, &chain->message->response);
     chain->message->body = body;
     return ADAPT_SATISFIED;
 }
@@ -333,7 +363,7 @@ static void take_modified(struct adapt_chain *chain, struct adapter_call *call) 
     adapt_chain_note_inability(chain, call);
     if (call->result.has_body)
         adapter_call_expect(call, length);
-    chain_modified(chain, call->result.head_given, take_body(chain, call));
+    chain_modified(chain, head_of_call(call), take_body(chain, call));
     if (length >= 0 && chain->message->body != NULL)
         chain->message->body->length = length;
     reroute(chain, slice_from(call->result.next_services));
@@ -356,18 +386,21 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct adapter_c
     case ADAPTER_SATISFIED:
         counters->icap_satisfied++;
         adapt_chain_record(chain, "SATISFIED");
-        return satisfied(chain, call->result.head_given, take_body(chain, call));
+        return satisfied(chain, head_of_call(call), take_body(chain, call));
     default: return chain_failed(chain, call);
     }
 }
 
-/* Parses a remembered verdict as it was parsed when it came. */
-static void parse_remembered(struct adapt_chain *chain, const struct verdict *verdict) {
-    struct slice head = verdict->head;
+/* Parses a remembered verdict as it was parsed when it came. Its bytes are in the arena. */
+static struct given_head parse_remembered(struct adapt_chain *chain,
+                                          const struct verdict *verdict) {
+    struct slice text = verdict->head;
+    struct http_head *head = arena_alloc(chain->arena, sizeof *head);
     ssize_t used = verdict->kind == ADAPTER_SATISFIED
-                       ? http_head_parse_response(chain->adapted, head.base, head.length, 0)
-                       : http_head_parse_request(chain->adapted, head.base, head.length, 0);
-    ASSERT(used > 0 && (size_t)used == head.length);
+                       ? http_head_parse_response(head, text.base, text.length, 0)
+                       : http_head_parse_request(head, text.base, text.length, 0);
+    ASSERT(used > 0 && (size_t)used == text.length);
+    return (struct given_head){head, true};
 }
 
 static struct source *remembered_body(struct adapt_chain *chain, const struct verdict *verdict) {
@@ -380,15 +413,12 @@ static struct source *remembered_body(struct adapt_chain *chain, const struct ve
 static enum adapt_state use_verdict(struct adapt_chain *chain, const struct verdict *verdict) {
     if (verdict->kind == ADAPTER_SATISFIED) {
         adapt_chain_record(chain, "REMEMBERED_SATISFIED");
-        parse_remembered(chain, verdict);
-        return satisfied(chain, true, remembered_body(chain, verdict));
+        return satisfied(chain, parse_remembered(chain, verdict), remembered_body(chain, verdict));
     }
     adapt_chain_record(chain, verdict->kind == ADAPTER_MODIFIED ? "REMEMBERED_MODIFIED"
                                                                 : "REMEMBERED_UNMODIFIED");
-    if (verdict->kind == ADAPTER_MODIFIED) {
-        parse_remembered(chain, verdict);
-        chain_modified(chain, true, NULL);
-    }
+    if (verdict->kind == ADAPTER_MODIFIED)
+        chain_modified(chain, parse_remembered(chain, verdict), NULL);
     if (verdict->routed)
         reroute(chain, verdict->next_services);
     return ADAPT_RUNNING;
@@ -545,7 +575,7 @@ void adapt_chain_close(struct adapt_chain *chain) {
         recall_end(chain->recall);
     /* The calls end from the last to the first, since each one reads from the one before it, and
      * one of them reads from the decoding. */
-    for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;) {
+    for (unsigned i = chain->at < ADAPT_CHAIN_MAX ? chain->at + 1 : chain->at; i-- > 0;) {
         if (chain->calls[i] != NULL)
             adapter_call_end(chain->calls[i]);
         if (i == chain->decoded_at)

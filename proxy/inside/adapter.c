@@ -90,7 +90,7 @@ static const char *inside_problem(struct shared_service *base) {
     return shared->instance == NULL && !base->unloaded ? shared->error : NULL;
 }
 
-uint64_t inside_shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop) {
+static uint64_t shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop) {
     struct service_tag_moment asked = service_tag_moment(shared->shared.tag, 0);
     uint64_t unset = UINT64_MAX;
     if (!atomic_compare_exchange_strong(&shared->era, &unset, asked.era))
@@ -102,6 +102,17 @@ uint64_t inside_shared_tag(struct inside_shared *shared, uint64_t generation, st
 }
 
 /* The service, of one worker. */
+
+uint64_t inside_service_tag(struct inside_service *service, uint64_t generation) {
+    struct service_tag_moment now = service_tag_moment(service->base.tag, 0);
+    now.generation = generation;
+    if (service->tag.value == 0 || now.era != service->tag.moment.era ||
+        generation != service->tag.moment.generation) {
+        service->tag.moment = now;
+        service->tag.value = shared_tag(service->shared, generation, service->net->loop);
+    }
+    return service->tag.value;
+}
 
 static unsigned inside_fields_of(const struct service_settings *settings,
                                  const struct inside_instance *instance) {
@@ -116,10 +127,9 @@ static unsigned inside_fields_of(const struct service_settings *settings,
 }
 
 static void inside_refresh(struct adapter *adapter) {
-    const struct inside_service *service = inside_service_of(adapter);
+    struct inside_service *service = inside_service_of(adapter);
     if (service->shared->instance != NULL)
-        inside_shared_tag(service->shared, service_tag_generation(adapter->tag),
-                          service->net->loop);
+        inside_service_tag(service, service_tag_generation(adapter->tag));
 }
 
 /* What is done once for all workers. */

@@ -25,7 +25,7 @@ static void inside_call_settle(struct inside_call *call, enum adapter_verdict ve
     const struct service_exchange *exchange = &call->exchange;
     struct adapter_result *result = &call->base.result;
     if (call->instance != NULL)
-        result->tag = inside_shared_tag(call->service->shared, call->generation, call->net->loop);
+        result->tag = inside_service_tag(call->service, call->generation);
     if (exchange->failed)
         result->unable =
             xstrdup(exchange->failed_because != NULL ? exchange->failed_because : "failed");
@@ -79,19 +79,31 @@ static void state_length(struct inside_call *call) {
             arena_printf(exchange->arena, "%llu", (unsigned long long)exchange->body_length));
 }
 
-/* Takes the head that the service made, unless nobody could use it. */
-static bool call_take_head(struct inside_call *call) {
-    const struct http_head *head = call->exchange.answer;
-    bool response = head != NULL || call->exchange.point == SERVICE_RESPONSE;
-    if (head == NULL)
-        head = call->exchange.head;
-    const char *error = inside_head_error(head, response, call->method);
-    if (error != NULL) {
+static bool call_may_take(struct inside_call *call, const char *error) {
+    if (error != NULL)
         fail_by_bug(call, error);
+    call->base.result.head_given = error == NULL;
+    return error == NULL;
+}
+
+/* The answer lives until `end` only. */
+static bool call_take_answer(struct inside_call *call) {
+    const struct http_head *answer = call->exchange.answer;
+    if (!call_may_take(call, inside_head_error(answer, NULL, true, call->method)))
         return false;
-    }
-    http_head_assign(call->base.adapted, head);
-    call->base.result.head_given = true;
+    http_head_assign(call->base.adapted, answer);
+    return true;
+}
+
+/* Takes the head that the service changed, unless nobody could use it. Its values are in the arena,
+ * or literals. */
+static bool call_take_head(struct inside_call *call) {
+    struct http_head *head = call->exchange.head;
+    bool response = call->exchange.point == SERVICE_RESPONSE;
+    if (!call_may_take(call, inside_head_error(head, call->before, response, call->method)))
+        return false;
+    call->base.adapted = head;
+    call->base.result.head_lasts = true;
     return true;
 }
 
@@ -100,7 +112,7 @@ static void call_answered(struct inside_call *call) {
         fail_by_bug(call, "the service answered a response; please report this bug of the service");
         return;
     }
-    if (!call_take_head(call))
+    if (!call_take_answer(call))
         return;
     call->mode = INSIDE_ANSWERED;
     call->complete = call->exchange.body_length == 0;
@@ -322,9 +334,9 @@ static void call_fill_exchange(struct inside_call *call, const struct adapter_re
     struct slice nothing = SLICE("");
     INIT_OBJ(exchange, SERVICE_EXCHANGE_MAGIC);
     exchange->point = request->response == NULL ? SERVICE_REQUEST : SERVICE_RESPONSE;
+    call->before = request->response != NULL ? request->response : request->request;
     exchange->head = arena_alloc(request->arena, sizeof *exchange->head);
-    http_head_assign(exchange->head,
-                     request->response != NULL ? request->response : request->request);
+    http_head_assign(exchange->head, call->before);
     exchange->request = request->response != NULL ? request->request : exchange->head;
     exchange->has_body = call->base.has_body;
     exchange->client_ip = fields & CLIENT_FIELD_IP ? client->ip : nothing;

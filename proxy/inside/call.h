@@ -13,6 +13,7 @@
  *
  *     call.c    the verdict            feed.c    the body on its way to the service
  *     wait.c    what is waited for     body.c    the body that comes from it
+ *     slow.c    how long a call of the service took
  *
  * As with ICAP: the preview, the timeouts, which count only while the service has to go on, the
  * bypass as long as the original is whole, and what is refused of an adapted head (inside/head.h).
@@ -54,6 +55,7 @@ struct inside_call {
     struct inside_instance *instance; /* referenced; NULL: there is none */
     struct net_context *net;
     struct service_exchange exchange;
+    const struct http_head *before;  /* as the service was given it; until the verdict */
     struct adapt_opt_out **opt_outs; /* of the transaction */
     void *state;                     /* of the service; NULL: it is not interested */
     enum http_method method;         /* of the request as it was */
@@ -127,18 +129,20 @@ void inside_body_init(struct inside_call *call);
 enum source_status inside_body_pull(struct inside_call *call, char *buffer, size_t capacity,
                                     size_t *got);
 
-/* Around each call of a function of the service: the time before it, and its name afterwards. */
+/* Around each call of a function of the service: the time before it, and its name afterwards. Almost
+ * all calls begin and end at the same time of the coarse clock (slow.c). */
+uint64_t inside_clock_fine(void);
+void inside_clock_moved(struct inside_call *call, const char *what, uint64_t began);
+extern _Thread_local bool inside_watchful; /* calls of this thread are measured by the fine clock */
+
 static inline uint64_t inside_clock(void) {
-    return clocks_microseconds(CLOCK_MONOTONIC);
+    return inside_watchful ? inside_clock_fine() : clocks_microseconds(CLOCK_MONOTONIC_COARSE);
 }
 static inline void inside_clocked(struct inside_call *call, const char *what, uint64_t began) {
-    uint64_t took = inside_clock() - began;
     if (__builtin_expect(call->exchange.opt_out, 0) && call->opt_outs != NULL)
         adapt_opt_out_note(call->opt_outs, call->service->base.module, call->exchange.arena);
-    if (__builtin_expect(took <= INSIDE_SLOW, 1))
-        return;
-    call->service->base.account.slow++;
-    inside_instance_tell_slow(call->instance, what, took);
+    if (__builtin_expect(inside_watchful || inside_clock() != began, 0))
+        inside_clock_moved(call, what, began);
 }
 
 #endif

@@ -15,21 +15,47 @@ static bool head_is_text(struct slice bytes) {
     return bytes.length == 0 || bytes_skip(bytes.base, end, BYTES_TEXT) == end;
 }
 
-static bool fields_are_clean(const struct http_head *head) {
-    for (unsigned i = 0; i < head->field_count; i++) {
-        const struct http_field *field = &head->fields[i];
-        if (field->name.length == 0 || !head_is_of(field->name, BYTES_TOKEN) ||
-            !head_is_text(field->value))
+static bool is_same_place(struct slice a, struct slice b) {
+    return a.base == b.base && a.length == b.length;
+}
+
+static bool is_same_field(const struct http_field *a, const struct http_field *b) {
+    return is_same_place(a->name, b->name) && is_same_place(a->value, b->value);
+}
+
+/* Is the field one of those from *at on? A service seldom removes many that follow one another. */
+static bool was_there(const struct http_field *field, const struct http_head *before,
+                      unsigned *at) {
+    enum { REMOVED_MOST = 4 };
+    for (unsigned i = *at; i < before->field_count && i <= *at + REMOVED_MOST; i++)
+        if (is_same_field(field, &before->fields[i])) {
+            *at = i + 1;
+            return true;
+        }
+    return false;
+}
+
+static bool field_is_clean(const struct http_field *field) {
+    return field->name.length > 0 && head_is_of(field->name, BYTES_TOKEN) &&
+           head_is_text(field->value);
+}
+
+static bool fields_are_clean(const struct http_head *head, const struct http_head *before) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < head->field_count; i++)
+        if (!was_there(&head->fields[i], before, &at) && !field_is_clean(&head->fields[i]))
             return false;
-    }
     return true;
 }
 
-static bool start_is_clean(const struct http_head *head, bool response) {
+static bool start_is_clean(const struct http_head *head, const struct http_head *before,
+                           bool response) {
     if (response)
-        return head->status <= 999 && head_is_text(head->reason);
-    return head->method.length > 0 && head_is_of(head->method, BYTES_TOKEN) &&
-           head->target.length > 0 && head_is_of(head->target, BYTES_TARGET);
+        return head->status <= 999 &&
+               (is_same_place(head->reason, before->reason) || head_is_text(head->reason));
+    return head->method.length > 0 && head->target.length > 0 &&
+           (is_same_place(head->method, before->method) || head_is_of(head->method, BYTES_TOKEN)) &&
+           (is_same_place(head->target, before->target) || head_is_of(head->target, BYTES_TARGET));
 }
 
 /* RFC 9112 §6.3: the method, HEAD or CONNECT, decides whether the response has a body. The client
@@ -43,10 +69,13 @@ static bool changes_framing(const struct http_head *head, enum http_method befor
     return after != before && (head_decides_framing(before) || head_decides_framing(after));
 }
 
-const char *inside_head_error(const struct http_head *head, bool response,
-                              enum http_method method) {
+const char *inside_head_error(const struct http_head *head, const struct http_head *before,
+                              bool response, enum http_method method) {
+    static const struct http_head nothing;
     struct framing framing;
-    if (!start_is_clean(head, response) || !fields_are_clean(head))
+    if (before == NULL)
+        before = &nothing;
+    if (!start_is_clean(head, before, response) || !fields_are_clean(head, before))
         return "the service made a head with bytes that HTTP does not allow there";
     if (response && head->status < 200)
         return "the service made a response that a client would not take for the final one";

@@ -3,7 +3,7 @@
  *
  *     struct inside_shared *shared = inside_shared_of(base);        shared->instance may be NULL
  *     struct inside_service *service = inside_service_of(adapter);
- *     result->tag = inside_shared_tag(shared, generation, loop);    of what its instance has made
+ *     result->tag = inside_service_tag(service, generation);        of what its instance has made
  *
  * Threads: the shared part is read-only but for its era; the other one is the worker's.
  */
@@ -38,11 +38,16 @@ struct inside_service {
     unsigned calls;                 /* under way */
     struct inside_watches *watches; /* NULL: the service has none, or another worker has them */
     struct inside_queue queue;
+    struct {
+        struct service_tag_moment moment;
+        uint64_t value;
+    } tag; /* as it was last asked for; value 0: not yet */
 };
 
-/* The tag of results of the instance. The instance of a later reload has begun a new era of the
- * service's tag: what an earlier one still makes does not bring its version back. */
-uint64_t inside_shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop);
+/* The tag of results of the instance, which were asked for in that generation of the service's tag.
+ * The instance of a later reload has begun a new era of the tag: what an earlier one still makes
+ * does not bring its version back. As long as neither changes, no lock is taken. */
+uint64_t inside_service_tag(struct inside_service *service, uint64_t generation);
 
 static inline struct inside_shared *inside_shared_of(struct shared_service *base) {
     struct inside_shared *shared = CONTAINER_OF(base, struct inside_shared, shared);

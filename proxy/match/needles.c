@@ -214,11 +214,11 @@ static bool needles_tell(const struct needles *needles, uint32_t at,
     return false;
 }
 
-bool needles_are_in(const struct needles *needles, struct slice text, int stop) {
+bool needles_are_in(const struct needles *needles, struct slice text) {
     CHECK_OBJ(needles, NEEDLES_MAGIC);
     const uint32_t *cells = needles->cells, first_ending = needles->first_ending;
     const unsigned char *byte = (const unsigned char *)text.base, *end = byte + text.length;
-    for (uint32_t at = 0; byte < end && *byte != stop; byte++) {
+    for (uint32_t at = 0; byte < end; byte++) {
         at = cells[at + needles->kinds[*byte]];
         if (at >= first_ending)
             return true;

@@ -25,8 +25,8 @@ struct needles;
 struct needles *needles_new(const struct name_table *table);
 void needles_free(struct needles **needlesp);
 
-/* Is there any? A search up to the first byte `stop`; -1: to the end. */
-bool needles_are_in(const struct needles *needles, struct slice text, int stop);
+/* Is there any? */
+bool needles_are_in(const struct needles *needles, struct slice text);
 /* Calls back with the numbers of what is found, as often as it is. */
 void needles_search(const struct needles *needles, struct slice text,
                     bool (*on_found)(void *arg, struct numbers numbers), void *arg);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "match/class_lists.h"
 #include "match/class_terms.h"
+#include "match/edges.h"
 #include "match/needles.h"
 
 #include <arpa/inet.h>
@@ -41,12 +42,15 @@ struct rules {
     size_t entry_count;
     struct name_table places[PLACES]; /* a term has the numbers of its entries */
     struct needles *in_paths, *in_urls;
+    struct edges path_edges, url_edges; /* of the expressions whose literals those are */
     struct block blocks[BLOCKS_MAX];
     size_t block_count;
     struct other *others;
     size_t other_count;
     uint64_t words_there[PLACES]; /* bits of the words filed there, see word_bit */
     uint64_t ports_there;         /* likewise of the last six bits of ports */
+    bool by_path_edges;           /* likewise only under expressions in paths that have edges */
+    bool any_hosts;               /* classes are filed under hosts */
     bool by_url;                  /* classes are filed only under parts of URLs */
     bool by_host;                 /* likewise only under hosts */
     bool by_nothing;              /* no class has a condition on a request */
@@ -185,6 +189,26 @@ static unsigned needs_of(const struct entry *entry) {
            (stated->request_headers != NULL ? CLASS_ASKS_HEAD : 0u);
 }
 
+static void add_edges(struct edges *edges, char **regexes) {
+    for (; *regexes != NULL; regexes++)
+        edges_add(edges, *regexes);
+}
+
+/* A class with any_of may be filed under the expressions of others. */
+static void note_edges(struct rules *rules, const struct entry *entry,
+                       enum class_condition condition) {
+    const struct url_class_conditions *stated = url_class_conditions(entry->url_class);
+    switch (condition) {
+    case BY_PATH: add_edges(&rules->path_edges, stated->path_regexes); return;
+    case BY_URL: add_edges(&rules->url_edges, stated->url_regexes); return;
+    case BY_ANY_OF:
+        edges_add_unknown(&rules->path_edges);
+        edges_add_unknown(&rules->url_edges);
+        return;
+    default: return;
+    }
+}
+
 static void file_entry(struct rules *rules, uint32_t at, struct name_table trial[PLACES]) {
     static const enum url_class_known known[CONDITIONS] = {[BY_HOST] = URL_CLASS_KNOWN_HOST,
                                                            [BY_DOMAIN] = URL_CLASS_KNOWN_DOMAIN,
@@ -201,6 +225,7 @@ static void file_entry(struct rules *rules, uint32_t at, struct name_table trial
     else {
         entry->known = known[condition];
         class_terms_each(entry->url_class, condition, file_term, &filing);
+        note_edges(rules, entry, condition);
     }
 }
 
@@ -270,6 +295,7 @@ void rules_seal(struct rules *rules) {
     rules->in_paths = needles_new(&rules->places[PLACE_IN_PATHS]);
     rules->in_urls = needles_new(&rules->places[PLACE_IN_URLS]);
     note_facts(rules);
+    rules->any_hosts = rules->places[PLACE_HOSTS].count > 0 || rules->places[PLACE_BELOW].count > 0;
     rules->by_url = rules->by_nothing = rules->other_count == 0;
     for (int i = 0; i < PLACES; i++)
         if (rules->places[i].count > 0) {
@@ -278,6 +304,8 @@ void rules_seal(struct rules *rules) {
                 i == PLACE_HOSTS || i == PLACE_BELOW || i == PLACE_IN_PATHS || i == PLACE_IN_URLS;
         }
     rules->by_host = rules->by_url && rules->in_paths == NULL && rules->in_urls == NULL;
+    rules->by_path_edges = rules->by_url && !rules->any_hosts && rules->in_urls == NULL &&
+                           rules->in_paths != NULL && !rules->path_edges.anywhere;
 }
 
 void rules_free(struct rules **rulesp) {
@@ -489,19 +517,35 @@ static __attribute__((noinline)) bool host_is_filed(const struct rules *rules, s
     return false;
 }
 
+/* May an expression whose literals are there be found? */
+static inline bool may_be_in(const struct needles *needles, const struct edges *edges,
+                             struct slice text) {
+    return needles != NULL && edges_may_find(edges, text) && needles_are_in(needles, text);
+}
+
 static __attribute__((noinline)) const uint64_t *
 look_closer(const struct rules *rules, const struct url *url, struct slice url_text) {
-    if (!rules->by_url || host_is_filed(rules, url_class_host(url->host)) ||
-        (rules->in_paths != NULL && needles_are_in(rules->in_paths, url->path_query, '?')) ||
-        (rules->in_urls != NULL && needles_are_in(rules->in_urls, url_text, -1)))
+    if (!rules->by_url || (rules->any_hosts && host_is_filed(rules, url_class_host(url->host))) ||
+        may_be_in(rules->in_paths, &rules->path_edges, url_path(url)) ||
+        may_be_in(rules->in_urls, &rules->url_edges, url_text))
         return NULL;
     return rules->always;
+}
+
+/* An empty path may be anything. */
+static inline bool may_be_in_path(const struct rules *rules, struct slice path_query) {
+    if (path_query.length == 0)
+        return true;
+    const char *query = memchr(path_query.base, '?', path_query.length);
+    if (query != NULL)
+        path_query.length = (size_t)(query - path_query.base);
+    return edges_may_find(&rules->path_edges, path_query);
 }
 
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text) {
     CHECK_OBJ(rules, RULES_MAGIC);
-    if (rules->by_nothing)
+    if (rules->by_nothing || (rules->by_path_edges && !may_be_in_path(rules, url->path_query)))
         return rules->always;
     const struct name_table *below = &rules->places[PLACE_BELOW];
     struct slice host = url_class_host(url->host);
@@ -525,9 +569,9 @@ const uint64_t *rules_find(const struct rules *rules, const struct class_subject
         try_client(&search);
     if (!rules->by_url)
         try_facts(&search);
-    if (rules->in_paths != NULL)
+    if (rules->in_paths != NULL && edges_may_find(&rules->path_edges, subject->path))
         needles_search(rules->in_paths, subject->path, rules_on_literal, &search);
-    if (rules->in_urls != NULL)
+    if (rules->in_urls != NULL && edges_may_find(&rules->url_edges, subject->url))
         needles_search(rules->in_urls, subject->url, rules_on_literal, &search);
     return search.bits != NULL ? search.bits : rules->always;
 }

@@ -70,7 +70,8 @@ __attribute__((noinline)) static void leave_services_out(struct transaction *tra
     transaction->request.rules = bits;
 }
 
-const uint64_t *request_rules(struct transaction *transaction) {
+__attribute__((noinline)) static const uint64_t *
+request_rules_match(struct transaction *transaction) {
     if (transaction->request.rules == NULL)
         transaction->request.rules = rules_glance(
             transaction->settings->rules, &transaction->request.url, transaction->request.url_text);
@@ -79,6 +80,11 @@ const uint64_t *request_rules(struct transaction *transaction) {
     if (transaction->access != NULL && transaction->access->tunnel)
         leave_services_out(transaction);
     return transaction->request.rules;
+}
+
+const uint64_t *request_rules(struct transaction *transaction) {
+    const uint64_t *rules = transaction->request.rules;
+    return rules != NULL && transaction->access == NULL ? rules : request_rules_match(transaction);
 }
 
 const uint64_t *request_rules_without_type(struct transaction *transaction) {

@@ -59,7 +59,8 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
         return;
     if (head->method_id == HTTP_METHOD_GET)
         remove_conditions(head);
-    if (!has_respmod(transaction) && stored_part_ask_for_rest(transaction, head)) {
+    if (transaction->lookup.part != NULL && !has_respmod(transaction) &&
+        stored_part_ask_for_rest(transaction, head)) {
         transaction->fetch.completing = true;
         return;
     }
@@ -573,7 +574,8 @@ static enum step use_answer(struct transaction *transaction) {
     if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
         stale_will_do(transaction, false))
         return use_stale(transaction);
-    if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
+    /* Adapted bytes are others than those that the response to a HEAD is about. */
+    if (transaction->request.head->method_id == HTTP_METHOD_HEAD && !has_respmod(transaction))
         refresh_from_head(transaction);
     if (transaction->lookup.object != NULL) {
         outcome_set_result(&transaction->outcome, RESULT_REFRESHED);

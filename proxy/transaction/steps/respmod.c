@@ -24,12 +24,17 @@ static bool can_be_adapted(const struct transaction *transaction) {
            !internal_is_asked(transaction);
 }
 
-/* All services that might have been asked. A look-up does not know the response yet. */
-static void note_services(struct transaction *transaction) {
+/* All services that might have been asked. A look-up does not know the response yet. `chosen`: those
+ * by the rules of the response. */
+static void note_services(struct transaction *transaction, const uint64_t *rules,
+                          struct adapter *const *chosen, unsigned count) {
     struct adapter *services[ADAPT_CHAIN_MAX];
-    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                                      request_rules(transaction), services);
-    adapt_mark_begin(&transaction->respmod->mark, services, count);
+    if (request_rules(transaction) != rules) {
+        count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+                                 request_rules(transaction), services);
+        chosen = services;
+    }
+    adapt_mark_begin(&transaction->respmod->mark, chosen, count);
 }
 
 /* The shortest lifetime that a service asks for. */
@@ -43,21 +48,14 @@ static uint64_t waiting_page_after(struct adapter *const *chosen, unsigned count
     return least;
 }
 
-static unsigned respmod_choose(struct transaction *transaction, struct adapter **chosen) {
-    return adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                            request_rules_for_response(transaction, transaction->response.head),
-                            chosen);
-}
-
 static void respmod_start(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
-    unsigned count = respmod_choose(transaction, chosen);
+    const uint64_t *rules = request_rules_for_response(transaction, transaction->response.head);
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules, chosen);
     struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
     transaction->respmod = respmod;
-    note_services(transaction);
-    respmod->by_who =
-        adapt_set_asks_who(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                           request_rules_for_response(transaction, transaction->response.head));
+    note_services(transaction, rules, chosen, count);
+    respmod->by_who = adapt_set_asks_who(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules);
     message_begin(transaction, &respmod->message, message_copy_request(transaction),
                   transaction->response.head);
     respmod->message.body = response_give_body(&transaction->response);
@@ -69,7 +67,9 @@ static void respmod_start(struct transaction *transaction) {
 
 static enum step respmod_answer_head(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
-    unsigned count = respmod_choose(transaction, chosen);
+    unsigned count = adapt_set_choose(
+        transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+        request_rules_for_response(transaction, transaction->response.head), chosen);
     message_remove_untold(transaction, transaction->response.head, chosen, count);
     return STEP_STORE;
 }

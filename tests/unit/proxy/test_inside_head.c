@@ -22,7 +22,7 @@ static void make_request(struct http_head *head, struct slice method) {
 }
 
 static bool good_response(const struct http_head *head) {
-    return inside_head_error(head, true, HTTP_METHOD_GET) == NULL;
+    return inside_head_error(head, NULL, true, HTTP_METHOD_GET) == NULL;
 }
 
 START_TEST(sound_heads_pass) {
@@ -30,7 +30,7 @@ START_TEST(sound_heads_pass) {
     make_response(&head);
     ck_assert(good_response(&head));
     make_request(&head, SLICE("GET"));
-    ck_assert_ptr_null(inside_head_error(&head, false, HTTP_METHOD_GET));
+    ck_assert_ptr_null(inside_head_error(&head, NULL, false, HTTP_METHOD_GET));
 }
 END_TEST
 
@@ -67,11 +67,11 @@ START_TEST(start_lines_are_clean) {
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
         make_request(&head, SLICE("GET"));
         head.target = targets[i];
-        ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_GET));
+        ck_assert_ptr_nonnull(inside_head_error(&head, NULL, false, HTTP_METHOD_GET));
     }
     make_request(&head, SLICE("GET"));
     head.method = SLICE("GET /x HTTP/1.1\r\nA: ");
-    ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_GET));
+    ck_assert_ptr_nonnull(inside_head_error(&head, NULL, false, HTTP_METHOD_GET));
     make_response(&head);
     head.status = 100;
     ck_assert(!good_response(&head));
@@ -84,12 +84,12 @@ END_TEST
 START_TEST(methods_that_frame_stay) {
     struct http_head head;
     make_request(&head, SLICE("HEAD"));
-    ck_assert_ptr_null(inside_head_error(&head, false, HTTP_METHOD_HEAD));
-    ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_GET));
+    ck_assert_ptr_null(inside_head_error(&head, NULL, false, HTTP_METHOD_HEAD));
+    ck_assert_ptr_nonnull(inside_head_error(&head, NULL, false, HTTP_METHOD_GET));
     make_request(&head, SLICE("GET"));
-    ck_assert_ptr_nonnull(inside_head_error(&head, false, HTTP_METHOD_HEAD));
+    ck_assert_ptr_nonnull(inside_head_error(&head, NULL, false, HTTP_METHOD_HEAD));
     make_request(&head, SLICE("POST"));
-    ck_assert_ptr_null(inside_head_error(&head, false, HTTP_METHOD_GET));
+    ck_assert_ptr_null(inside_head_error(&head, NULL, false, HTTP_METHOD_GET));
 }
 END_TEST
 
@@ -103,10 +103,52 @@ START_TEST(framing_agrees_with_itself) {
 }
 END_TEST
 
+/* A service changes a head that came through a parser: whatever it removes, what it adds or replaces
+ * is looked at. */
+START_TEST(changes_are_looked_at) {
+    enum { FIELDS = 12 };
+    static const char *const names[FIELDS] = {"A", "B", "C", "D", "E", "F",
+                                              "G", "H", "I", "J", "K", "L"};
+    for (unsigned first = 0; first < FIELDS; first++)
+        for (unsigned removed = 0; first + removed < FIELDS; removed++)
+            for (unsigned bad = 0; bad < FIELDS - removed; bad++) {
+                struct http_head before, head;
+                make_response(&before);
+                for (unsigned i = 0; i < FIELDS; i++)
+                    http_head_add(&before, slice_from(names[i]), SLICE("1"));
+                http_head_assign(&head, &before);
+                for (unsigned i = first; i < first + removed; i++)
+                    http_head_remove_text(&head, slice_from(names[i]));
+                ck_assert(inside_head_error(&head, &before, true, HTTP_METHOD_GET) == NULL);
+                head.fields[2 + bad].value = SLICE("1\r\nX: 2");
+                ck_assert(inside_head_error(&head, &before, true, HTTP_METHOD_GET) != NULL);
+                head.fields[2 + bad].value = SLICE("2");
+                ck_assert(inside_head_error(&head, &before, true, HTTP_METHOD_GET) == NULL);
+                http_head_add(&head, SLICE("X"), SLICE("a\nb"));
+                ck_assert(inside_head_error(&head, &before, true, HTTP_METHOD_GET) != NULL);
+            }
+}
+END_TEST
+
+START_TEST(a_changed_start_is_looked_at) {
+    struct http_head before, head;
+    make_response(&before);
+    http_head_assign(&head, &before);
+    head.reason = SLICE("O\r\nK");
+    ck_assert_ptr_nonnull(inside_head_error(&head, &before, true, HTTP_METHOD_GET));
+    make_request(&before, SLICE("GET"));
+    http_head_assign(&head, &before);
+    ck_assert_ptr_null(inside_head_error(&head, &before, false, HTTP_METHOD_GET));
+    head.target = SLICE("/a b");
+    ck_assert_ptr_nonnull(inside_head_error(&head, &before, false, HTTP_METHOD_GET));
+}
+END_TEST
+
 Suite *inside_head_suite(void) {
     const TTest *tests[] = {
-        sound_heads_pass,      no_field_begins_in_a_value, names_are_tokens,
-        start_lines_are_clean, methods_that_frame_stay,    framing_agrees_with_itself,
+        sound_heads_pass,      no_field_begins_in_a_value,   names_are_tokens,
+        start_lines_are_clean, methods_that_frame_stay,      framing_agrees_with_itself,
+        changes_are_looked_at, a_changed_start_is_looked_at,
     };
     return suite_of("inside_head", tests, COUNT_OF(tests));
 }

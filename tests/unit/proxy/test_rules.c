@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "match/class_lists.h"
+#include "match/edges.h"
 #include "match/literals.h"
 #include "match/map_table.h"
 #include "match/needles.h"
@@ -133,6 +134,80 @@ START_TEST(nothing_is_found_without_its_literals) {
         checked++;
     }
     ck_assert_uint_gt(checked, 500);
+}
+END_TEST
+
+/* Edges. */
+
+static void check_edges(const char *regex, const char *may, const char *never) {
+    struct edges edges = {0};
+    edges_add(&edges, regex);
+    ck_assert_msg(edges_may_find(&edges, slice_from(may)), "%s in %s", regex, may);
+    ck_assert_msg(!edges_may_find(&edges, slice_from(never)), "%s in %s", regex, never);
+}
+
+START_TEST(edges_tell_what_is_not_found) {
+    check_edges("\\.(jpe?g|gif|PNG)$", "/a.png", "/a.html");
+    check_edges("\\.(?:jpe?g|gif)$", "/a.jpg", "/a.html");
+    check_edges("\\.html$", "/a.html", "/a.png");
+    check_edges("(?i)\\.HTML$", "/a.html", "/a.png");
+    check_edges("^/ads/", "/ADS/x", "/x/ads/");
+    check_edges("^/a+", "/aa", "/b");
+    check_edges("^/[0-9]+/.*\\.js$", "/1/x.js", "/1/x.css.map");
+    check_edges("[.]none$", "/x.none", "/miss");
+    check_edges("a\\$$", "/$", "/a");
+    check_edges("\\.html$", "/a.html\n", "/a.png");
+}
+END_TEST
+
+START_TEST(edges_that_are_not_certain) {
+    static const char *const regexes[] = {
+        "",        "ads",      "a$|b",       "^/a|b",    "^/?a",      "^/a?b",     "^a",
+        "(a|)$",   "(a?)$",    "a{2}$",      "a*$",      "(ab)+$",    "(a(b|c))$", "\\$",
+        "[ab]$",   ".$",       "\\d$",       "(?x)ab $", "\\Qa$",     "(?=a)$",    "^/a*",
+        "^/a{0}b", "(*UTF)a$", "(?i:a)b|c$", "a\\b$",    "(a|b[)])$", "a(?#x)$",   "(a\\d)$"};
+    for (size_t i = 0; i < COUNT_OF(regexes); i++) {
+        struct edges edges = {0};
+        edges_add(&edges, regexes[i]);
+        ck_assert_msg(edges.anywhere, "%s", regexes[i]);
+    }
+}
+END_TEST
+
+/* What PCRE2 finds, edges let pass: whatever the expression, whatever the text. */
+START_TEST(nothing_is_found_without_its_edges) {
+    static const char letters[] = "aabbcABx. 1{}\\],2-#$|)\n\r\xe9";
+    static const char *const beginnings[] = {"", "", "^", "^", "(?i)", "(?i)^", "^/"};
+    static const char *const ends[] = {"", "$", "$", "b$", ")$", "(a|bc)$", "(?:b?|\\.x)$", "\\$"};
+    char regex[120], error[400], text[16];
+    unsigned known = 0, found = 0;
+    for (int i = 0; i < 40000; i++) {
+        struct edges edges = {0};
+        struct regexes regexes;
+        strcpy(regex, ONE_OF(beginnings));
+        for (unsigned j = random_below(6); j > 0; j--)
+            strcat(regex, ONE_OF(pieces));
+        strcat(regex, ONE_OF(ends));
+        edges_add(&edges, regex);
+        if (edges.anywhere || !regex_check(regex, error, sizeof error))
+            continue;
+        known++;
+        regexes_compile(&regexes, (char *[]){regex, NULL});
+        for (int j = 0; j < 40; j++) {
+            unsigned length = random_below(sizeof text);
+            for (unsigned k = 0; k < length; k++)
+                text[k] = letters[random_below(sizeof letters - 1)];
+            struct slice subject = slice_make(text, length);
+            if (!regexes_find(&regexes, subject))
+                continue;
+            found++;
+            if (!edges_may_find(&edges, subject))
+                ck_abort_msg("%s is found in %.*s", regex, SLICE_PRINT(subject));
+        }
+        regexes_release(&regexes);
+    }
+    ck_assert_uint_gt(known, 500);
+    ck_assert_uint_gt(found, 1000);
 }
 END_TEST
 
@@ -607,6 +682,9 @@ Suite *rules_suite(void) {
         what_may_be_found_anywhere_has_none,
         a_quick_search_that_takes_long_says_maybe,
         nothing_is_found_without_its_literals,
+        edges_tell_what_is_not_found,
+        edges_that_are_not_certain,
+        nothing_is_found_without_its_edges,
         all_needles_are_found,
         very_many_needles_are_found,
         rules_are_found_as_by_a_walk,
