@@ -45,6 +45,18 @@ tests_bench_transcode_CFLAGS = $(AM_CFLAGS) $(picture_cflags)
 tests_bench_transcode_SOURCES = tests/bench/transcode.c tests/bench/turns.c tests/bench/turns.h
 tests_bench_transcode_LDADD = icap-services/libalgorithms.la $(picture_libs)
 
+# A service that does one thing at a time, for the proxy itself and for c-icap.
+check_LTLIBRARIES += tests/bench/bench.la tests/bench/srv_bench.la
+bench_module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+tests_bench_bench_la_SOURCES = tests/bench/service.c
+tests_bench_bench_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_bench_bench_la_LDFLAGS = $(bench_module_ldflags)
+tests_bench_bench_la_LIBADD = common/libservice.la common/libcommon.la
+tests_bench_srv_bench_la_SOURCES = tests/bench/service.c
+tests_bench_srv_bench_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_bench_srv_bench_la_LDFLAGS = $(bench_module_ldflags)
+tests_bench_srv_bench_la_LIBADD = icap-services/libhost.la $(CICAP_LIBS)
+
 # What it takes to hand a job to a helper; by hand.
 check_PROGRAMS += tests/bench/handover
 tests_bench_handover_SOURCES = tests/bench/handover.c

@@ -14,7 +14,8 @@ from harness.checks import contains, equal, lacks, true
 from harness.events import Events
 from harness.icap import IcapServer, append, echo, unchanged
 from harness.origin import Origin
-from harness.retort import Retort, Service
+from harness.retort import Inside, Retort, Service
+from harness.services import module_path
 from harness.suite import heavy
 from harness.wire import request
 
@@ -23,6 +24,7 @@ FEW, MANY = 100, 500
 # How much more a hundred rules may take than one, and services that a request is not for than none.
 BY_RULES = 1.03
 BY_SERVICES = 1.035
+BY_INSIDE = 1.005
 
 # What a hundred access sections may take, in parts of a hit: one for all, and the others about other hosts.
 BY_ACCESS = 0.03
@@ -41,10 +43,18 @@ UNMODIFIED = 31400
 LARGE_UNMODIFIED = 33000
 MODIFIED = 71000
 LARGE_MODIFIED = 182000
+# A miss with a service inside that looks at the heads, that adds a field, and one that makes another body.
+INSIDE = {"see": 23400, "header": 24600}
+GZIP_INSIDE = 29200
 # What a hit takes more where response_headers sections set two fields for each client.
 FIELDS = 3000
 # A hit whose request a service at reqmod_precache has nothing to change in, as it said before.
 REMEMBERED = 10500
+
+
+STORED = "/text?say=hello&cc=max-age%3D3600"
+NOT_STORED = "/bytes?n=10240&cc=no-store"
+LARGE_NOT_STORED = "/bytes?n=102400&cc=no-store"
 
 
 def steady(test):
@@ -65,6 +75,7 @@ def profile(lab, count, path, host, options, prepare=lambda proxy: None, detail=
     origin = Origin(lab)
     counts = lab.path(f"callgrind.{lab.unique('count')}")
     logs = "log_format" in options
+    fields = options.pop("fields", {})
     maps = {"/": origin.url("/"), **{prefix: origin.url("/") for prefix in options.pop("maps", ())}}
     proxy = Retort(lab, reverse=maps, start_seconds=60, stop_seconds=60, **options,
                    under=["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", *detail])
@@ -75,7 +86,7 @@ def profile(lab, count, path, host, options, prepare=lambda proxy: None, detail=
     prepare(proxy)
     with proxy.wire(reverse=True, timeout=60) as wire:
         for _ in range(count):
-            wire.send(request("GET", path, {"Host": host, "User-Agent": "test", "Accept": "*/*"}))
+            wire.send(request("GET", path, {"Host": host, "User-Agent": "test", "Accept": "*/*", **fields}))
             equal(wire.response().status, 200, "status")
     proxy.stop()
     with open(counts, encoding="utf-8") as out:
@@ -86,17 +97,17 @@ def instructions(lab, count, path, host, options):
     return int(re.search(r"^(?:totals|summary): (\d+)", profile(lab, count, path, host, options), re.M).group(1))
 
 
-def own_cost(lab, **options):
+def own_cost(lab, path=STORED, objects=("/proxy/retort",), **options):
     """As cost, without what libraries take: they clear and free much memory now and then, which hides a small difference."""
     totals = []
     for count in (FEW, MANY):
-        text = profile(lab, count, STORED, "www.example.com", dict(options), detail=["--compress-strings=no"])
+        text = profile(lab, count, path, "www.example.com", dict(options), detail=["--compress-strings=no"])
         own, lines = False, iter(text.splitlines())
         totals.append(0)
         for line in lines:
             what, _, value = line.partition("=")
             if what == "ob":
-                own = value.endswith("/proxy/retort")
+                own = value.endswith(objects)
             elif what == "calls":
                 next(lines)  # what the call cost
             elif own and line[:1] in "0123456789+-*" and line:
@@ -119,11 +130,6 @@ def cost(lab, path, host="www.example.com", counts=(FEW, MANY), **options):
 def without_options(lab, path):
     """Measured once: by the first test that needs it."""
     return LEAST[path] if path in LEAST else cost(lab, path)
-
-
-STORED = "/text?say=hello&cc=max-age%3D3600"
-NOT_STORED = "/bytes?n=10240&cc=no-store"
-LARGE_NOT_STORED = "/bytes?n=102400&cc=no-store"
 
 
 @heavy("callgrind runs the program itself")
@@ -276,6 +282,38 @@ def test_a_remembered_verdict(lab):
         return cost(lab, STORED, counts=(100, 700), services=[Service("s", icap.uri(), point="reqmod_precache")])
     each, asked = of(b"Cache-Control: max-age=3600\r\n"), of(b"")
     true(each <= REMEMBERED, f"a remembered verdict and a hit take {each} instructions, more than {REMEMBERED}; asked {asked}")
+
+
+def inside(lab, work, **options):
+    """tests/bench/service.c as a service inside the proxy."""
+    return {"services": [Inside("s", lab.built("tests/bench/.libs/bench.so"), bypass=False, settings={"Work": work}, **options)]}
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_a_service_inside_that_a_request_is_not_for(lab):
+    """A few look-ups of the rules."""
+    ads = {"url_classes": {"ads": {"path_regex": r"\.(jpe?g|png)$"}}, "adapt": {"ads": ["s"]}}
+    without = without_options(lab, NOT_STORED)
+    each = cost(lab, NOT_STORED, **inside(lab, "header"), **ads)
+    true(each <= BY_INSIDE * without, f"{each} instructions, without it {without}")
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_services_inside(lab):
+    for work, bound in INSIDE.items():
+        each = cost(lab, NOT_STORED, counts=(100, 400), **inside(lab, work))
+        true(each <= bound, f"{work}: {each} instructions, more than {bound}")
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_gzip_inside(lab):
+    """What the proxy and the service take beside zlib: the body is given to it, and taken from it, in large pieces."""
+    each = own_cost(lab, NOT_STORED + "&type=text/plain", objects=("/proxy/retort", "/gzip.so"), fields={"Accept-Encoding": "gzip"},
+                    services=[Inside("gzip", module_path(lab, "gzip", ""), bypass=False, settings={"Encodings": "gzip", "MinGain": "0"})])
+    true(each <= GZIP_INSIDE, f"it takes {each} instructions, more than {GZIP_INSIDE}")
 
 
 def grows_little(lab, path, of_rules):

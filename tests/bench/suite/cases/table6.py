@@ -1,7 +1,7 @@
 """Table 6 of the DataReactor paper again: what services cost those who do not use them.
 
-A steady load of hits and misses on the proxy, and beside it each service at work. Proxy, c-icap,
-retort-helperd and its helpers share a core; what asks and the origin have the other.
+A steady load of hits and misses on the proxy, and beside it each service at work, by ICAP or inside the proxy. Proxy,
+c-icap, retort-helperd and its helpers share a core; what asks and the origin have the other.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ HELPERD = """
 socket = "{{socket}}"
 pool gray {{ command = {{ "{gray}" }}  processes = {processes}  queue = 64  deadline = "30s"  {terms} }}
 """
+MODULE = 'service {name} {{ module = "{module}"  point = {point}  bypass = false  timeout = "30s"{more} }}\n'
 SECTION = 'icap_service {name} {{ uri = "{uri}"  point = {point}  bypass = false  timeout = "30s"  max_connections = 60 }}\n'
 CLASSES = {"adremover": "adapt all { services = { adremover } }\n",
            "gray": "url_class photos { path_regex = '^/miss/photo/' }\nadapt photos { services = { gray } }\n",
@@ -54,6 +55,7 @@ COLUMNS = {
 
 class Table6(Case):
     name, title = "table6", "Services beside the proxy's own work"
+    place = f"The proxy, c-icap, retort-helperd and {PROCESSES} helpers share a core, what asks and the origin the other."
     most_seconds = 10
 
     def open(self):
@@ -103,19 +105,23 @@ class Table6(Case):
 
     def stack(self, service, terms):
         """c-icap and the helpers on the proxy's core; gives the section of the proxy's configuration."""
-        lab, options = self.bench.lab, ""
+        socket = self.helpers(terms) if service == "gray" else None
+        return self.section(service, "reqmod_precache" if service == "adremover" else "respmod_precache", socket)
+
+    def helpers(self, terms):
+        lab = self.bench.lab
         with on_core(SERVER_CORE):
-            if service == "gray":
-                helperd = Helperd(lab, HELPERD.format(gray=lab.built("icap-services/gray-helper"), processes=PROCESSES,
-                                                      terms=terms))
-                self.bench.opened(helperd)
-                options = f"gray.Helperd {helperd.socket}\ngray.Deadline 30s"
-            if service == "adremover":
-                options = f"adremover.List {lab.data('lists/easylist.txt')}"
+            helperd = Helperd(lab, HELPERD.format(gray=lab.built("icap-services/gray-helper"), processes=PROCESSES, terms=terms))
+        return self.bench.opened(helperd).socket
+
+    def section(self, service, point, socket):
+        lab = self.bench.lab
+        options = {"gray": f"gray.Helperd {socket}\ngray.Deadline 30s", "gzip": "",
+                   "adremover": f"adremover.List {lab.data('lists/easylist.txt')}"}[service]
+        with on_core(SERVER_CORE):
             cicap = Cicap(lab, [Module(service, module_path(lab, service), options)], threads=80, access_log=False)
         self.bench.opened(Killed(cicap))
-        return SECTION.format(name=service, uri=cicap.uri(service),
-                              point="reqmod_precache" if service == "adremover" else "respmod_precache")
+        return SECTION.format(name=service, uri=cicap.uri(service), point=point)
 
     def check(self, path, column, original, field=""):
         """What comes is what the service makes; its length."""
@@ -151,8 +157,8 @@ class Table6(Case):
                     connections=ASKERS if rate == ALL_IT_CAN else CONNECTIONS // 2, length=0 if is_page else self.gray_length,
                     field=GZIP if is_page else "")
 
-    @staticmethod
-    def show(figures):
+    @classmethod
+    def show(cls, figures):
         columns = figures.servers()
 
         def cells(name, digits=None):
@@ -169,9 +175,21 @@ class Table6(Case):
                 ["transcodes or compressions/s", *cells("beside_rate", 0)]]
         about = (f"After Table 6 of the DataReactor paper: {RATE} requests a second at random times, {HIT_SHARE} % of them hits, of "
                  f"{SIZE // 1000} KB; beside them photos are made gray, {ASKERS} at a time as fast as they come or so many a second, or "
-                 "pages are compressed. The ad remover looks at each request. The proxy, c-icap, retort-helperd and "
-                 f"{PROCESSES} helpers share a core, what asks and the origin the other.\n\n")
+                 f"pages are compressed. The ad remover looks at each request. {cls.place}\n\n")
         return about + table.markdown(["", *columns], rows)
+
+
+class Inside(Table6):
+    """The services run in the proxy; the helpers are those that c-icap's services have."""
+
+    name, title = "table6-inside", "Services inside the proxy beside its own work"
+    place = f"The services run in the proxy, which shares a core with retort-helperd and {PROCESSES} helpers; what asks and the origin have the other."
+
+    def section(self, service, point, socket):
+        lab = self.bench.lab
+        more = {"gray": f'  helpers = "{socket}"  settings = {{ Deadline = "30s" }}', "gzip": "",
+                "adremover": f'  settings = {{ List = "{lab.data("lists/easylist.txt")}" }}'}[service]
+        return MODULE.format(name=service, module=module_path(lab, service, ""), point=point, more=more)
 
 
 class Killed:
