@@ -16,7 +16,7 @@ from harness.checks import contains, equal, lacks, true  # noqa: E402
 from harness.lab import Lab  # noqa: E402
 from harness.raw_origin import RawOrigin  # noqa: E402
 from suite import document, load, plots, table  # noqa: E402
-from suite.cases import CASES  # noqa: E402
+from suite.cases import CASES, table5  # noqa: E402
 from suite.origin import Digits, body  # noqa: E402
 from suite.peers import plain  # noqa: E402
 from suite.results import Figures  # noqa: E402
@@ -78,9 +78,23 @@ def test_plot():
 
 
 def test_document():
-    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "PERFORMANCE.md"), encoding="utf-8") as file:
-        text = file.read()
-    equal([text.count(mark) for mark in (document.BEGIN, document.END)], [1, 1], "marks in PERFORMANCE.md")
+    for name, marks in (("PERFORMANCE.md", (document.BEGIN, document.END)),
+                        ("SERVICES.md", (document.PLACES_BEGIN, document.PLACES_END))):
+        with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", name), encoding="utf-8") as file:
+            text = file.read()
+        equal([text.count(mark) for mark in marks], [1, 1], f"marks in {name}")
+
+
+def test_places():
+    row, near, far = table5.row_of("miss", table5.USUAL), table5.WORKER, table5.ICAP
+    costs = {table5.NONE: 20, table5.column_of(table5.SEEN, near): 21, table5.column_of(table5.SEEN, far): 60,
+             table5.column_of(table5.READ, far): 90}
+    case = {**MADE_UP, "points": [point(row, column, {"all_us": cost}) for column, cost in costs.items()]}
+    text = table5.choice(Figures(case))
+    contains(text, "1.0 |    40.0 |", "head read")
+    contains(text, "– |    70.0 |", "body read, in one place only")
+    contains(text, "9 |     360 |", "where the place is a tenth")
+    equal(table5.choice(Figures(MADE_UP)), None, "without figures")
 
 
 def read(lab, server, paths, closes=False, rate=None):

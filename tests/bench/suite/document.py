@@ -1,16 +1,17 @@
-"""The generated part of docs/PERFORMANCE.md, its plots, and the results that both are made of.
+"""The generated part of docs/PERFORMANCE.md, its plots, a table of docs/SERVICES.md, and the results that all are made of.
 
-What stands between the two marks is replaced; everything else is written by hand.
+What stands between two marks is replaced; everything else is written by hand.
 """
 
 import os
 import re
 
 from . import results, table
-from .cases import CASES
+from .cases import CASES, table5
 from .peers import CACHES, LABELS, plain, retort
 from .results import Figures
 
+PLACES_BEGIN, PLACES_END = "<!-- places: begin, by tests/bench/run.sh -->\n", "<!-- places: end -->\n"
 BEGIN, END = "<!-- measured: begin, by tests/bench/run.sh -->\n", "<!-- measured: end -->\n"
 PACKAGES = {"haproxy": "haproxy", "nginx": "nginx-light", "trafficserver": "trafficserver", "varnish": "varnish",
             "squid": "squid-openssl", "microhttpd": "libmicrohttpd12"}
@@ -59,13 +60,17 @@ def sentence(peer):
     return peer.__doc__.split("\n\n")[0].split(": ", 1)[-1].strip().replace("\n", " ")
 
 
-def write(known, docs):
-    """Replaces the generated part, and draws its plots."""
-    path = os.path.join(docs, "PERFORMANCE.md")
+def replace(path, begin, end, part):
+    """What stands between two marks of a file."""
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
+        before, rest = file.read().split(begin)
+    after = rest.split(end)[1]
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(before + begin + "\n" + re.sub(r"\n{3,}", "\n\n", part) + end + after)
+
+
+def write(known, docs):
+    """Replaces the generated parts, and draws the plots."""
     parts = [provenance(known), peers_of(known)]
     for name, case in results.cases(known, CASES):
         plots = plots_of(name, case)
@@ -73,5 +78,7 @@ def write(known, docs):
             plot.draw(os.path.join(docs, "plots"))
         parts.append(section(name, case, plots))
     results.write(os.path.join(docs, "performance.json"), known)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(before + BEGIN + "\n" + re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n") + END + after)
+    replace(os.path.join(docs, "PERFORMANCE.md"), BEGIN, END, "\n".join(parts) + "\n")
+    choice = table5.choice(Figures(known["cases"]["table5"])) if "table5" in known["cases"] else None
+    if choice:
+        replace(os.path.join(docs, "SERVICES.md"), PLACES_BEGIN, PLACES_END, choice + "\n")

@@ -104,6 +104,22 @@ ABOUT_HITS = "\nThe same for hits. What a service made is stored, so a hit costs
 ABOUT_SINGLE = f"\nThe median time of a miss of {USUAL} with 1 connection, in milliseconds.\n\n"
 
 
+def choice(figures):
+    """For docs/SERVICES.md: what a service costs in each place, and when the place hardly matters. None: not known."""
+    row, there = row_of("miss", USUAL), places(figures)
+    none = figures.median(row, NONE, "all_us")
+
+    def more(work, place):
+        cost = figures.median(row, column_of(work, place), "all_us")
+        return None if cost is None or none is None else max(cost - none, 0)
+    if none is None or more(SEEN, WORKER) is None:
+        return None
+    rows = [[work, *(table.number(more(work, place), 1) for place in there)] for work in (SEEN, HEADER, READ, REWRITTEN)]
+    rows.append(["the place is a tenth of the cost of a service that computes for",
+                 *(table.NOTHING if more(SEEN, place) is None else table.number(9 * more(SEEN, place), 0) for place in there)])
+    return table.markdown(["the service", *there], rows)
+
+
 def row_of(kind, title):
     return {"miss": f"miss, {title}", "hit": f"hit, {title}", "single": f"miss, {title}, 1 connection"}[kind]
 
