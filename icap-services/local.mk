@@ -9,6 +9,7 @@ common_libservice_la_SOURCES = \
 	common/service/adapted_head.c common/service/adapted_head.h \
 	common/service/arguments.c common/service/arguments.h \
 	common/service/event.h \
+	common/service/content.c common/service/content.h \
 	common/service/helper_client.c common/service/helper_client.h \
 	common/service/helper_line.c common/service/helper_line.h \
 	common/service/helper_protocol.c common/service/helper_protocol.h \
@@ -111,7 +112,8 @@ retorthttp_HEADERS = \
 	common/http/names.def common/http/names.h common/http/neutral.h common/http/trailer.h common/http/url.h
 retortservicedir = $(pkgincludedir)/service
 retortservice_HEADERS = \
-	common/service/adapted_head.h common/service/arguments.h common/service/event.h common/service/helper_client.h \
+	common/service/adapted_head.h common/service/arguments.h common/service/content.h common/service/event.h \
+	common/service/helper_client.h \
 	common/service/helper_protocol.h common/service/option.h common/service/service.h common/service/url_pattern.h
 install-exec-local: icap-services/libhost.la
 	$(MKDIR_P) "$(DESTDIR)$(libdir)"

@@ -11,6 +11,11 @@
 
 #include "adapt/shared_service.h"
 
+struct content_room;
+
 const struct adapter_class *adapters_class_of(const struct service_settings *settings);
+/* From now on services that start reach the content of the cache (content/room.h); NULL: they no longer
+ * do. By the thread that starts services. */
+void adapters_use_content(struct content_room *room);
 
 #endif

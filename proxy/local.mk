@@ -174,10 +174,19 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/volume.c proxy/disk/volume.h \
 	proxy/disk/volume_purges.c \
 	proxy/disk/writer.c proxy/disk/writer.h \
+	proxy/content/account.c proxy/content/account.h \
+	proxy/content/fetch.c proxy/content/fetch.h \
+	proxy/content/injection.c proxy/content/injection.h \
+	proxy/content/operation.c proxy/content/operation.h \
+	proxy/content/room.c proxy/content/room.h \
+	proxy/content/stored.c proxy/content/stored.h \
+	proxy/content/url.c proxy/content/url.h \
+	proxy/content/work.c proxy/content/work.h \
 	proxy/icap/adapted_body.c \
 	proxy/inside/adapter.c proxy/inside/adapter.h \
 	proxy/inside/body.c proxy/inside/code.c proxy/inside/code.h \
 	proxy/inside/call.c proxy/inside/call.h \
+	proxy/inside/content.c proxy/inside/content.h \
 	proxy/inside/feed.c \
 	proxy/inside/head.c proxy/inside/head.h \
 	proxy/inside/instance.c proxy/inside/instance.h \

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cache/key.h"
 #include "cache/memory.h"
+#include "content/room.h"
 #include "disk/disk.h"
 #include "disk/volume.h"
 #include "events/stream.h"
@@ -66,6 +67,7 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
         if (worker == NULL)
             return false;
         server->workers[server->worker_count] = worker;
+        content_room_add_place(server->content, worker_clients(worker));
     }
     return true;
 }
@@ -428,6 +430,7 @@ void server_forbid_reload(struct server *server, bool forbidden) {
 }
 
 void server_retire(struct server *server) {
+    content_room_end(server->content);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_retire(server->workers[i]);
 }
@@ -441,11 +444,13 @@ void server_drain(struct server *server) {
     log_info(
         "draining: retort accepts no new connections and exits when the open ones have finished");
     atomic_store(&server->draining, true);
+    content_room_end(server->content);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_drain(server->workers[i]);
 }
 
 void server_stop(struct server *server) {
+    content_room_end(server->content);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_stop(server->workers[i]);
 }
@@ -517,12 +522,27 @@ bool server_prepare(struct server *server, struct inherited *inherited,
     return server->claims != NULL;
 }
 
+static struct settings *server_settings(void *context) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    struct settings *settings = settings_reference(server->settings);
+    pthread_mutex_unlock(&server->lock);
+    return settings;
+}
+
+static void make_content(struct server *server) {
+    const struct content_store store = {.cache = server->cache, .disk = server->disk};
+    server->content = content_room_new(&store, server_settings, server);
+    adapters_use_content(server->content);
+}
+
 bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]) {
     server->disk = taken ? disk_take(server->settings, server->cache, error)
                          : disk_open(server->settings, server->cache, error);
     if (error[0] != '\0')
         return false;
     server->purge_orders = purge_orders_new(server->cache, server->disk);
+    make_content(server);
     server->services = usable_services(server, server->settings, error);
     bool made = server->services != NULL && make_workers(server, error);
     claims_free(&server->claims);
@@ -569,6 +589,8 @@ void server_release(struct server *server) {
     told_removals_stop(&server->told_removals);
     if (server->purge_orders != NULL)
         purge_orders_stop(server->purge_orders);
+    if (server->content != NULL)
+        content_room_stop(server->content);
     claims_free(&server->claims);
     disk_stop(server->disk);
     authentication_stop(server->authentication);
@@ -597,6 +619,8 @@ void server_release(struct server *server) {
     span_exporter_free(&server->span_exporter);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);
+    adapters_use_content(NULL);
+    content_room_free(&server->content);
     recorder_release(&server->recorder);
     event_stream_free(&server->events);
     settings_release(&server->first);

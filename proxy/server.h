@@ -24,6 +24,8 @@
 
 enum { SERVER_PATIENCE = 1000 }; /* milliseconds for the answer of a worker */
 
+struct content_room;
+
 struct server {
     const char *path;     /* of the configuration */
     pthread_mutex_t lock; /* for settings, origins, services and recorder */
@@ -36,6 +38,7 @@ struct server {
     struct intermediates *intermediates;
     struct interception *interception;
     struct purge_orders *purge_orders;
+    struct content_room *content;        /* what services do with the cache */
     struct told_removals *told_removals; /* by the process before; NULL: there was none */
     struct authentication *authentication;
     struct own_connections *own_connections;

@@ -457,6 +457,11 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
     return NULL;
 }
 
+struct clients *worker_clients(struct worker *worker) {
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    return &worker->clients;
+}
+
 /* Runs in the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
     first_asking_free(&worker->asking);

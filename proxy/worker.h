@@ -74,6 +74,8 @@ bool worker_ask(struct worker *worker, struct worker_report *report, unsigned pa
 /* Likewise: what the worker's resolver remembers; or it forgets that. */
 bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
                       struct resolver_report *report, unsigned patience);
+/* Where requests begin that no client sends (content/fetch.h). */
+struct clients *worker_clients(struct worker *worker);
 /* Further descriptors of the worker's listening sockets. */
 struct worker_sockets {
     int *fds;

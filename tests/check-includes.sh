@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/record, common/service
-#     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover
+#     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover <- content
 #        <- adapt, client/http1, client/http2
 #     <- icap, inside <- transaction <- events <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
@@ -37,6 +37,7 @@ BEGIN {
     rooms(6.5, "proxy/origin/http1 proxy/origin/http2")
     rooms(7, "proxy/disk")
     rooms(8, "proxy/access proxy/client proxy/intercept")
+    rooms(8.5, "proxy/content")
     rooms(9, "proxy/adapt proxy/client/http1 proxy/client/http2")
     rooms(9.5, "proxy/icap proxy/inside")
     rooms(10, "proxy/transaction proxy/transaction/steps")

@@ -129,6 +129,8 @@ struct service_wait {
     int64_t deadline; /* milliseconds of CLOCK_MONOTONIC */
 };
 
+struct service_content_calls;
+
 /* The functions and data that a host gives to one instance of a service. A service calls
  * service_log and service_count. */
 struct service_host {
@@ -152,6 +154,8 @@ struct service_host {
     uint64_t answers_within;
     /* For service_watch; NULL: this host watches no descriptors for services. */
     bool (*watch)(void *context, int fd, short events);
+    /* What service/content.h does with it; NULL: the host has no cache. */
+    const struct service_content_calls *content;
 };
 
 struct service_exchange {
@@ -170,6 +174,9 @@ struct service_exchange {
     struct slice transaction_id;
     struct arena *arena;
     const struct service_host *host;
+    /* The request is one that a service has made (service/content.h); no client asks for it. */
+    bool of_service;
+    const void *asker; /* for the host alone: whose request it is; NULL: it does not say */
 
     /* Set by the service. */
     struct service_wait wait;

@@ -34,6 +34,8 @@ struct adapt_client_tls {
     struct slice issuer, verification;
 };
 
+struct asker;
+
 /* What is empty, or 0, is not known. */
 struct adapt_client {
     struct slice ip;
@@ -45,6 +47,8 @@ struct adapt_client {
     struct slice proxy_authenticate;    /* challenge of the response, likewise */
     struct slice access_rule;           /* the class of the access section that decided */
     const struct adapt_client_tls *tls; /* NULL: clear text */
+    const struct asker *asker;          /* client/asker.h; NULL: not known */
+    bool of_service;                    /* the request is a service's own */
 };
 
 enum client_field {

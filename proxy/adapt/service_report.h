@@ -45,6 +45,11 @@ struct service_own_count {
     uint64_t count;
 };
 
+/* What it has to do with the content of the cache (content/account.h). */
+struct content_report {
+    uint64_t started, refused, failed, fetched, injected_bytes, read_bytes, open, held_bytes;
+};
+
 /* Texts are as the service stated them, or empty. */
 struct service_report {
     enum service_state state; /* of its best endpoint */
@@ -55,6 +60,7 @@ struct service_report {
     struct adapter_account account; /* since the start */
     struct service_own_count own[SERVICE_MODULE_COUNTERS];
     unsigned own_count;
+    struct content_report content;
     uint64_t bypassed;      /* messages that passed without it since `bypassed_since` */
     int64_t bypassed_since; /* seconds since 1970; 0: none do now */
 };

@@ -1,8 +1,7 @@
 #include "admin/cache_call.h"
 
 #include "base/assert.h"
-#include "cache/key.h"
-#include "http/url.h"
+#include "content/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,88 +29,44 @@ bool cache_call_take_number(const struct cache_call *call, const char *name, uin
     return false;
 }
 
-char *cache_call_normalised(const char *text, size_t *length) {
-    struct url url;
-    size_t capacity = strlen(text) + 16;
-    char *out = xmalloc(capacity);
-    *length = url_parse(&url, slice_from(text)) ? url_normalise(&url, out, capacity) : 0;
-    if (*length > 0)
-        return out;
-    free(out);
-    return NULL;
-}
-
-char *cache_call_normalised_prefix(const char *text, size_t *length) {
-    static const char more[] = "x"; /* makes the last segment longer */
-    struct url url;
-    if (!url_parse(&url, slice_from(text)) || url.path_query.length == 0 ||
-        strchr(text, '#') != NULL)
-        return cache_call_normalised(text, length);
-    char *longer = xmalloc(strlen(text) + sizeof more);
-    sprintf(longer, "%s%s", text, more);
-    char *normalised = cache_call_normalised(longer, length);
-    free(longer);
-    *length -= sizeof more - 1;
-    return normalised;
-}
-
-struct slice cache_call_host(const struct cache_call *call, const char *text) {
-    struct url url;
-    struct slice host = slice_from(text);
-    if (text != NULL && text[0] != '[' && strchr(text, ':') != NULL)
-        host = arena_concat(call->arena, SLICE("["), host, SLICE("]"));
-    if (!url_parse_authority(&url, host, 80) || url.port_given)
-        return slice_from(text);
-    size_t room = url_room(&url);
-    url_rewrite_authority(&url, arena_alloc(call->arena, room), room);
-    return url.host;
-}
-
-bool cache_call_take_url(const struct cache_call *call, char **url, size_t *length) {
+bool cache_call_take_url(const struct cache_call *call, struct slice *url) {
     const char *text = cache_call_argument(call, "url");
-    *url = text == NULL ? NULL : cache_call_normalised(text, length);
-    if (*url == NULL)
+    *url = text == NULL ? slice_make(NULL, 0) : content_url(slice_from(text), call->arena);
+    if (url->base == NULL)
         page_error(call->page, 400, "this is not a URL that can be stored: write http://HOST/PATH");
-    return *url != NULL;
+    return url->base != NULL;
 }
 
 struct cache_name cache_call_name_of(const struct cache_call *call, struct slice url) {
     struct settings *settings = call->calls->settings(call->calls->context);
-    url = cache_url_by_settings(arena_slice(call->arena, url), settings, NULL, call->arena);
+    struct cache_name name = content_name(url, settings, call->arena);
     settings_release(&settings);
-    return cache_name_of(url);
+    return name;
 }
 
 bool cache_call_take_name(const struct cache_call *call, struct cache_name *name) {
-    char *url;
-    size_t length;
-    if (!cache_call_take_url(call, &url, &length))
+    struct slice url;
+    if (!cache_call_take_url(call, &url))
         return false;
-    *name = cache_call_name_of(call, slice_make(url, length));
-    free(url);
+    *name = cache_call_name_of(call, url);
     return true;
 }
 
-bool cache_call_take_stored(const struct cache_call *call, struct cache_name *name) {
-    if (!cache_call_take_name(call, name))
-        return false;
-    disk_load_now(call->disk, name);
-    return true;
-}
-
-void cache_call_keep_on_disk(const struct cache_call *call, const struct cache_name *name) {
-    struct cache_walk walk = {0};
-    if (disk_has_lost(call->disk)) /* an object that is not in memory must not return unchanged */
-        disk_forget(call->disk, name);
-    struct disk_moment since = disk_now(call->disk);
-    cache_walk_name(call->cache, &walk, name);
-    for (size_t i = 0; i < walk.count; i++)
-        disk_store(call->disk, walk.objects[i], &since);
-    cache_walk_end(&walk);
+struct content_store cache_call_store(const struct cache_call *call) {
+    return (struct content_store){.cache = call->cache, .disk = call->disk};
 }
 
 void cache_call_answer_count(const struct cache_call *call, const char *what, uint64_t count) {
     page_json(call->page, 200, json_pack("{s:I}", what, (json_int_t)count));
+}
+
+void cache_call_answer_change(const struct cache_call *call, enum stored_result result,
+                              const char *what, uint64_t count) {
+    switch (result) {
+    case STORED_CHANGED: cache_call_answer_count(call, what, count); break;
+    case STORED_NOTHING: cache_call_not_stored(call); break;
+    case STORED_NOT_KEPT: page_not_kept(call->page); break;
+    }
 }
 
 void cache_call_not_stored(const struct cache_call *call) {

@@ -3,6 +3,7 @@
 #include "admin/cache_object_page.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "content/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +15,15 @@ enum { LIST_USUAL = 100, LIST_MOST = 1000 };
 struct chosen {
     struct object_filter filter;
     struct regexes regex;
-    char *prefix; /* prefix of filter when it could be normalised */
 };
 
 static void release_chosen(struct chosen *chosen) {
     regexes_release(&chosen->regex);
-    free(chosen->prefix);
 }
 
 /* False: an answer has been made. */
 static bool cache_page_choose(const struct cache_call *call, struct chosen *chosen) {
     char reason[300];
-    size_t length;
     const char *prefix = cache_call_argument(call, "prefix"),
                *regex = cache_call_argument(call, "regex");
     *chosen = (struct chosen){0};
@@ -38,12 +36,12 @@ static bool cache_page_choose(const struct cache_call *call, struct chosen *chos
         chosen->filter.regex = &chosen->regex;
         chosen->filter.regex_text = regex;
     }
-    chosen->filter.host = cache_call_host(call, cache_call_argument(call, "host"));
+    chosen->filter.host = content_host(slice_from(cache_call_argument(call, "host")), call->arena);
     chosen->filter.tag = slice_from(cache_call_argument(call, "tag"));
     chosen->filter.prefix = slice_from(prefix);
-    chosen->prefix = prefix == NULL ? NULL : cache_call_normalised_prefix(prefix, &length);
-    if (chosen->prefix != NULL)
-        chosen->filter.prefix = slice_make(chosen->prefix, length);
+    struct slice normalised = content_prefix(chosen->filter.prefix, call->arena);
+    if (normalised.base != NULL)
+        chosen->filter.prefix = normalised;
     return true;
 }
 
@@ -124,15 +122,6 @@ static enum purge_action action_of(const struct cache_call *call) {
     return cache_call_is_set(call, "soft") ? PURGE_STALE : PURGE_REMOVE;
 }
 
-/* `kept`: a restart does not undo it. */
-static void answer_kept(const struct cache_call *call, bool kept, const char *what,
-                        uint64_t count) {
-    if (kept)
-        cache_call_answer_count(call, what, count);
-    else
-        page_not_kept(call->page);
-}
-
 void cache_page_purge(const struct cache_call *call) {
     struct chosen chosen;
     bool narrow =
@@ -160,27 +149,14 @@ void cache_page_purge(const struct cache_call *call) {
                   json_pack("{s:I, s:b}", "purged", (json_int_t)count, "counted", (int)counted));
 }
 
-/* Checks whether the disk has stored the change. `lapses` is the earlier value of disk_lapses. */
-static bool cache_page_settle(const struct cache_call *call, uint64_t lapses) {
-    return disk_commit(call->disk) && disk_lapses(call->disk) == lapses;
-}
-
 void cache_page_delete(const struct cache_call *call) {
+    const struct content_store store = cache_call_store(call);
     struct cache_name name;
-    if (!cache_call_take_stored(call, &name))
+    uint64_t count;
+    if (!cache_call_take_name(call, &name))
         return;
-    uint64_t lapses = disk_lapses(call->disk);
-    uint64_t count = content_purge_name(call->cache, &name, action_of(call)), on_disk = 0;
-    if (action_of(call) == PURGE_STALE && count > 0)
-        cache_call_keep_on_disk(call, &name);
-    else
-        on_disk = disk_remove_surely(call->disk, &name);
-    count = count > on_disk ? count : on_disk; /* most objects are in both places */
-    bool kept = cache_page_settle(call, lapses);
-    if (kept && count == 0)
-        cache_call_not_stored(call);
-    else
-        answer_kept(call, kept, "purged", count);
+    enum stored_result result = stored_delete(&store, &name, action_of(call), &count);
+    cache_call_answer_change(call, result, "purged", count);
 }
 
 /* Bans. */
@@ -209,43 +185,39 @@ void cache_page_ban(const struct cache_call *call) {
     uint64_t number = cache_ban(call->cache, regex, reason, sizeof reason);
     if (number == 0)
         page_error(call->page, 400, reason);
+    else if (kept)
+        cache_call_answer_count(call, "number", number);
     else
-        answer_kept(call, kept, "number", number);
+        page_not_kept(call->page);
 }
 
 /* One URL. */
 
-static void answer_changed(const struct cache_call *call, uint64_t count) {
-    if (count == 0)
-        cache_call_not_stored(call);
-    else
-        cache_call_answer_count(call, "changed", count);
-}
-
 void cache_page_lifetime(const struct cache_call *call) {
+    const struct content_store store = cache_call_store(call);
     struct cache_name name;
-    uint64_t seconds;
-    if (!cache_call_take_stored(call, &name) ||
+    uint64_t seconds, count;
+    if (!cache_call_take_name(call, &name) ||
         !cache_call_take_number(call, "seconds", 0, INT32_MAX, &seconds))
         return;
-    uint64_t count = content_set_lifetime(call->cache, &name, (int64_t)seconds);
-    uint64_t lapses = disk_lapses(call->disk);
-    cache_call_keep_on_disk(call, &name);
-    bool kept = cache_page_settle(call, lapses);
-    if (kept && count == 0)
-        cache_call_not_stored(call);
-    else
-        answer_kept(call, kept, "changed", count);
+    enum stored_result result = stored_expire(&store, &name, (int64_t)seconds, &count);
+    cache_call_answer_change(call, result, "changed", count);
+}
+
+static void cache_page_set_pin(const struct cache_call *call, bool pinned) {
+    const struct content_store store = cache_call_store(call);
+    struct cache_name name;
+    uint64_t count;
+    if (!cache_call_take_name(call, &name))
+        return;
+    enum stored_result result = stored_pin(&store, &name, pinned, &count);
+    cache_call_answer_change(call, result, "changed", count);
 }
 
 void cache_page_pin(const struct cache_call *call) {
-    struct cache_name name;
-    if (cache_call_take_stored(call, &name))
-        answer_changed(call, content_pin(call->cache, &name, true));
+    cache_page_set_pin(call, true);
 }
 
 void cache_page_unpin(const struct cache_call *call) {
-    struct cache_name name;
-    if (cache_call_take_name(call, &name))
-        answer_changed(call, content_pin(call->cache, &name, false));
+    cache_page_set_pin(call, false);
 }

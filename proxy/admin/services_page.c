@@ -76,6 +76,15 @@ static json_t *own_counts_to_json(const struct service_report *report) {
     return counts;
 }
 
+static json_t *content_to_json(const struct content_report *report) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "operations",
+                     (json_int_t)report->started, "refused", (json_int_t)report->refused, "failed",
+                     (json_int_t)report->failed, "fetches", (json_int_t)report->fetched,
+                     "injected_bytes", (json_int_t)report->injected_bytes, "read_bytes",
+                     (json_int_t)report->read_bytes, "open", (json_int_t)report->open, "held_bytes",
+                     (json_int_t)report->held_bytes);
+}
+
 static json_t *service_to_json(const struct admin_service *service, uint64_t now) {
     const struct service_report *report = &service->report;
     json_t *numbers = json_object(), *times = json_object();
@@ -95,6 +104,8 @@ static json_t *service_to_json(const struct admin_service *service, uint64_t now
         "times", times);
     if (report->own_count > 0)
         json_object_set_new(json, "counts", own_counts_to_json(report));
+    if (report->content.started + report->content.refused > 0)
+        json_object_set_new(json, "content", content_to_json(&report->content));
     if (report->bypassed_since > 0)
         json_object_set_new(json, "unadapted",
                             json_pack("{s:I, s:I}", "messages", (json_int_t)report->bypassed,
@@ -148,6 +159,52 @@ static void print_own_counts(FILE *out, const struct admin_report *report) {
     }
 }
 
+static const struct content_number {
+    const char *name, *kind, *help;
+    size_t at;
+} content_numbers[] = {
+#define NUMBER(name, member, kind, help)                                                           \
+    { name, kind, help, offsetof(struct content_report, member) }
+    NUMBER("retort_service_content_operations_total", started, "counter",
+           "Operations on the content of the cache that "
+           "services inside the proxy have begun."),
+    NUMBER("retort_service_content_refused_total", refused, "counter",
+           "Operations of services on content that a limit or a rule refused."),
+    NUMBER("retort_service_content_failed_total", failed, "counter",
+           "Operations of services on content that failed."),
+    NUMBER("retort_service_content_fetches_total", fetched, "counter",
+           "Requests of services that got an answer."),
+    NUMBER("retort_service_content_injected_bytes_total", injected_bytes, "counter",
+           "Bytes of bodies that services have injected."),
+    NUMBER("retort_service_content_read_bytes_total", read_bytes, "counter",
+           "Bytes of stored bodies that services have read."),
+    NUMBER("retort_service_content_open", open, "gauge",
+           "Operations of services on content that are under way or not closed yet."),
+    NUMBER("retort_service_content_held_bytes", held_bytes, "gauge", "Bytes that these hold."),
+#undef NUMBER
+};
+
+static uint64_t content_number_of(const struct content_report *report,
+                                  const struct content_number *number) {
+    uint64_t value;
+    memcpy(&value, (const char *)report + number->at, sizeof value);
+    return value;
+}
+
+static void print_content(FILE *out, const struct admin_report *report) {
+    for (size_t n = 0; n < sizeof content_numbers / sizeof *content_numbers; n++) {
+        const struct content_number *number = &content_numbers[n];
+        fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", number->name, number->help, number->name,
+                number->kind);
+        for (size_t i = 0; i < report->service_count; i++) {
+            const struct admin_service *service = &report->services[i];
+            if (service->settings->kind == SERVICE_INSIDE)
+                fprintf(out, "%s{service=\"%s\"} %lu\n", number->name, service->settings->name,
+                        (unsigned long)content_number_of(&service->report.content, number));
+        }
+    }
+}
+
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {
     const struct admin_service *services = report->services;
     if (report->service_count == 0)
@@ -174,4 +231,5 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
                         times_of(&services[i].report.account, d));
     }
     print_own_counts(out, report);
+    print_content(out, report);
 }

@@ -103,6 +103,13 @@ struct exchange_behind {
     char ip[ADDRESS_IP_TEXT];
 };
 
+/* What a transaction tells whoever has made the exchange, before exchange_finish. */
+struct exchange_told {
+    struct slice result, url;    /* as in the access log; the name under which the cache knows it */
+    const char *error;           /* NULL: there was none */
+    bool stored, denied, failed; /* is it in the cache now? */
+};
+
 struct exchange {
     unsigned magic;
 #define EXCHANGE_MAGIC 0xe0c4a13eu
@@ -117,8 +124,10 @@ struct exchange {
     const struct url_scheme *scheme;      /* of a target in origin form */
     /* What follows begins as zero. */
     enum exchange_state state;
-    bool background;    /* nobody waits for the reply: exchange_repeat_in_background */
-    const char *told;   /* likewise; NULL: the exchange repeats no other */
+    bool background;  /* nobody waits for the reply: exchange_repeat_in_background */
+    const char *told; /* likewise; NULL: the exchange repeats no other */
+    bool of_service;  /* no client has sent the request, but a service: content/fetch.h */
+    struct exchange_told *told_of; /* NULL: nobody wants to know */
     bool owned;         /* the request's head has been copied out of the protocol's buffer */
     bool is_connection; /* transparent mode: the client sent no request; the exchange stands for its
                            connection to ends->destination, as a CONNECT would */

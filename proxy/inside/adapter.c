@@ -2,6 +2,7 @@
 
 #include "adapt/service_report.h"
 #include "inside/call.h"
+#include "inside/content.h"
 #include "inside/told.h"
 
 #include <stdio.h>
@@ -73,12 +74,28 @@ static void inside_report_counts(const struct inside_instance *instance,
             names[report->own_count], atomic_load(&instance->counts->counts[report->own_count])};
 }
 
+static void inside_report_content(const struct content_numbers *numbers,
+                                  struct content_report *report) {
+    *report = (struct content_report){
+        .started = atomic_load(&numbers->started),
+        .refused = atomic_load(&numbers->refused),
+        .failed = atomic_load(&numbers->failed),
+        .fetched = atomic_load(&numbers->fetched),
+        .injected_bytes = atomic_load(&numbers->injected_bytes),
+        .read_bytes = atomic_load(&numbers->read_bytes),
+        .open = atomic_load(&numbers->open),
+        .held_bytes = atomic_load(&numbers->held_bytes),
+    };
+}
+
 static void inside_report_shared(struct shared_service *base, struct service_report *report) {
     const struct inside_shared *shared = inside_shared_of(base);
     struct service_endpoint_report *endpoint = &report->endpoints[0];
     report->state = endpoint->state = shared->instance != NULL ? SERVICE_UP : SERVICE_DOWN;
     endpoint->since = shared->since;
     snprintf(endpoint->error, sizeof endpoint->error, "%.*s", SERVICE_ERROR - 1, shared->error);
+    if (shared->counts != NULL)
+        inside_report_content(shared->counts->content, &report->content);
     if (shared->instance == NULL)
         return;
     inside_report_counts(shared->instance, report);
@@ -218,6 +235,10 @@ static void inside_expect(struct adapter_call *base, int64_t length) {
 
 static void inside_end(struct adapter_call *base) {
     inside_call_close(CONTAINER_OF(base, struct inside_call, base));
+}
+
+void inside_adapter_use_content(struct content_room *room) {
+    inside_content_use(room);
 }
 
 const struct adapter_class inside_adapter_class = {

@@ -10,6 +10,11 @@
 
 #include "adapt/adapter.h"
 
+struct content_room;
+
 extern const struct adapter_class inside_adapter_class;
+
+/* From now on instances that start reach the content of the cache; NULL: they no longer do. */
+void inside_adapter_use_content(struct content_room *room);
 
 #endif

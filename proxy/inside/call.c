@@ -343,6 +343,8 @@ static void call_fill_exchange(struct inside_call *call, const struct adapter_re
     exchange->client_user = fields & CLIENT_FIELD_USERNAME ? client->user : nothing;
     exchange->arguments = call->service->arguments;
     exchange->transaction_id = request->transaction_id;
+    exchange->asker = client->asker;
+    exchange->of_service = client->of_service;
     exchange->arena = request->arena;
     exchange->host = &call->instance->host;
     exchange->body_length = SERVICE_LENGTH_UNKNOWN;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "config.h"
 #include "inside/code.h"
+#include "inside/content.h"
 #include "inside/watches.h"
 
 #include <inttypes.h>
@@ -167,8 +168,10 @@ void inside_counts_release(struct inside_counts **countsp) {
     if (counts == NULL)
         return;
     CHECK_OBJ(counts, INSIDE_COUNTS_MAGIC);
-    if (atomic_fetch_sub(&counts->references, 1) == 1)
-        FREE_OBJ(counts);
+    if (atomic_fetch_sub(&counts->references, 1) != 1)
+        return;
+    content_numbers_release(&counts->content);
+    FREE_OBJ(counts);
 }
 
 static struct inside_counts *counts_of(struct inside_counts *before,
@@ -179,6 +182,8 @@ static struct inside_counts *counts_of(struct inside_counts *before,
     ALLOC_OBJ(counts, INSIDE_COUNTS_MAGIC);
     atomic_init(&counts->references, 1);
     counts->names = ops->counters;
+    counts->content =
+        before != NULL ? content_numbers_reference(before->content) : content_numbers_new();
     return counts;
 }
 
@@ -186,6 +191,7 @@ static void instance_free(struct inside_instance *instance) {
     const struct service_ops *ops = instance->ops;
     if (instance->started && ops->stop != NULL)
         ops->stop(instance->service);
+    content_account_close(&instance->content);
     if (instance->settings != NULL && ops->options != NULL)
         service_options_release(ops->options, instance->settings);
     free(instance->settings);
@@ -237,12 +243,14 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
         .count = instance_count,
         .watch = inside_watches_add,
         .fingerprint = SERVICE_FINGERPRINT_SEED,
+        .content = &inside_content_calls,
     };
     service_module_mix_build(&instance->host.fingerprint, ops);
     if (!instance_begin(instance, settings, error)) {
         instance_free(instance);
         return NULL;
     }
+    instance->content = inside_content_open(settings, instance->counts->content);
     snprintf(instance->version, sizeof instance->version, "%s-%016" PRIx64, PACKAGE_VERSION,
              instance->host.fingerprint);
     if (instance->host.notice[0] != '\0')

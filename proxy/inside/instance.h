@@ -16,6 +16,7 @@
 #ifndef RETORT_INSIDE_INSTANCE_H
 #define RETORT_INSIDE_INSTANCE_H
 
+#include "content/account.h"
 #include "service/module.h"
 #include "settings/settings.h"
 
@@ -34,6 +35,7 @@ struct inside_counts {
     _Atomic unsigned references;
     const char *const *names; /* ops->counters; other code may count other things */
     _Atomic uint64_t counts[SERVICE_MODULE_COUNTERS];
+    struct content_numbers *content; /* what it does with the content of the cache; referenced */
 };
 
 struct inside_instance {
@@ -44,11 +46,12 @@ struct inside_instance {
     void *service, *settings;
     bool started;
     struct service_host host;
-    char *name;                     /* of the section */
-    char version[INSIDE_VERSION];   /* which results are equal: as an ISTag says it in ICAP */
-    struct inside_counts *counts;   /* referenced */
-    struct inside_watches *watches; /* the first worker's alone; NULL: there are none */
-    unsigned counter_count;         /* that have a name */
+    char *name;                      /* of the section */
+    char version[INSIDE_VERSION];    /* which results are equal: as an ISTag says it in ICAP */
+    struct inside_counts *counts;    /* referenced */
+    struct inside_watches *watches;  /* the first worker's alone; NULL: there are none */
+    unsigned counter_count;          /* that have a name */
+    struct content_account *content; /* NULL: it has not started, or there is no cache */
     _Atomic int64_t log_second;
     _Atomic unsigned log_lines;
 };

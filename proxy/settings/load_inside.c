@@ -88,6 +88,25 @@ static bool check_include(struct load *load, const struct document_section *sect
     return true;
 }
 
+/* Requests of the service are for that listener. */
+static bool check_fetch_via(struct load *load, const struct document_section *section,
+                            const struct service_settings *service) {
+    const struct settings *settings = load->settings;
+    struct address address;
+    if (service->fetch_via == NULL)
+        return true;
+    bool good = address_parse(&address, slice_from(service->fetch_via), 0);
+    for (size_t i = 0; good && i < settings->listen_count; i++)
+        if (address_equal(&settings->listens[i].address, &address) &&
+            settings->listens[i].mode != LISTEN_TRANSPARENT)
+            return true;
+    return load_fail(
+        load, load_line_of(section, "fetch_via"),
+        "fetch_via: there is no listen section \"%s\", or it is transparent; write the "
+        "address of another one as it stands there",
+        service->fetch_via);
+}
+
 bool load_inside_service(struct load *load, const struct document_section *section,
                          struct service_settings *service) {
     service->where = where_stands(load, section->line);
@@ -95,7 +114,7 @@ bool load_inside_service(struct load *load, const struct document_section *secti
         return false;
     take_settings(load, section, service);
     return take_module(load, section, service) && check_helpers(load, section, service) &&
-           check_include(load, section, service);
+           check_include(load, section, service) && check_fetch_via(load, section, service);
 }
 
 void release_inside_service(struct service_settings *service) {

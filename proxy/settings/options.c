@@ -462,6 +462,14 @@ bool option_check_network(const char *text, char *error, size_t error_size) {
     return false;
 }
 
+bool option_check_ip(const char *text, char *error, size_t error_size) {
+    struct address address;
+    if (address_parse_ip(&address, slice_from(text), 0))
+        return true;
+    snprintf(error, error_size, "is not an IP address: write \"192.0.2.7\" or \"2001:db8::7\"");
+    return false;
+}
+
 bool option_check_coding(const char *text, char *error, size_t error_size) {
     enum { LONGEST = 32 };
     const char *bad = text + strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.");

@@ -175,9 +175,13 @@ struct service_settings {
     char **setting_texts;            /* "NAME=VALUE"; ends with NULL; NULL: none */
     struct module_setting *settings; /* setting_texts, taken apart */
     size_t setting_count;
-    char *helpers;        /* the socket of retort-helperd; NULL: the module's own setting */
-    char *arguments;      /* as behind the "?" of the URI of an ICAP service; NULL: none */
-    unsigned descriptors; /* that it may watch outside of exchanges */
+    char *helpers;               /* the socket of retort-helperd; NULL: the module's own setting */
+    char *arguments;             /* as behind the "?" of the URI of an ICAP service; NULL: none */
+    unsigned descriptors;        /* that it may watch outside of exchanges */
+    unsigned content_operations; /* under way, or not closed */
+    size_t content_object, content_memory; /* bytes of one object; of all operations */
+    uint64_t content_timeout;              /* of a fetch */
+    char *fetch_as, *fetch_via; /* of its own requests: the client; the listener or NULL */
     /* Of both. */
     bool disabled;  /* no chain has it, and it does not run */
     bool as_before; /* of settings that were changed: nothing of it was (service_change.h) */

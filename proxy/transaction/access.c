@@ -46,7 +46,7 @@ bool access_names_a_server(const struct transaction *transaction) {
  * for the origin. */
 bool access_may_challenge(const struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
-    return !exchange->background && !exchange_is_intercepted(exchange) &&
+    return !exchange->background && !exchange->of_service && !exchange_is_intercepted(exchange) &&
            exchange->ends->redirection == NULL && exchange->listen->mode != LISTEN_TRANSPARENT &&
            transaction->step == STEP_ACCESS;
 }

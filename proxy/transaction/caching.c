@@ -40,7 +40,7 @@ __attribute__((noinline)) static bool begin_by_policy(struct transaction *transa
         return false;
     if (policy->strip_cookies)
         http_head_remove(transaction->request.head, HTTP_COOKIE);
-    if (policy->ignore_client_no_cache)
+    if (policy->ignore_client_no_cache && !transaction->exchange->of_service)
         ignore_no_cache(&transaction->caching.control);
     return true;
 }

@@ -40,7 +40,7 @@ static void drop_untrusted(struct http_head *request) {
 void forwarding_receive(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     struct address client;
-    if (exchange->background) /* it has the client of the request that it repeats */
+    if (exchange->background || exchange->of_service) /* it has the client that it is for */
         return;
     if (!forwarding_peer_is_trusted(exchange)) {
         if (forwarding_settings_of(transaction)->untrusted == FORWARDING_DROP)

@@ -1,5 +1,6 @@
 #include "transaction/message.h"
 
+#include "client/asker.h"
 #include "http/credentials.h"
 #include "identity/identity.h"
 #include "tls/facts.h"
@@ -93,6 +94,8 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .client.proxy_authorization = transaction->request.credentials,
         .client.access_rule = access_rule_name(transaction),
         .client.tls = client_tls(transaction),
+        .client.asker = asker_of(transaction->exchange, transaction->identity, &transaction->arena),
+        .client.of_service = transaction->exchange->of_service,
         .transaction_id = slice_from(transaction_id(transaction)),
         .opt_outs = &transaction->opt_outs,
         .trace = transaction->spans != NULL ? &transaction->spans->adapt : NULL,

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "cache/content.h"
+#include "content/stored.h"
 #include "disk/disk.h"
 #include "transaction/told_removals.h"
 
@@ -48,13 +48,9 @@ static void purge_order_free(struct purge_order *order) {
 /* As retortctl cache delete does it. */
 static void purge_one(const struct purge_orders *orders, struct purge_order *order) {
     struct cache_name name = cache_name_of(slice_make(order->url, order->url_length));
-    disk_load_now(orders->disk, &name);
-    uint64_t lapses = disk_lapses(orders->disk);
-    uint64_t count = content_purge_name(orders->cache, &name, PURGE_REMOVE);
-    uint64_t on_disk = disk_remove_surely(orders->disk, &name);
-    order->count = count > on_disk ? count : on_disk; /* most objects are in both places */
+    const struct content_store store = {.cache = orders->cache, .disk = orders->disk};
+    order->kept = stored_delete(&store, &name, PURGE_REMOVE, &order->count) != STORED_NOT_KEPT;
     order->counted = true;
-    order->kept = disk_commit(orders->disk) && disk_lapses(orders->disk) == lapses;
 }
 
 /* As retortctl cache purge does it: the disk first. */

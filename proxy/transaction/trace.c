@@ -37,7 +37,8 @@ static void trace_say_request(struct trace_text *text, struct transaction *trans
     if (exchange->background)
         trace_say(text, ", repeated in the background");
     else
-        trace_say(text, " from %.*s", SLICE_PRINT(exchange_client_ip(exchange)));
+        trace_say(text, "%s from %.*s", exchange->of_service ? " of a service" : "",
+                  SLICE_PRINT(exchange_client_ip(exchange)));
 }
 
 static void trace_say_lookup(struct trace_text *text, const struct transaction *transaction) {

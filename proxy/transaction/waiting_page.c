@@ -159,8 +159,8 @@ static bool is_html(const struct http_head *response) {
 
 void waiting_page_begin(struct transaction *transaction, uint64_t after) {
     const struct http_head *response = transaction->respmod->message.response;
-    if (after == 0 || transaction->exchange->background || response->status != 200 ||
-        is_html(response) || !is_navigation(transaction->request.head))
+    if (after == 0 || transaction->exchange->background || transaction->exchange->of_service ||
+        response->status != 200 || is_html(response) || !is_navigation(transaction->request.head))
         return;
     struct waiting_page *page = arena_alloc(&transaction->arena, sizeof *page);
     INIT_OBJ(page, WAITING_PAGE_MAGIC);

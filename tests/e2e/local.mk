@@ -61,12 +61,17 @@ dist-hook:
 	find $(distdir)/tests -name __pycache__ -prune -exec rm -rf {} +
 
 # Modules for services inside the proxy: the example, and one that does what tests ask for.
-check_LTLIBRARIES += tests/e2e/modules/hello.la tests/e2e/modules/odd.la tests/e2e/modules/outside.la tests/e2e/modules/other/odd.la
+check_LTLIBRARIES += tests/e2e/modules/hello.la tests/e2e/modules/keeper.la tests/e2e/modules/odd.la tests/e2e/modules/outside.la \
+	tests/e2e/modules/other/odd.la
 test_module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 tests_e2e_modules_hello_la_SOURCES = examples/hello-service/hello.c
 tests_e2e_modules_hello_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_e2e_modules_hello_la_LDFLAGS = $(test_module_ldflags)
 tests_e2e_modules_hello_la_LIBADD = common/libservice.la common/libcommon.la
+tests_e2e_modules_keeper_la_SOURCES = tests/e2e/modules/keeper.c
+tests_e2e_modules_keeper_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_e2e_modules_keeper_la_LDFLAGS = $(test_module_ldflags)
+tests_e2e_modules_keeper_la_LIBADD = common/libservice.la common/libcommon.la
 tests_e2e_modules_odd_la_SOURCES = tests/e2e/modules/odd.c
 tests_e2e_modules_odd_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_e2e_modules_odd_la_LDFLAGS = $(test_module_ldflags)

@@ -144,6 +144,19 @@ static void note_request(struct transaction *transaction) {
         write_entry(transaction, end);
 }
 
+/* Whoever has made the exchange wants to know. */
+static void tell_maker(const struct transaction *transaction) {
+    const struct outcome *outcome = &transaction->outcome;
+    *transaction->exchange->told_of = (struct exchange_told){
+        .result = cache_result_name(outcome->result),
+        .url = transaction->caching.name.url,
+        .error = outcome->error != NULL ? outcome->error : fetch_broken_off(transaction),
+        .stored = transaction_object(transaction) != NULL,
+        .denied = outcome->result == RESULT_DENIED,
+        .failed = outcome->result == RESULT_ERROR,
+    };
+}
+
 /* Everything that reads from the exchange ends before the exchange. */
 static void let_client_go(struct transaction *transaction) {
     if (transaction->respmod_postcache != NULL)
@@ -198,6 +211,8 @@ enum step step_log(struct transaction *transaction) {
         if (transaction->spans != NULL)
             spans_end(transaction, clocks_nanoseconds(CLOCK_MONOTONIC));
         storing_settle(transaction); /* before the client can ask again */
+        if (transaction->exchange->told_of != NULL)
+            tell_maker(transaction);
         let_client_go(transaction);
     }
     storing_settle(transaction);
