@@ -8,10 +8,12 @@
 #     examples/quickstart.sh --check    fetches everything through the proxy instead, verifies each
 #                                       adaptation on the bytes, prints a table; 0 when all is well
 #
+#     --inside           runs the services inside the proxy, without c-icap; with --check as well
 #     --builddir DIR     where it is built, or was (default: build)
 #     --no-install       do not look for missing packages
 #
-# What it writes is under DIR/quickstart.
+# What it writes is under DIR/quickstart, with --inside under DIR/quickstart-inside.
+places="icap inside"
 source "$(dirname "$0")/stage.sh"
 
 # ---- configuration ----------------------------------------------------------------------------
@@ -44,10 +46,10 @@ authority { certificate = "$dir/ca.pem"  key = "$dir/ca.key" }
 intercept all { action = bump }
 origin { ca_file = "$dir/web.pem" }
 
-icap_service adremover { uri = "icap://127.0.0.1:$icap_port/adremover"  point = reqmod_precache  bypass = true  timeout = "5s" }
-icap_service gray { uri = "icap://127.0.0.1:$icap_port/gray"  point = respmod_precache  bypass = true  timeout = "5s" }
-icap_service inject { uri = "icap://127.0.0.1:$icap_port/inject"  point = respmod_precache  bypass = true  timeout = "5s"  preview_wait = "100ms" }
-icap_service gzip { uri = "icap://127.0.0.1:$icap_port/gzip"  point = respmod_precache  bypass = true  timeout = "5s"  preview_wait = "100ms" }
+$(service_of adremover point = reqmod_precache)
+$(service_of gray point = respmod_precache)
+$(service_of inject point = respmod_precache "" preview_wait = '"100ms"')
+$(service_of gzip point = respmod_precache "" preview_wait = '"100ms"')
 
 url_class images { path_regex = "(?i)\\\\.(jpe?g|gif|png)\$" }
 url_class texts { content_type = { "text/html", "text/plain", "text/css", "application/javascript" } }
@@ -55,6 +57,23 @@ adapt all { services = { adremover } }
 adapt images { services = { gray } }
 adapt texts { services = { inject, gzip } }
 RETORT
+}
+
+# service_of NAME OPTION...: its section, for the place where the services run.
+service_of() {
+    local name=$1 where="icap_service $1 { uri = \"icap://127.0.0.1:$icap_port/$1\""
+    shift
+    if [ $place = inside ]; then where="service $name { module = \"$build/icap-services/.libs/$name.so\"$(inside_options "$name")"; fi
+    echo "$where  $*  bypass = true  timeout = \"5s\" }"
+}
+
+# What c-icap's configuration has otherwise.
+inside_options() {
+    case $1 in
+    adremover) echo "  settings = { List = \"$dir/rules.txt\" }" ;;
+    gray) echo "  helpers = \"$dir/helperd.sock\"" ;;
+    inject) echo "  helpers = \"$dir/helperd.sock\"  settings = { Scope = shared }" ;;
+    esac
 }
 
 # ---- what to try ------------------------------------------------------------------------------
@@ -80,6 +99,7 @@ docs/START.md walks through it.
 
     tail -f $dir/access.log                           one line a request: HIT, MISS, services and times
     $build/proxy/retortctl -s 127.0.0.1:$admin_port -t $dir/token status
+    $build/proxy/retortctl -s 127.0.0.1:$admin_port -t $dir/token services
     $build/proxy/retortctl -H $dir/helperd.sock helpers
     $build/proxy/retortctl -H $dir/helperd.sock helpers renice gray 19
 
@@ -113,10 +133,18 @@ print(mine[-1]["result"], sum(v["service"] != "adremover" for v in mine[-1]["ica
 PYTHON
 }
 
-responses_adapted() { grep -c RESPMOD "$dir/c-icap-access.log" || true; }
+# How many responses services were given, of which c-icap has a log, and else the proxy a number.
+responses_adapted() {
+    if [ $place = icap ]; then
+        grep -c RESPMOD "$dir/c-icap-access.log" || true
+    else
+        "$build/proxy/retortctl" -s "127.0.0.1:$admin_port" -t "$dir/token" metrics |
+            awk '/^retort_icap_service_requests_total/ && !/adremover/ { sum += $2 } END { print sum + 0 }'
+    fi
+}
 
-# A second fetch must be a hit with the same bytes, and c-icap must not have been asked.
-is_hit_without_icap() {
+# A second fetch must be a hit with the same bytes, and no service must have been asked.
+is_hit_without_services() {
     local path=$1 before after
     shift
     sleep 0.3
@@ -140,16 +168,16 @@ check_images() {
     for name in china.jpg flower.jpg; do
         verify "$name: fetched" fetch it "$name"
         verify "$name: gray, its luminance untouched" jpeg_is_gray "$name"
-        verify "$name: second time a hit, without ICAP" is_hit_without_icap "$name"
+        verify "$name: second time a hit, without services" is_hit_without_services "$name"
     done
     name=Newtons_cradle_animation_book_2.gif
     verify "animated GIF: fetched" fetch it "$name"
     verify "animated GIF: gray in every frame" gif_is_gray
     verify "animated GIF: all frames there" gif_has_all_frames "$name"
-    verify "animated GIF: second time a hit, without ICAP" is_hit_without_icap "$name"
+    verify "animated GIF: second time a hit, without services" is_hit_without_services "$name"
     verify "PNG: fetched" fetch it benchRGB.png
     verify "PNG: gray" png_is_gray
-    verify "PNG: second time a hit, without ICAP" is_hit_without_icap benchRGB.png
+    verify "PNG: second time a hit, without services" is_hit_without_services benchRGB.png
 }
 
 check_texts() {
@@ -157,13 +185,13 @@ check_texts() {
     verify "large text: fetched" fetch it large.txt "${accept[@]}"
     verify "large text: compressed" head_says Content-Encoding gzip
     verify "large text: decompressed it is the original" unzipped_is large.txt
-    verify "large text: second time a hit, without ICAP" is_hit_without_icap large.txt "${accept[@]}"
+    verify "large text: second time a hit, without services" is_hit_without_services large.txt "${accept[@]}"
     verify "page: fetched" fetch it index.html
     verify "page: the client's text at the end of its head" text_in_place
-    verify "page: second time a hit, without ICAP" is_hit_without_icap index.html
+    verify "page: second time a hit, without services" is_hit_without_services index.html
     verify "long page: fetched" fetch it management.html "${accept[@]}"
     verify "long page: compressed, text inserted, the rest original" unzipped_without_text_is management.html
-    verify "long page: second time a hit, without ICAP" is_hit_without_icap management.html "${accept[@]}"
+    verify "long page: second time a hit, without services" is_hit_without_services management.html "${accept[@]}"
 }
 
 check_ads() {
@@ -196,7 +224,13 @@ check_rest() {
     verify "retortctl status" ctl_says client_requests -s "127.0.0.1:$admin_port" -t "$dir/token" status
     verify "retortctl status: not without the token" asks_for_the_token
     verify "the page" page_is_there
+    verify "retortctl services: the four are up, $place" all_are_up
     verify "retortctl helpers" ctl_says gray -H "$dir/helperd.sock" helpers
+}
+all_are_up() {
+    local where=icap://
+    if [ $place = inside ]; then where=module:; fi
+    [ "$("$build/proxy/retortctl" -s "127.0.0.1:$admin_port" -t "$dir/token" services | grep -c "^ *$where.* up ")" = 4 ]
 }
 asks_for_the_token() {
     not "$build/proxy/retortctl" -s "127.0.0.1:$admin_port" status 2>"$dir/refused.out" >"$dir/status.out" &&

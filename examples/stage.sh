@@ -5,7 +5,9 @@
 #     source "$(dirname "$0")/stage.sh"
 #     packages=GROUP                of tests/install.sh; try, if it is not said
 #     more_data=SOURCE              of tests/data/fetch.sh, beside what make_site needs
-#     stage_begin NAME "$@"         reads the options; sets check, build, data, and dir: DIR/NAME, which is emptied
+#     places="icap inside"          where the services can run, as --inside says; icap alone, if it is not said
+#     stage_begin NAME "$@"         reads the options; sets check, build, data, place (icap or inside), and dir: DIR/NAME or
+#                                   DIR/NAME-inside, which is emptied
 #     choose_ports NAME:PORT...     sets NAME_port: PORT where it is free; a check takes any
 #     fill FILE NAME=VALUE...       prints a template of the example's folder, $here, with @NAME@ and @DIR@ replaced
 #     make_site                     what nginx is to serve, in $dir/site
@@ -27,15 +29,18 @@ stage_begin() {
     build=$source_dir/build
     check=no
     install=yes
+    place=icap
     while [ $# -gt 0 ]; do
         case $1 in
         --check) check=yes ;;
         --no-install) install=no ;;
+        --inside) if [[ " ${places:-icap} " = *" inside "* ]]; then place=inside; else usage; fi ;;
         --builddir) mkdir -p "$2"; build=$(cd "$2" && pwd); shift ;;
-        *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2 ;; # the comment at its top
+        *) usage ;;
         esac
         shift
     done
+    if [ $place = inside ]; then stage=$stage-inside; fi
     dir=$build/$stage
     data=$source_dir/tests/data/cache
     prepare
@@ -44,6 +49,12 @@ stage_begin() {
     trap stop_all EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
+}
+
+# The comment at the top of the example.
+usage() {
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    exit 2
 }
 
 # ---- install, fetch, build --------------------------------------------------------------------
@@ -231,6 +242,17 @@ stop_one() {
     wait "$1" 2>/dev/null || true
 }
 
+# The socket is there when the helpers can be asked.
+wait_socket() {
+    for _ in $(seq 100); do
+        if [ -S "$2" ]; then return; fi
+        sleep 0.1
+    done
+    say "$1 did not start; its words:"
+    tail -20 "$dir/$1.out" >&2
+    exit 1
+}
+
 wait_port() {
     for _ in $(seq 100); do
         if (exec 3<>"/dev/tcp/127.0.0.1/$2") 2>/dev/null; then return; fi
@@ -243,8 +265,12 @@ wait_port() {
 
 start_services() {
     configure_helperd >"$dir/helperd.conf"
-    configure_cicap >"$dir/c-icap.conf"
     start helperd "$build/icap-services/retort-helperd" -f "$dir/helperd.conf"
+    if [ $place = inside ]; then
+        wait_socket helperd "$dir/helperd.sock"
+        return
+    fi
+    configure_cicap >"$dir/c-icap.conf"
     start c-icap c-icap -N -f "$dir/c-icap.conf"
     wait_port c-icap "$icap_port"
 }
