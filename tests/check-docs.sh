@@ -87,7 +87,7 @@ name_exists() {
     name=${1#retort_}
     name=${name%_total}
     grep -qx -- "$name" "$work/words" && return 0
-    grep -qx -- "${name#icap_service_}" "$work/words" ||
+    grep -qx -- "${name#icap_service_}" "$work/words" || grep -qx -- "${name#service_}" "$work/words" ||
         grep -qx -- "${name#icap_server_}" "$work/words" || grep -qx -- "${name%_bytes}" "$work/words"
 }
 

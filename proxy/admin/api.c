@@ -82,7 +82,7 @@ const struct api_route api_routes[] = {
      .summary = "Shows the groups of origins and the state of their servers.",
      .parameters = {END}},
     {READS, .path = "/services", .show = page_services, .answer = "services array",
-     .summary = "Shows the ICAP services with their endpoints, counts and times.",
+     .summary = "Shows the services of both kinds with their endpoints, counts and times.",
      .parameters = {END}},
     {CHANGES, .path = "/services/bump", .ask = services_page_bump, .answer = "bumped string",
      .summary = "Makes all earlier results of a service old.",

@@ -120,60 +120,72 @@ static time_t changed_at(const struct admin_service *service) {
 }
 
 /* Prints services that have been asked at least once. */
-static void print_health(FILE *out, const struct admin_report *report) {
+static void print_health(FILE *out, const struct service_naming *naming,
+                         const struct admin_report *report) {
     const struct admin_service *services = report->services;
-    fputs("# HELP retort_icap_service_up 1 when the service answers, 0 when it is down. A service "
-          "that has not answered yet has no sample: see retort_icap_service_state.\n"
-          "# TYPE retort_icap_service_up gauge\n",
-          out);
+    services_page_family(out, naming, "up", "gauge",
+                         "1 when the service answers, 0 when it is down. A service that has not "
+                         "answered yet has no sample: see retort_service_state.");
     for (size_t i = 0; i < report->service_count; i++)
         if (services[i].report.state != SERVICE_UNKNOWN &&
-            services[i].report.state != SERVICE_UNLOADED)
-            fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].settings->name,
-                    services[i].report.state == SERVICE_UP);
-    fputs("# HELP retort_icap_service_since_timestamp_seconds Unix time when an endpoint of the "
-          "service last came up or went down.\n"
-          "# TYPE retort_icap_service_since_timestamp_seconds gauge\n",
-          out);
+            services[i].report.state != SERVICE_UNLOADED) {
+            services_page_sample(out, naming, "up", services[i].settings);
+            fprintf(out, "%d\n", services[i].report.state == SERVICE_UP);
+        }
+    services_page_family(out, naming, "since_timestamp_seconds", "gauge",
+                         "Unix time when an endpoint of the service last came up or went down.");
     for (size_t i = 0; i < report->service_count; i++)
-        if (changed_at(&services[i]) > 0)
-            fprintf(out, "retort_icap_service_since_timestamp_seconds{service=\"%s\"} %ld\n",
-                    services[i].settings->name, (long)changed_at(&services[i]));
+        if (changed_at(&services[i]) > 0) {
+            services_page_sample(out, naming, "since_timestamp_seconds", services[i].settings);
+            fprintf(out, "%ld\n", (long)changed_at(&services[i]));
+        }
+}
+
+static void print_state(FILE *out, const struct service_naming *naming,
+                        const struct admin_service *service) {
+    for (unsigned state = SERVICE_UNKNOWN; state < SERVICE_STATES; state++) {
+        fprintf(out, "retort_%s_state{service=\"%s\"", naming->prefix, service->settings->name);
+        if (naming->shows_kind)
+            fprintf(out, ",kind=\"%s\"", services_page_kind(service->settings));
+        fprintf(out, ",state=\"%s\"} %d\n", service_state_name((enum service_state)state),
+                service->report.state == state);
+    }
 }
 
 /* OpenMetrics calls such metrics a state set; the text format of Prometheus knows gauges only. */
-static void print_states(FILE *out, const struct admin_report *report) {
-    fputs("# HELP retort_icap_service_state 1 for the state that the service is in: unknown (no "
-          "endpoint has answered yet), down, trial, up or unloaded (it is disabled).\n"
-          "# TYPE retort_icap_service_state gauge\n",
-          out);
+static void print_states(FILE *out, const struct service_naming *naming,
+                         const struct admin_report *report) {
+    services_page_family(
+        out, naming, "state", "gauge",
+        "1 for the state that the service is in: unknown (no endpoint has answered "
+        "yet), down, trial, up or unloaded (it is disabled).");
     for (size_t i = 0; i < report->service_count; i++)
-        for (unsigned state = SERVICE_UNKNOWN; state < SERVICE_STATES; state++)
-            fprintf(out, "retort_icap_service_state{service=\"%s\",state=\"%s\"} %d\n",
-                    report->services[i].settings->name,
-                    service_state_name((enum service_state)state),
-                    report->services[i].report.state == state);
+        print_state(out, naming, &report->services[i]);
 }
 
-/* Names of services consist of letters, digits and . _ - and need no escaping. */
-static void print_services(FILE *out, const struct admin_report *report) {
+static void print_services(FILE *out, const struct service_naming *naming,
+                           const struct admin_report *report) {
     const struct admin_service *services = report->services;
-    if (report->service_count == 0)
-        return;
-    print_health(out, report);
-    print_states(out, report);
-    fputs("# HELP retort_icap_service_pending Transactions that wait for the service.\n"
-          "# TYPE retort_icap_service_pending gauge\n",
-          out);
-    for (size_t i = 0; i < report->service_count; i++)
-        fprintf(out, "retort_icap_service_pending{service=\"%s\"} %u\n", services[i].settings->name,
-                services[i].report.pending);
-    fputs("# HELP retort_icap_service_connections Connections to the service now.\n"
-          "# TYPE retort_icap_service_connections gauge\n",
-          out);
-    for (size_t i = 0; i < report->service_count; i++)
-        fprintf(out, "retort_icap_service_connections{service=\"%s\"} %u\n",
-                services[i].settings->name, services[i].report.connections);
+    print_health(out, naming, report);
+    print_states(out, naming, report);
+    services_page_family(out, naming, "pending", "gauge",
+                         "Transactions that wait for the service.");
+    for (size_t i = 0; i < report->service_count; i++) {
+        services_page_sample(out, naming, "pending", services[i].settings);
+        fprintf(out, "%u\n", services[i].report.pending);
+    }
+    services_page_family(out, naming, "connections", "gauge",
+                         "Connections to the service now; of one inside the proxy, its messages.");
+    for (size_t i = 0; i < report->service_count; i++) {
+        services_page_sample(out, naming, "connections", services[i].settings);
+        fprintf(out, "%u\n", services[i].report.connections);
+    }
+}
+
+static void print_all_services(FILE *out, const struct admin_report *report) {
+    for (const struct service_naming *naming = service_namings;
+         report->service_count > 0 && naming->prefix != NULL; naming++)
+        print_services(out, naming, report);
 }
 
 static struct slice method_name(unsigned method) {
@@ -254,7 +266,7 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     print_requests(out, &report->requests, open_metrics);
     print_durations(out, &report->durations);
     print_gauges(out, report);
-    print_services(out, report);
+    print_all_services(out, report);
     services_page_print_metrics(out, report);
     server_numbers_print_metrics(out, report);
     origins_page_print_metrics(out, calls);

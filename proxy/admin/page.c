@@ -83,11 +83,12 @@ static json_t *services_to_json(const struct admin_report *report) {
     json_t *array = json_array();
     for (size_t i = 0; i < report->service_count; i++) {
         const struct admin_service *service = &report->services[i];
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:i, s:i}", "name", service->settings->name,
-                                        "state", service_state_name(service->report.state),
-                                        "connections", (int)service->report.connections, "pending",
-                                        (int)service->report.pending));
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:i, s:i}", "name",
+                                               service->settings->name, "kind",
+                                               services_page_kind(service->settings), "state",
+                                               service_state_name(service->report.state),
+                                               "connections", (int)service->report.connections,
+                                               "pending", (int)service->report.pending));
     }
     return array;
 }

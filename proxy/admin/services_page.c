@@ -94,14 +94,15 @@ static json_t *service_to_json(const struct admin_service *service, uint64_t now
                             json_integer((json_int_t)services_page_number_of(&report->account, d)));
     for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL; d++)
         json_object_set_new(times, d->name, times_to_json(times_of(&report->account, d)));
-    json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->settings->name,
-        "point", adapt_point_name(service->settings->point), "state",
-        service_state_name(report->state), "istag", services_page_text_to_json(report->version),
-        "service", services_page_text_to_json(report->product), "service_id",
-        services_page_text_to_json(report->id), "connections", (int)report->connections, "pending",
-        (int)report->pending, "endpoints", endpoints_to_json(service, now), "account", numbers,
-        "times", times);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name",
+                             service->settings->name, "kind", services_page_kind(service->settings),
+                             "point", adapt_point_name(service->settings->point), "state",
+                             service_state_name(report->state), "istag",
+                             services_page_text_to_json(report->version), "service",
+                             services_page_text_to_json(report->product), "service_id",
+                             services_page_text_to_json(report->id), "connections",
+                             (int)report->connections, "pending", (int)report->pending, "endpoints",
+                             endpoints_to_json(service, now), "account", numbers, "times", times);
     if (report->own_count > 0)
         json_object_set_new(json, "counts", own_counts_to_json(report));
     if (report->content.started + report->content.refused > 0)
@@ -135,12 +136,73 @@ void services_page_bump(struct page *page, const struct admin_calls *calls,
     }
 }
 
-static void print_times(FILE *out, const char *service, const char *name,
-                        const struct times *times) {
-    char metric[100], labels[300];
-    snprintf(metric, sizeof metric, "icap_service_%s", name);
-    snprintf(labels, sizeof labels, "service=\"%s\"", service);
-    metric_text_times(out, metric, labels, times, NULL);
+/* Metrics. Names of services consist of letters, digits and . _ - and need no escaping. */
+
+const struct service_naming service_namings[] = {
+    {"service", true},
+    {"icap_service", false},
+    {NULL, false},
+};
+
+const char *services_page_kind(const struct service_settings *service) {
+    return service->kind == SERVICE_INSIDE ? "inside" : "icap";
+}
+
+void services_page_family(FILE *out, const struct service_naming *naming, const char *name,
+                          const char *type, const char *help) {
+    fprintf(out, "# HELP retort_%s_%s %s\n# TYPE retort_%s_%s %s\n", naming->prefix, name, help,
+            naming->prefix, name, type);
+}
+
+static void print_labels(FILE *out, const struct service_naming *naming,
+                         const struct service_settings *service) {
+    fprintf(out, "service=\"%s\"", service->name);
+    if (naming->shows_kind)
+        fprintf(out, ",kind=\"%s\"", services_page_kind(service));
+}
+
+void services_page_sample(FILE *out, const struct service_naming *naming, const char *name,
+                          const struct service_settings *service) {
+    fprintf(out, "retort_%s_%s{", naming->prefix, name);
+    print_labels(out, naming, service);
+    fputs("} ", out);
+}
+
+static void print_numbers(FILE *out, const struct service_naming *naming,
+                          const struct admin_report *report) {
+    for (const struct adapter_account_description *d = adapter_account_numbers; d->name != NULL;
+         d++) {
+        char name[100];
+        snprintf(name, sizeof name, "%s_total", d->name);
+        services_page_family(out, naming, name, "counter", d->help);
+        for (size_t i = 0; i < report->service_count; i++) {
+            const struct admin_service *service = &report->services[i];
+            services_page_sample(out, naming, name, service->settings);
+            fprintf(out, "%lu\n",
+                    (unsigned long)services_page_number_of(&service->report.account, d));
+        }
+    }
+}
+
+static void print_times(FILE *out, const struct service_naming *naming,
+                        const struct admin_report *report) {
+    for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL;
+         d++) {
+        services_page_family(out, naming, d->name, "histogram", d->help);
+        for (size_t i = 0; i < report->service_count; i++) {
+            const struct admin_service *service = &report->services[i];
+            char metric[100], *labels;
+            size_t length;
+            FILE *text = open_memstream(&labels, &length);
+            if (text == NULL)
+                continue;
+            print_labels(text, naming, service->settings);
+            fclose(text);
+            snprintf(metric, sizeof metric, "%s_%s", naming->prefix, d->name);
+            metric_text_times(out, metric, labels, times_of(&service->report.account, d), NULL);
+            free(labels);
+        }
+    }
 }
 
 static void print_own_counts(FILE *out, const struct admin_report *report) {
@@ -206,29 +268,11 @@ static void print_content(FILE *out, const struct admin_report *report) {
 }
 
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {
-    const struct admin_service *services = report->services;
     if (report->service_count == 0)
         return;
-    for (const struct adapter_account_description *d = adapter_account_numbers; d->name != NULL;
-         d++) {
-        fprintf(out,
-                "# HELP retort_icap_service_%s_total %s\n"
-                "# TYPE retort_icap_service_%s_total counter\n",
-                d->name, d->help, d->name);
-        for (size_t i = 0; i < report->service_count; i++)
-            fprintf(out, "retort_icap_service_%s_total{service=\"%s\"} %lu\n", d->name,
-                    services[i].settings->name,
-                    (unsigned long)services_page_number_of(&services[i].report.account, d));
-    }
-    for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL;
-         d++) {
-        fprintf(out,
-                "# HELP retort_icap_service_%s %s\n"
-                "# TYPE retort_icap_service_%s histogram\n",
-                d->name, d->help, d->name);
-        for (size_t i = 0; i < report->service_count; i++)
-            print_times(out, services[i].settings->name, d->name,
-                        times_of(&services[i].report.account, d));
+    for (const struct service_naming *naming = service_namings; naming->prefix != NULL; naming++) {
+        print_numbers(out, naming, report);
+        print_times(out, naming, report);
     }
     print_own_counts(out, report);
     print_content(out, report);

@@ -66,11 +66,12 @@ static void show_service_states(FILE *out, const json_t *services) {
     if (json_array_size(services) == 0)
         return;
     fputc('\n', out);
-    terminal_heading(out, "%-24s %-8s %12s %8s", "ICAP service", "state", "in use", "waiting");
+    terminal_heading(out, "%-24s %-6s %-8s %12s %8s", "service", "kind", "state", "in use",
+                     "waiting");
     json_array_foreach(services, i, service)
-        fprintf(out, "%-24s %s%-8s%s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
-                show_text_of(service, "name"), state_begin(out, service),
-                show_text_of(service, "state"), terminal_end(out),
+        fprintf(out, "%-24s %-6s %s%-8s%s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
+                show_text_of(service, "name"), show_text_of(service, "kind"),
+                state_begin(out, service), show_text_of(service, "state"), terminal_end(out),
                 show_number_of(service, "connections"), show_number_of(service, "pending"));
 }
 
@@ -279,12 +280,13 @@ static void show_service(FILE *out, const json_t *service) {
     const char *istag = show_text_of(service, "istag"), *product = show_text_of(service, "service");
     const char *id = show_text_of(service, "service_id");
     fprintf(out,
-            "%s, %s: %s%s%s, connections: %" JSON_INTEGER_FORMAT " in use, %" JSON_INTEGER_FORMAT
-            " waited for%s%s%s%s\n",
-            show_text_of(service, "name"), show_text_of(service, "point"),
-            show_text_of(service, "state"), istag[0] != '\0' ? ", ISTag " : "", istag,
-            show_number_of(service, "connections"), show_number_of(service, "pending"),
-            product[0] != '\0' ? "; " : "", product, id[0] != '\0' ? "; Service-ID " : "", id);
+            "%s (%s), %s: %s%s%s, connections: %" JSON_INTEGER_FORMAT
+            " in use, %" JSON_INTEGER_FORMAT " waited for%s%s%s%s\n",
+            show_text_of(service, "name"), show_text_of(service, "kind"),
+            show_text_of(service, "point"), show_text_of(service, "state"),
+            istag[0] != '\0' ? ", ISTag " : "", istag, show_number_of(service, "connections"),
+            show_number_of(service, "pending"), product[0] != '\0' ? "; " : "", product,
+            id[0] != '\0' ? "; Service-ID " : "", id);
     json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
         show_endpoint(out, endpoint);
     show_unadapted(out, json_object_get(service, "unadapted"));

@@ -42,6 +42,8 @@ def test_account_of_a_service(lab):
     equal((numbers["queued"], seen["times"]["queue_seconds"]["count"]), (1, 1), "the first has waited for OPTIONS")
     metrics = proxy.ctl("metrics")
     contains(metrics, 'retort_icap_service_requests_total{service="s"} 3', "metrics")
+    contains(metrics, 'retort_service_requests_total{service="s",kind="icap"} 3', "metrics under the names of both kinds")
+    contains(metrics, 'retort_service_verdict_seconds_bucket{service="s",kind="icap",le="+Inf"} 3', "metrics under the names of both kinds")
     contains(metrics, 'retort_icap_service_verdict_seconds_count{service="s"} 3', "metrics")
     contains(metrics, 'retort_icap_service_verdict_seconds_bucket{service="s",le="+Inf"} 3', "metrics")
 

@@ -320,6 +320,7 @@ def test_reload(lab):
     seen = account(proxy, "odd")["counts"]["SEEN"]
     true(seen >= 3, f"what the service counts itself is kept over a reload: {seen}")
     contains(proxy.admin("GET", "/metrics").body.decode(), f'retort_service_events_total{{service="odd",event="SEEN"}} {seen}\n', "metrics")
+    contains(proxy.admin("GET", "/metrics").body.decode(), 'retort_service_requests_total{service="odd",kind="inside"} ', "metrics of both kinds")
     contains(proxy.ctl("services"), "SEEN", "retortctl services")
     proxy.write_config(proxy.text(services=[odd(lab, "refuse")]))
     answer = proxy.reload()

@@ -63,7 +63,7 @@ def test_unload_and_load(lab):
     contains(said, "odd is unloaded", "what retortctl says")
     equal(marks(proxy, url), ["2"], "one is unloaded")
     equal(account(proxy, "odd")["state"], "unloaded", "its state")
-    contains(proxy.ctl("services"), "odd, respmod_precache: unloaded", "retortctl services")
+    contains(proxy.ctl("services"), "odd (inside), respmod_precache: unloaded", "retortctl services")
     contains(proxy.ctl("diff"), "service.odd.disabled", "retortctl diff")
     metrics = proxy.admin("GET", "/metrics").body.decode()
     contains(metrics, 'retort_icap_service_state{service="odd",state="unloaded"} 1', "metrics")

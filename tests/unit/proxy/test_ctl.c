@@ -44,20 +44,21 @@ START_TEST(shown_settings_can_be_loaded) {
 END_TEST
 
 START_TEST(status_is_readable) {
-    json_t *json = json_pack(
-        "{s:s, s:i, s:s, s:f, s:i, s:i, s:s, s:{s:i, s:i, s:i}, "
-        "s:[{s:s, s:s, s:i, s:i}], s:{s:i, s:i, s:i}}",
-        "version", "1.0", "pid", 7, "state", "running", "uptime", 93784.5, "workers", 2,
-        "workers_silent", 1, "file", "/etc/retort/retort.conf", "cache", "bytes", 1536, "limit",
-        1 << 20, "objects", 3, "icap_services", "name", "gray", "state", "down", "connections", 0,
-        "pending", 4, "counters", "cache_hits", 3, "cache_misses", 1, "dns_failures", 0);
+    json_t *json =
+        json_pack("{s:s, s:i, s:s, s:f, s:i, s:i, s:s, s:{s:i, s:i, s:i}, "
+                  "s:[{s:s, s:s, s:s, s:i, s:i}], s:{s:i, s:i, s:i}}",
+                  "version", "1.0", "pid", 7, "state", "running", "uptime", 93784.5, "workers", 2,
+                  "workers_silent", 1, "file", "/etc/retort/retort.conf", "cache", "bytes", 1536,
+                  "limit", 1 << 20, "objects", 3, "icap_services", "name", "gray", "kind", "icap",
+                  "state", "down", "connections", 0, "pending", 4, "counters", "cache_hits", 3,
+                  "cache_misses", 1, "dns_failures", 0);
     char *text = shown(show_status, json);
     ck_assert_ptr_nonnull(strstr(text, "retort 1.0, pid 7, running, up 1d 2h, 2 workers\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "1.5 KB of 1.0 MB, 3 objects, 75.0 % of 4 lookups were hits"));
     ck_assert_ptr_nonnull(strstr(text, "WARNING: 1 worker did not answer"));
     ck_assert_ptr_nonnull(
-        strstr(text, "\ngray                     down                0        4\n"));
+        strstr(text, "\ngray                     icap   down                0        4\n"));
     ck_assert_ptr_null(strstr(text, "dns_failures"));
     ck_assert_ptr_nonnull(strstr(text, "(1 more are 0)"));
     json_decref(json);
