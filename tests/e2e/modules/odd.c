@@ -23,6 +23,7 @@ enum { ODD_ROOM = 64 * 1024, ODD_DEEP = 1 << 20 };
 struct odd_settings {
     char *does, *word;
     bool tells;
+    uint64_t lifetime;
     struct service_host *host;
 };
 
@@ -31,6 +32,8 @@ static const struct service_option odd_options[] = {
      "what it does"},
     {"Word", SERVICE_OPTION_TEXT, offsetof(struct odd_settings, word), "1", 0, 0, NULL,
      "the value of X-Odd"},
+    {"Lifetime", SERVICE_OPTION_NUMBER, offsetof(struct odd_settings, lifetime), "0", 0, 3600, NULL,
+     "seconds that its verdict on a request may be used again"},
     {"Tell", SERVICE_OPTION_SWITCH, offsetof(struct odd_settings, tells), "off", 0, 0, NULL,
      "it logs that it starts and stops"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
@@ -106,6 +109,7 @@ static void *odd_begin(void *service, struct service_exchange *exchange) {
         return NULL;
     ALLOC_OBJ(odd, ODD_MAGIC);
     odd->exchange = exchange;
+    exchange->lifetime = ((const struct odd_settings *)service)->lifetime;
     odd->settings = service;
     odd->pipe[0] = odd->pipe[1] = -1;
     spool_init(&odd->body);
