@@ -402,7 +402,8 @@ for step in $steps; do
                 --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood \
                 --filter test_limits.test_concurrent --filter test_limits.test_users --filter test_limits.test_bandwidth \
                 --filter test_limits.test_one_client --filter test_service_events.test_timer --filter test_service_events.test_reload \
-                --filter test_service_events.test_lines --filter test_service_events.test_conn --filter test_identity.test_guessing --filter test_identity.test_a_reload
+                --filter test_service_events.test_lines --filter test_service_events.test_conn --filter test_identity.test_guessing --filter test_identity.test_a_reload \
+                --filter test_service_control.test_no_request --filter test_inside.test_max_messages
         else
             fail tsan-build
         fi
