@@ -8,7 +8,7 @@
  *     see        looks for a field in the heads, and leaves the message alone
  *     header     adds the field X-Bench
  *     read       reads the whole body before its verdict, as a virus scanner does, and leaves the message alone
- *     rewrite    makes another body of the same length: each digit becomes the next one
+ *     rewrite    makes another body of the same length: the lowest bit of each byte is the other one
  */
 #include "service/service.h"
 #include "base/assert.h"
@@ -95,6 +95,18 @@ static enum service_verdict bench_preview(void *state, struct slice body, bool c
     return SERVICE_ADAPT;
 }
 
+/* Of all bytes, by words: what it takes is to be small beside what the place takes. */
+static uint64_t bench_sum(const char *bytes, size_t length) {
+    uint64_t sum = 0, word;
+    for (; length >= sizeof word; length -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        sum += word;
+    }
+    for (; length > 0; length--)
+        sum += (unsigned char)*bytes++;
+    return sum;
+}
+
 /* A body that is only read is kept all the same: a host that has no copy asks for it. */
 static size_t bench_push(void *state, struct slice body) {
     struct bench *bench;
@@ -104,8 +116,7 @@ static size_t bench_push(void *state, struct slice body) {
         size_t room = bench->body.length < BENCH_ROOM ? BENCH_ROOM - bench->body.length : 0;
         length = length < room ? length : room;
     }
-    for (size_t i = 0; i < length; i++)
-        bench->sum += (unsigned char)body.base[i];
+    bench->sum += bench_sum(body.base, length);
     return spool_append(&bench->body, body.base, length) ? length : 0;
 }
 
@@ -126,9 +137,15 @@ static enum service_verdict bench_verdict(void *state) {
 }
 
 static void bench_rewrite(char *bytes, size_t length) {
-    for (size_t i = 0; i < length; i++)
-        if (bytes[i] >= '0' && bytes[i] <= '9')
-            bytes[i] = bytes[i] == '9' ? '0' : (char)(bytes[i] + 1);
+    const uint64_t lowest = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    for (; length >= sizeof word; length -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        word ^= lowest;
+        memcpy(bytes, &word, sizeof word);
+    }
+    for (; length > 0; length--)
+        *bytes++ ^= 1;
 }
 
 static enum service_flow bench_pull(void *state, char *out, size_t capacity, size_t *got) {

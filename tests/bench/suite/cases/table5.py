@@ -22,7 +22,7 @@ WORKS = {UNMATCHED: "header", SEEN: "see", HEADER: "header", READ: "read", REWRI
 SIZES = {"1 KB": 1000, "10 KB": 10_000, "100 KB": 100_000, "1 MB": 1_000_000}
 USUAL = "10 KB"
 CONNECTIONS = 20
-TURNED = bytes.maketrans(b"0123456789", b"1234567890")
+TURNED = bytes(byte ^ 1 for byte in range(256))
 MORE = ('{section}url_class c {{ path_regex = "{regex}" }}\nadapt c {{ services = {{ s }} }}\n')
 LIMITS = 'point = respmod_precache  bypass = false  timeout = "5s"  keep = "2MB"'
 
