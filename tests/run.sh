@@ -152,7 +152,8 @@ make_in() {
 
 e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume"
 tsan_programs="proxy/retort proxy/retortctl icap-services/retort-helperd icap-services/gray-helper
-    icap-services/text-helper icap-services/retort-adlist icap-services/retort-service-test $tsan_unit"
+    icap-services/text-helper icap-services/retort-adlist icap-services/retort-service-test $tsan_unit
+    tests/e2e/modules/hello.la tests/e2e/modules/odd.la tests/e2e/modules/other/odd.la tests/e2e/modules/outside.la"
 
 build_for() {
     case $1 in

@@ -351,7 +351,8 @@ def test_mixed_chains(lab):
 
 def test_both_hosts_give_the_same(lab):
     """The four services in c-icap, and the same modules inside: the same bytes."""
-    outside, inside = Services(lab), Services(lab, host="inside")
+    ads = lab.write("ads.txt", "||127.0.0.1^*/ads/\n")
+    outside, inside = Services(lab, host="icap", ads=ads), Services(lab, host="inside", ads=ads)
     page = b"<html><head><title>x</title></head><body>" + b"text " * 5000 + b"</body></html>"
     bodies = {"/page": (b"text/html", page), "/photo": (b"image/jpeg", lab.read_data("photos/china.jpg")), "/text": (b"text/plain", LONG),
               "/ads/x.js": (b"text/javascript", b"x()")}
@@ -369,6 +370,9 @@ def test_both_hosts_give_the_same(lab):
             equal(two.header(name), one.header(name), f"{path}: {name}")
         plain = [gzip.decompress(seen.body) if seen.header("Content-Encoding") == "gzip" else seen.body for seen in (one, two)]
         same_bytes(plain[1], plain[0], path)
+    for name in ("adremover", "gzip"):  # the others have the path of a socket among their settings
+        one, two = (account(proxy, name)["istag"].strip('"') for proxy in proxies)
+        equal(one, f"CI0001-{two}", f"{name}: the ISTag, which the settings, the lists and the code make")
     digits = random.Random(1).randbytes(150_000).hex().encode()  # more comes out of it than an encoder keeps inside
     for coding in DECODERS:
         bodies[f"/digits.{coding}"] = (b"text/plain", digits)

@@ -38,7 +38,6 @@ def in_parallel(count, call):
     return answers
 
 
-@memcheck
 def test_each_client_has_its_own(lab):
     """Behind the cache without remember: asked each time, also for hits; the stored response stays as it is."""
     origin = Origin(lab)
@@ -130,7 +129,6 @@ def test_order_and_chains(lab):
     equal(origin.count("/text"), 1, "origin requests")
 
 
-@memcheck
 def test_variants(lab):
     """Of a response with Vary, and by the fields that the result depends on."""
     origin = Origin(lab)

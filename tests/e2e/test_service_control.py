@@ -202,7 +202,6 @@ def test_roles(lab):
             equal(proxy.admin("POST", f"/v1/services/{path}", token=tokens[name]).status, expected, f"{name}: {path}")
 
 
-@memcheck
 def test_an_icap_service(lab):
     """It is asked no more, also not for its OPTIONS, and asked again."""
     origin = origin_of_texts(lab)
