@@ -157,6 +157,25 @@ START_TEST(files_that_are_no_modules_are_refused) {
 }
 END_TEST
 
+static uint64_t build_of(const char *build) {
+    struct service_ops ops = good;
+    uint64_t fingerprint = SERVICE_FINGERPRINT_SEED;
+    ops.build = build;
+    service_module_mix_build(&fingerprint, build == NULL ? &good : &ops);
+    return fingerprint;
+}
+
+/* Without a text the build ID of this program counts. */
+START_TEST(code_is_told_apart) {
+    ck_assert_uint_eq(build_of("one"), build_of("one"));
+    ck_assert_uint_ne(build_of("one"), build_of("two"));
+    ck_assert_uint_ne(build_of("one"), SERVICE_FINGERPRINT_SEED);
+    ck_assert_uint_ne(build_of(NULL), SERVICE_FINGERPRINT_SEED);
+    ck_assert_uint_eq(build_of(NULL), build_of(NULL));
+    ck_assert_uint_ne(build_of(NULL), build_of("one"));
+}
+END_TEST
+
 START_TEST(options_are_found_by_name) {
     static const struct service_option options[] = {{.name = "Level"}, {.name = "Type"}, {0}};
     ck_assert_ptr_eq(service_option_find(options, SLICE("Type")), &options[1]);
@@ -170,7 +189,7 @@ END_TEST
 Suite *module_suite(void) {
     const TTest *const tests[] = {
         names_of_modules,          unusable_services_are_refused,         modules_are_loaded,
-        options_are_found_by_name, files_that_are_no_modules_are_refused,
+        options_are_found_by_name, files_that_are_no_modules_are_refused, code_is_told_apart,
     };
     return suite_of("module", tests, COUNT_OF(tests));
 }
