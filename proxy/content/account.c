@@ -79,10 +79,8 @@ void content_account_close(struct content_account **accountp) {
 }
 
 bool content_account_hold(struct content_account *account, size_t bytes) {
-    if (bytes > account->limits.memory - account->held) {
-        atomic_fetch_add(&account->numbers->refused, 1);
+    if (bytes > account->limits.memory - account->held)
         return false;
-    }
     account->held += bytes;
     atomic_fetch_add(&account->numbers->held_bytes, bytes);
     return true;

@@ -195,6 +195,7 @@ static void work_read_part(struct content_operation *operation) {
 
 static void work_read_begin(struct content_operation *operation, struct object **objectp) {
     if (!content_operation_hold(operation, CONTENT_PART)) {
+        atomic_fetch_add(&operation->account->numbers->refused, 1);
         content_operation_end(operation, SERVICE_CONTENT_REFUSED,
                               "the operations of this service hold more bytes than "
                               "service.content_memory allows");

@@ -20,6 +20,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_client_hello.c \
 	tests/unit/proxy/test_certificate_set.c \
 	tests/unit/proxy/test_connection.c \
+	tests/unit/proxy/test_content.c \
 	tests/unit/proxy/test_control.c \
 	tests/unit/proxy/test_ctl.c \
 	tests/unit/proxy/test_disk.c \

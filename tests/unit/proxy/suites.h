@@ -37,6 +37,7 @@ Suite *dns_suite(void);
 Suite *client_hello_suite(void);
 Suite *certificate_set_suite(void);
 Suite *connection_suite(void);
+Suite *content_suite(void);
 Suite *control_suite(void);
 Suite *exchange_suite(void);
 Suite *first_bytes_suite(void);

@@ -111,6 +111,7 @@ int main(void) {
     srunner_add_suite(runner, certificate_set_suite());
     srunner_add_suite(runner, client_hello_suite());
     srunner_add_suite(runner, connection_suite());
+    srunner_add_suite(runner, content_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, first_bytes_suite());
     srunner_add_suite(runner, head_blocks_suite());
