@@ -126,8 +126,9 @@ static int find_labels(const struct domain_set *set, const struct filter_labels 
 
 static int find_regex(const struct domain_set *set, struct slice host) {
     int found = 0;
+    bool gave_up; /* a host is short */
     for (unsigned i = 0; found == 0 && i < set->regex_count; i++)
-        if (regex_matches(set->regexes[i].regex, host, host.base))
+        if (regex_matches(set->regexes[i].regex, host, host.base, &gave_up))
             found = set->regexes[i].negative ? -1 : 1;
     return found;
 }

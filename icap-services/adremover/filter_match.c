@@ -12,7 +12,10 @@ struct class_search {
 };
 
 static bool on_pattern_match(void *arg, const struct rule *rule) {
+    enum { STEPS = 16 }; /* the other parts of a rule are looked up in sets */
     struct class_search *search = arg;
+    if (!filter_request_work(search->request, STEPS))
+        return false;
     enum rule_fit kind = rule_fits_kind(rule, search->request), place;
     if (kind == RULE_MISSES || (place = rule_fits_place(rule, search->request)) == RULE_MISSES)
         return false;
@@ -141,10 +144,8 @@ static enum filter_verdict set_answer(struct filter_answer *answer, enum filter_
     return verdict;
 }
 
-enum filter_verdict filter_match(const struct filter *filter, struct filter_request *request,
-                                 struct filter_answer *answer) {
-    CHECK_OBJ(filter, FILTER_MAGIC);
-    ASSERT(filter->sealed);
+static enum filter_verdict find_answer(const struct filter *filter, struct filter_request *request,
+                                       struct filter_answer *answer) {
     bool unknown = false;
     const struct rule *rule = filter_match_find(filter, FILTER_CLASS_IMPORTANT, request, &unknown);
     bool important = rule != NULL;
@@ -158,4 +159,13 @@ enum filter_verdict filter_match(const struct filter *filter, struct filter_requ
     set_answer(answer, FILTER_BLOCK, rule);
     answer->resource = find_resource(filter, request);
     return FILTER_BLOCK;
+}
+
+/* Of a search that was given up nobody knows whether an exception would have followed. */
+enum filter_verdict filter_match(const struct filter *filter, struct filter_request *request,
+                                 struct filter_answer *answer) {
+    CHECK_OBJ(filter, FILTER_MAGIC);
+    ASSERT(filter->sealed);
+    find_answer(filter, request, answer);
+    return request->work_left > 0 ? answer->verdict : set_answer(answer, FILTER_UNDECIDED, NULL);
 }

@@ -33,17 +33,26 @@ static void filter_strip_split(struct strip *strip, struct slice query) {
     }
 }
 
-static bool names_parameter(const struct rule *rule, struct slice parameter) {
-    const struct rule_extra *extra = rule->extra;
+static bool regex_names(struct strip *strip, const struct regex *regex, struct slice parameter) {
+    enum { BYTES_A_STEP = 4, STEPS_MORE = 1 << 15 };
     char lower[FILTER_URL_MAX];
-    bool named;
-    if (extra->param_regex != NULL) {
-        for (size_t i = 0; i < parameter.length; i++)
-            lower[i] = (char)ascii_lower((unsigned char)parameter.base[i]);
-        named = regex_matches(extra->param_regex, parameter, lower);
-    } else
-        named =
-            extra->value.length == 0 || slice_equal(filter_strip_name_of(parameter), extra->value);
+    bool gave_up;
+    if (!filter_request_work(strip->request, parameter.length / BYTES_A_STEP))
+        return false;
+    for (size_t i = 0; i < parameter.length; i++)
+        lower[i] = (char)ascii_lower((unsigned char)parameter.base[i]);
+    bool named = regex_matches(regex, parameter, lower, &gave_up);
+    if (gave_up)
+        filter_request_work(strip->request, STEPS_MORE);
+    return named;
+}
+
+static bool names_parameter(struct strip *strip, const struct rule *rule, struct slice parameter) {
+    const struct rule_extra *extra = rule->extra;
+    bool named = extra->param_regex != NULL
+                     ? regex_names(strip, extra->param_regex, parameter)
+                     : extra->value.length == 0 ||
+                           slice_equal(filter_strip_name_of(parameter), extra->value);
     return named != extra->value_inverse;
 }
 
@@ -57,13 +66,15 @@ static bool cancels(void *arg, const struct rule *exception) {
 static bool filter_strip_apply(void *arg, const struct rule *rule) {
     struct strip *strip = arg;
     bool any = false;
+    if (!filter_request_work(strip->request, strip->count))
+        return true;
     for (unsigned i = 0; i < strip->count; i++)
-        any |= !strip->removed[i] && names_parameter(rule, strip->parameters[i]);
+        any |= !strip->removed[i] && names_parameter(strip, rule, strip->parameters[i]);
     if (!any || filter_search(strip->filter, FILTER_CLASS_STRIP_EXCEPTIONS, strip->request, NULL,
                               cancels, (void *)rule))
         return false;
     for (unsigned i = 0; i < strip->count; i++)
-        strip->removed[i] |= names_parameter(rule, strip->parameters[i]);
+        strip->removed[i] |= names_parameter(strip, rule, strip->parameters[i]);
     if (strip->first == NULL)
         strip->first = rule;
     return false;
@@ -96,7 +107,7 @@ size_t filter_strip(const struct filter *filter, struct filter_request *request,
     size_t before = (size_t)(question - url.base);
     filter_strip_split(&strip, slice_make(question + 1, url.length - before - 1));
     filter_search(filter, FILTER_CLASS_STRIPS, request, NULL, filter_strip_apply, &strip);
-    if (strip.first == NULL)
+    if (strip.first == NULL || request->work_left == 0)
         return 0;
     memcpy(out, url.base, before);
     *rule = slice_make(strip.first->line, strip.first->line_length);

@@ -6,7 +6,9 @@
 #include <pcre2.h>
 #include <pthread.h>
 
-enum { LITERAL_MAX = 64, MATCH_LIMIT = 20000, DEPTH_LIMIT = 500 };
+/* TEXT_MOST: bytes of a text that are looked at. Compiled code does not count the steps of an expression
+ * such as "[a-z]+[a-z]+[0-9]", which needs the square of the length. */
+enum { LITERAL_MAX = 64, MATCH_LIMIT = 20000, DEPTH_LIMIT = 500, TEXT_MOST = 2048 };
 
 struct regex {
     unsigned magic;
@@ -174,11 +176,16 @@ static pcre2_match_data *match_data(void) {
     return data;
 }
 
-bool regex_matches(const struct regex *regex, struct slice text, const char *lower) {
+bool regex_matches(const struct regex *regex, struct slice text, const char *lower, bool *gave_up) {
     CHECK_OBJ(regex, REGEX_MAGIC);
+    *gave_up = false;
     if (regex->literal_length > 0 &&
         memmem(lower, text.length, regex->literal, regex->literal_length) == NULL)
         return false;
-    return pcre2_match(regex->code, (PCRE2_SPTR)text.base, text.length, 0, 0, match_data(),
-                       regex->context) >= 0;
+    if (text.length > TEXT_MOST)
+        text.length = TEXT_MOST;
+    int result = pcre2_match(regex->code, (PCRE2_SPTR)text.base, text.length, 0, 0, match_data(),
+                             regex->context);
+    *gave_up = result < PCRE2_ERROR_NOMATCH;
+    return result >= 0;
 }

@@ -101,6 +101,7 @@ bool filter_request_init(struct filter_request *request, struct slice text) {
     request->method = FILTER_METHOD_GET;
     request->party = FILTER_PARTY_UNKNOWN;
     request->party_known = request->entities_known = false;
+    request->work_left = FILTER_WORK_MAX;
     request->page = slice_make(request->page_text, 0);
     request->page_labels.count = 0;
     read_text(request);

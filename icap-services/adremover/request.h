@@ -26,6 +26,7 @@ enum {
     FILTER_WORDS_MAX = FILTER_URL_MAX / 3 + 1,
     FILTER_LABELS_MAX = 24,
     FILTER_HOST_MAX = 256,
+    FILTER_WORK_MAX = 1 << 18,
 };
 
 enum filter_type {
@@ -83,6 +84,9 @@ struct filter_request {
     bool entities_known;
     struct filter_labels host_labels, page_labels;
     struct filter_labels entities; /* of the page, with "*" for its public suffix: "news.*" */
+    /* Steps that the search for rules may still take; 0: it has been given up. A URL can be made to fit the
+     * beginning of thousands of rules at thousands of places, and whoever asks waits meanwhile. */
+    uint32_t work_left;
     unsigned word_count;
     char page_text[FILTER_HOST_MAX];
     struct filter_word words[FILTER_WORDS_MAX];
@@ -94,6 +98,12 @@ struct filter_request {
 bool filter_request_init(struct filter_request *request, struct slice url);
 /* `page` is a host. If it is longer than a host may be, the request has no page. */
 void filter_request_set_page(struct filter_request *request, struct slice page);
+/* Takes steps of the work that is left. False: there are not so many, and the search is given up. */
+static inline bool filter_request_work(struct filter_request *request, size_t steps) {
+    bool enough = request->work_left > steps;
+    request->work_left = enough ? request->work_left - (uint32_t)steps : 0;
+    return enough;
+}
 enum filter_party filter_request_party(struct filter_request *request);
 const struct filter_labels *filter_request_entities(struct filter_request *request);
 

@@ -65,29 +65,34 @@ static bool match_plain(const struct rule *rule, const char *text, size_t length
 
 /* The next place in `text`, from `at` on, where the pattern can go on behind a "*": there stands
  * the byte that follows the "*". The text's length when there is no such place. */
-static size_t next_place(const struct rule *rule, const char *text, size_t length, size_t at,
-                         size_t p) {
+static size_t next_place(const struct rule *rule, struct filter_request *request, const char *text,
+                         size_t at, size_t p) {
+    enum { BYTES_A_STEP = 32 };
+    size_t length = request->length;
     if (p == rule->length || rule->pattern[p] == '^' || rule->pattern[p] == '*')
         return at;
     const char *found = at < length ? memchr(text + at, rule->pattern[p], length - at) : NULL;
-    return found == NULL ? length : (size_t)(found - text);
+    size_t place = found == NULL ? length : (size_t)(found - text);
+    filter_request_work(request, (place - at) / BYTES_A_STEP);
+    return place;
 }
 
 /* Does `text`, from `at` on, match the pattern? With `floating` the match may begin anywhere. On a
  * mismatch the last "*" takes more. That is enough: an earlier "*" could only have matched less of
  * the same. */
-static bool match_from(const struct rule *rule, const char *text, size_t length, size_t at,
-                       bool floating) {
+static bool match_from(const struct rule *rule, struct filter_request *request, const char *text,
+                       size_t at, bool floating) {
+    size_t length = request->length;
     size_t p = 0, star_p = 0, star_at = at;
     bool star = floating;
-    for (;;) {
+    while (filter_request_work(request, 1)) {
         if (p == rule->length && (!rule->at_end || at == length))
             return true;
         char c = p < rule->length ? rule->pattern[p] : 0;
         if (p < rule->length && c == '*') {
             star = true;
             star_p = ++p;
-            star_at = at = next_place(rule, text, length, at, p);
+            star_at = at = next_place(rule, request, text, at, p);
             continue;
         }
         if (p < rule->length && at < length &&
@@ -101,9 +106,10 @@ static bool match_from(const struct rule *rule, const char *text, size_t length,
         }
         if (!star || star_at >= length)
             return false;
-        star_at = at = next_place(rule, text, length, star_at + 1, star_p);
+        star_at = at = next_place(rule, request, text, star_at + 1, star_p);
         p = star_p;
     }
+    return false;
 }
 
 static const char *rule_text_of(const struct rule *rule, const struct filter_request *request) {
@@ -117,15 +123,15 @@ static bool is_label(const struct filter_request *request, size_t at) {
            (at > begin && at < begin + request->host.length && request->lower[at - 1] == '.');
 }
 
-bool rule_matches_at(const struct rule *rule, const struct filter_request *request, size_t at) {
+bool rule_matches_at(const struct rule *rule, struct filter_request *request, size_t at) {
     if ((rule->at_start && at != 0) || (rule->at_host && !is_label(request, at)))
         return false;
     if (rule->plain)
         return match_plain(rule, rule_text_of(rule, request), request->length, at);
-    return match_from(rule, rule_text_of(rule, request), request->length, at, false);
+    return match_from(rule, request, rule_text_of(rule, request), at, false);
 }
 
-static bool matches_below_host(const struct rule *rule, const struct filter_request *request) {
+static bool matches_below_host(const struct rule *rule, struct filter_request *request) {
     size_t begin = (size_t)(request->host.base - request->lower);
     for (size_t at = begin; at < begin + request->host.length; at++)
         if (rule_matches_at(rule, request, at))
@@ -133,17 +139,31 @@ static bool matches_below_host(const struct rule *rule, const struct filter_requ
     return false;
 }
 
-bool rule_matches(const struct rule *rule, const struct filter_request *request) {
+/* Of the text, for a step of work; the steps of an expression that came to no end. */
+enum { REGEX_BYTES = 4, PLAIN_BYTES = 32, REGEX_GAVE_UP = 1 << 15 };
+
+static bool fits_regex(const struct regex *regex, struct filter_request *request) {
+    bool gave_up, fits = regex_matches(regex, request->url, request->lower, &gave_up);
+    if (gave_up)
+        filter_request_work(request, REGEX_GAVE_UP);
+    return fits;
+}
+
+bool rule_matches(const struct rule *rule, struct filter_request *request) {
     const char *text = rule_text_of(rule, request);
     size_t length = request->length;
-    if (rule->extra != NULL && rule->extra->regex != NULL)
-        return regex_matches(rule->extra->regex, request->url, request->lower);
+    /* An expression may look at each byte more than once. */
+    bool is_regex = rule->extra != NULL && rule->extra->regex != NULL;
+    if (!filter_request_work(request, length / (is_regex ? REGEX_BYTES : PLAIN_BYTES)))
+        return false;
+    if (is_regex)
+        return fits_regex(rule->extra->regex, request);
     if (rule->at_host)
         return matches_below_host(rule, request);
     if (rule->at_start)
         return rule_matches_at(rule, request, 0);
     if (!rule->plain)
-        return match_from(rule, text, length, 0, true);
+        return match_from(rule, request, text, 0, true);
     if (rule->at_end)
         return length >= rule->length && match_plain(rule, text, length, length - rule->length);
     return rule->length == 0 || memmem(text, length, rule->pattern, rule->length) != NULL;

@@ -81,9 +81,9 @@ void rule_release(struct rule *rule);
 uint64_t rule_digest(const struct rule *rule);
 
 /* Does the pattern match when its first byte is at `at`? An anchor of the pattern must fit too. */
-bool rule_matches_at(const struct rule *rule, const struct filter_request *request, size_t at);
+bool rule_matches_at(const struct rule *rule, struct filter_request *request, size_t at);
 /* Does the pattern match anywhere in the URL? */
-bool rule_matches(const struct rule *rule, const struct filter_request *request);
+bool rule_matches(const struct rule *rule, struct filter_request *request);
 /* Do types and method fit? RULE_UNKNOWN when the rule fits only some of the types that the request
  * may have. */
 enum rule_fit rule_fits_kind(const struct rule *rule, const struct filter_request *request);

@@ -277,14 +277,14 @@ void rule_index_release(struct rule_index *index) {
 struct search {
     const struct rule_index *index;
     const struct rule *rules;
-    const struct filter_request *request;
+    struct filter_request *request;
     rule_visitor visit;
     void *arg;
 };
 
 /* The host was found by its hash: is it really the whole host of the rule? */
 static bool host_matches(const struct search *search, const struct rule *rule, size_t at) {
-    const struct filter_request *request = search->request;
+    struct filter_request *request = search->request;
     size_t begin = (size_t)(request->host.base - request->lower);
     size_t length = begin + request->host.length - at;
     if (length != rule->host_length || (rule->exact_host && at != begin))
@@ -306,6 +306,8 @@ static bool look_at(const struct search *search, uint32_t first, size_t place) {
     const struct index_entry *entry = &search->index->entries[first];
     for (;; entry++) {
         const struct rule *rule = &search->rules[entry->rule];
+        if (!filter_request_work(search->request, 1))
+            return false;
         if ((entry->types & search->request->types) != 0 &&
             entry_matches(search, entry, rule, place) && search->visit(search->arg, rule))
             return true;
@@ -357,7 +359,7 @@ static bool search_words(const struct search *search) {
 }
 
 bool rule_index_search(const struct rule_index *index, const struct rule *rules,
-                       const struct filter_request *request, rule_visitor visit, void *arg) {
+                       struct filter_request *request, rule_visitor visit, void *arg) {
     if (index->count == 0)
         return false;
     const struct search search = {index, rules, request, visit, arg};

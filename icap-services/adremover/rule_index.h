@@ -53,6 +53,6 @@ void rule_index_build(struct rule_index *index, const struct rule *rules, const 
 void rule_index_release(struct rule_index *index);
 /* True when the visitor has ended the search. */
 bool rule_index_search(const struct rule_index *index, const struct rule *rules,
-                       const struct filter_request *request, rule_visitor visit, void *arg);
+                       struct filter_request *request, rule_visitor visit, void *arg);
 
 #endif
