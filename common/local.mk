@@ -52,3 +52,22 @@ common_librecord_la_SOURCES = \
 	common/record/file.c common/record/file.h \
 	common/record/recorded_exchange.c common/record/recorded_exchange.h common/record/recorded_exchange.def
 common_librecord_la_LIBADD = $(XXHASH_LIBS)
+
+# What runs services in threads and processes of their own, and the process.
+noinst_LTLIBRARIES += common/librunner.la
+common_librunner_la_CFLAGS = $(AM_CFLAGS)
+common_librunner_la_SOURCES = \
+	common/runner/board.h \
+	common/runner/drive.c \
+	common/runner/exchange.c common/runner/exchange.h \
+	common/runner/facts.c common/runner/facts.h \
+	common/runner/frame.h \
+	common/runner/link.c common/runner/link.h \
+	common/runner/process.h \
+	common/runner/ring.c common/runner/ring.h \
+	common/runner/runner.c common/runner/runner.h \
+	common/runner/words.c common/runner/words.h
+runnerdir = $(libexecdir)/retort
+runner_PROGRAMS = common/retort-service
+common_retort_service_SOURCES = common/runner/main.c
+common_retort_service_LDADD = common/librunner.la common/libservice.la common/libcommon.la -lpthread

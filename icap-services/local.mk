@@ -15,6 +15,8 @@ common_libservice_la_SOURCES = \
 	common/service/helper_protocol.c common/service/helper_protocol.h \
 	common/service/module.c common/service/module.h \
 	common/service/option.c common/service/option.h \
+	common/service/start.c common/service/start.h \
+	common/service/clean_head.c common/service/clean_head.h \
 	common/service/service.c common/service/service.h \
 	common/service/url_pattern.c common/service/url_pattern.h
 

@@ -12,6 +12,9 @@
 #include "adapt/shared_service.h"
 
 struct content_room;
+/* Before the proxy ends, when the last shared service is released: waits for threads and processes that
+ * run services, at most so long. */
+void adapters_await_end(unsigned milliseconds);
 
 const struct adapter_class *adapters_class_of(const struct service_settings *settings);
 /* From now on services that start reach the content of the cache (content/room.h); NULL: they no longer

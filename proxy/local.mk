@@ -9,7 +9,8 @@ proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
 
 # Everything but main, so that tests can link it.
 noinst_LIBRARIES += proxy/libproxy.a
-proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags) -DSERVICES_DIRECTORY='"$(servicemoduledir)"'
+proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags) -DSERVICES_DIRECTORY='"$(servicemoduledir)"' \
+	-DSERVICE_PROGRAM='"$(libexecdir)/retort/retort-service"'
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
 	proxy/access/rules.c proxy/access/rules.h \
@@ -185,6 +186,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/adapted_body.c \
 	proxy/inside/adapter.c proxy/inside/adapter.h \
 	proxy/inside/body.c proxy/inside/code.c proxy/inside/code.h \
+	proxy/inside/child.c proxy/inside/child.h \
+	proxy/inside/desk.c proxy/inside/desk.h \
+	proxy/inside/remote.c proxy/inside/remote.h \
+	proxy/inside/run.c proxy/inside/run.h \
+	proxy/inside/runners.c proxy/inside/runners.h \
+	proxy/inside/child_word.c \
 	proxy/inside/call.c proxy/inside/call.h \
 	proxy/inside/content.c proxy/inside/content.h \
 	proxy/inside/feed.c \
@@ -552,7 +559,7 @@ EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 proxy_retort_CPPFLAGS = $(proxy_cppflags) -DCONFIGURATION='"$(retortconfdir)/retort.conf"'
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
-proxy_libs = proxy/libproxy.a common/librecord.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
+proxy_libs = proxy/libproxy.a common/librecord.la common/librunner.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(GNUTLS_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) -lcrypt -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)

@@ -271,6 +271,7 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     if (settings == NULL)
         return false;
     struct claims *claims = NULL;
+    settings->start = settings_reference(server->first);
     struct shared_services *services = usable_services(server, settings, outcome->error);
     if (services != NULL && (!keep || disks_possible(server->settings, settings, outcome->error)))
         claims = server_claim(settings, server->settings, NULL, outcome->error);
@@ -289,7 +290,6 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     start_only_compare(server->first, settings, &outcome->waits);
     readiness_of_files(settings, &outcome->refused);
     settings->workers = server->first->workers;
-    settings->start = settings_reference(server->first);
     outcome->before = settings_reference(server->settings);
     outcome->after = settings_reference(settings);
     apply_settings(server, settings, services, &claims);
@@ -619,6 +619,7 @@ void server_release(struct server *server) {
     span_exporter_free(&server->span_exporter);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);
+    adapters_await_end(SERVER_PATIENCE);
     adapters_use_content(NULL);
     content_room_free(&server->content);
     recorder_release(&server->recorder);

@@ -398,6 +398,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     net_context_init(&worker->net, &worker->loop);
     worker->adapters = (struct adapter_host){
         .net = &worker->net,
+        .worker = worker->index,
         .mailbox = &worker->mailbox,
         .accounts = xcalloc(1, sizeof *worker->adapters.accounts),
         .verdicts = shared->verdicts,

@@ -2,7 +2,7 @@
 # Holds the order in which the rooms of the source tree may include each other. A room is a folder; each has a rank, and includes
 # itself and rooms that have no higher one:
 #
-#   common/base <- common/event, common/http <- common/record, common/service
+#   common/base <- common/event, common/http <- common/record, common/service <- common/runner
 #     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover <- content
 #        <- adapt, client/http1, client/http2
 #     <- icap, inside <- transaction <- events <- worker, admin, main, ctl
@@ -26,6 +26,7 @@ BEGIN {
     rooms(0, "common/base")
     rooms(1, "common/event common/http")
     rooms(2, "common/record common/service")
+    rooms(2.3, "common/runner")
     rooms(2.5, "proxy/tls")
     rooms(3, "proxy/net")
     rooms(3.5, "proxy/limits")

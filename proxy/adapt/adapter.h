@@ -51,6 +51,7 @@ enum adapter_event { ADAPTER_HEARS_LOG = 1, ADAPTER_HEARS_CLOSED = 2, ADAPTER_HE
 /* What the adapters of one worker share; the worker lends it. */
 struct adapter_host {
     struct net_context *net;
+    unsigned worker;                   /* which of them it is, counted from 0 */
     struct mailbox *mailbox;           /* for messages of other workers; NULL: there are none */
     struct adapter_accounts *accounts; /* NULL: nobody sums them up */
     struct verdicts *verdicts;         /* of all workers; NULL: none are remembered */

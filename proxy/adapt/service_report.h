@@ -39,6 +39,16 @@ struct service_endpoint_report {
     struct server_report server; /* what its server says of itself */
 };
 
+/* A thread or process of a service inside the proxy. */
+struct service_runner_report {
+    bool up;
+    time_t since;
+    pid_t pid;       /* 0: a thread, or none */
+    uint64_t starts; /* processes up to now */
+};
+
+enum { SERVICE_RUNNERS = 64 };
+
 /* A counter of the service itself. */
 struct service_own_count {
     const char *name; /* a constant */
@@ -61,6 +71,9 @@ struct service_report {
     struct service_own_count own[SERVICE_MODULE_COUNTERS];
     unsigned own_count;
     struct content_report content;
+    enum service_runs runs; /* inside the proxy */
+    struct service_runner_report runners[SERVICE_RUNNERS];
+    unsigned runner_count;
     uint64_t bypassed;      /* messages that passed without it since `bypassed_since` */
     int64_t bypassed_since; /* seconds since 1970; 0: none do now */
 };

@@ -68,6 +68,22 @@ static json_t *endpoints_to_json(const struct admin_service *service, uint64_t n
     return array;
 }
 
+static json_t *runners_to_json(const struct service_report *report) {
+    json_t *array = json_array();
+    for (unsigned i = 0; i < report->runner_count; i++) {
+        const struct service_runner_report *runner = &report->runners[i];
+        json_t *json = json_pack("{s:s, s:I}", "state",
+                                 service_state_name(runner->up ? SERVICE_UP : SERVICE_DOWN),
+                                 "since", (json_int_t)runner->since);
+        if (runner->pid > 0)
+            json_object_set_new(json, "pid", json_integer(runner->pid));
+        if (report->runs == SERVICE_RUNS_PROCESS)
+            json_object_set_new(json, "starts", json_integer((json_int_t)runner->starts));
+        json_array_append_new(array, json);
+    }
+    return array;
+}
+
 static json_t *own_counts_to_json(const struct service_report *report) {
     json_t *counts = json_object();
     for (unsigned i = 0; i < report->own_count; i++)
@@ -103,6 +119,9 @@ static json_t *service_to_json(const struct admin_service *service, uint64_t now
                              services_page_text_to_json(report->id), "connections",
                              (int)report->connections, "pending", (int)report->pending, "endpoints",
                              endpoints_to_json(service, now), "account", numbers, "times", times);
+    if (report->runner_count > 0)
+        json_object_set_new(json, report->runs == SERVICE_RUNS_PROCESS ? "processes" : "threads",
+                            runners_to_json(report));
     if (report->own_count > 0)
         json_object_set_new(json, "counts", own_counts_to_json(report));
     if (report->content.started + report->content.refused > 0)
@@ -267,6 +286,44 @@ static void print_content(FILE *out, const struct admin_report *report) {
     }
 }
 
+static unsigned runners_up(const struct service_report *report) {
+    unsigned up = 0;
+    for (unsigned i = 0; i < report->runner_count; i++)
+        up += report->runners[i].up;
+    return up;
+}
+
+static unsigned long runners_starts(const struct service_report *report) {
+    unsigned long starts = 0;
+    for (unsigned i = 0; i < report->runner_count; i++)
+        starts += (unsigned long)report->runners[i].starts;
+    return starts;
+}
+
+static void print_runners(FILE *out, const struct admin_report *report) {
+    fputs("# HELP retort_service_runners Threads or processes that run a service inside the proxy "
+          "now "
+          "(service.runs).\n"
+          "# TYPE retort_service_runners gauge\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        if (report->services[i].report.runner_count > 0)
+            fprintf(out, "retort_service_runners{service=\"%s\"} %u\n",
+                    report->services[i].settings->name, runners_up(&report->services[i].report));
+    fputs(
+        "# HELP retort_service_process_starts_total Processes that were started for a service "
+        "inside "
+        "the proxy since its module or its settings changed. More than service.threads: some have "
+        "ended.\n"
+        "# TYPE retort_service_process_starts_total counter\n",
+        out);
+    for (size_t i = 0; i < report->service_count; i++)
+        if (report->services[i].report.runs == SERVICE_RUNS_PROCESS)
+            fprintf(out, "retort_service_process_starts_total{service=\"%s\"} %lu\n",
+                    report->services[i].settings->name,
+                    runners_starts(&report->services[i].report));
+}
+
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {
     if (report->service_count == 0)
         return;
@@ -274,6 +331,7 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
         print_numbers(out, naming, report);
         print_times(out, naming, report);
     }
+    print_runners(out, report);
     print_own_counts(out, report);
     print_content(out, report);
 }

@@ -273,6 +273,24 @@ static void show_endpoint(FILE *out, const json_t *endpoint) {
         fprintf(out, "        notice: %s\n", show_text_of(endpoint, "notice"));
 }
 
+/* Threads or processes that run it: "process 4711: up since ..., started 2 times". */
+static void show_runners(FILE *out, const json_t *runners, const char *kind) {
+    size_t i;
+    json_t *runner;
+    json_array_foreach(runners, i, runner) {
+        fprintf(out, "        %s", kind);
+        if (json_object_get(runner, "pid") != NULL)
+            fprintf(out, " %" JSON_INTEGER_FORMAT, show_number_of(runner, "pid"));
+        fprintf(out, ": %s%s%s ", state_begin(out, runner), show_text_of(runner, "state"),
+                terminal_end(out));
+        show_time(out, runner, "since");
+        if (show_number_of(runner, "starts") > 1)
+            fprintf(out, ", started %" JSON_INTEGER_FORMAT " times",
+                    show_number_of(runner, "starts"));
+        fputc('\n', out);
+    }
+}
+
 static void show_service(FILE *out, const json_t *service) {
     size_t i;
     json_t *endpoint, *value;
@@ -289,6 +307,8 @@ static void show_service(FILE *out, const json_t *service) {
             id[0] != '\0' ? "; Service-ID " : "", id);
     json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
         show_endpoint(out, endpoint);
+    show_runners(out, json_object_get(service, "processes"), "process");
+    show_runners(out, json_object_get(service, "threads"), "thread");
     show_unadapted(out, json_object_get(service, "unadapted"));
     json_object_foreach(json_object_get(service, "account"), name,
                         value) if (json_integer_value(value) > 0)

@@ -3,6 +3,7 @@
 #include "adapt/service_report.h"
 #include "inside/call.h"
 #include "inside/content.h"
+#include "inside/remote.h"
 #include "inside/told.h"
 
 #include <stdio.h>
@@ -26,11 +27,11 @@ static struct inside_shared *shared_before(const struct service_settings *servic
 
 /* One goes on that a change at run time has left as it is. */
 static struct inside_instance *instance_for(const struct service_settings *service,
-                                            const struct inside_shared *before,
+                                            const struct inside_shared *before, unsigned workers,
                                             char error[INSIDE_ERROR]) {
     if (before != NULL && before->instance != NULL && service->as_before)
         return inside_instance_reference(before->instance);
-    return inside_instance_start(service, before == NULL ? NULL : before->counts, error);
+    return inside_instance_start(service, before == NULL ? NULL : before->counts, workers, error);
 }
 
 static struct shared_service *inside_share(const struct settings *settings, size_t index,
@@ -48,7 +49,7 @@ static struct shared_service *inside_share(const struct settings *settings, size
                  "%s: service %s is unloaded; retortctl services load %s", service->where,
                  service->name, service->name);
     else
-        shared->instance = instance_for(service, old, shared->error);
+        shared->instance = instance_for(service, old, settings_workers(settings), shared->error);
     shared->counts = inside_counts_reference(shared->instance != NULL ? shared->instance->counts
                                              : old != NULL            ? old->counts
                                                                       : NULL);
@@ -65,13 +66,13 @@ static void inside_unshare(struct shared_service **sharedp) {
     FREE_OBJ(shared);
 }
 
-/* The names are in modules, which stay loaded. */
+/* The names are kept for good. */
 static void inside_report_counts(const struct inside_instance *instance,
                                  struct service_report *report) {
     const char *const *names = instance->ops->counters;
     for (; names != NULL && names[report->own_count] != NULL; report->own_count++)
         report->own[report->own_count] = (struct service_own_count){
-            names[report->own_count], atomic_load(&instance->counts->counts[report->own_count])};
+            names[report->own_count], inside_instance_count(instance, report->own_count)};
 }
 
 static void inside_report_content(const struct content_numbers *numbers,
@@ -99,6 +100,8 @@ static void inside_report_shared(struct shared_service *base, struct service_rep
     if (shared->instance == NULL)
         return;
     inside_report_counts(shared->instance, report);
+    if (shared->instance->runners != NULL)
+        inside_runners_report(shared->instance->runners, report);
     snprintf(endpoint->notice, sizeof endpoint->notice, "%s", shared->instance->host.notice);
 }
 
@@ -107,13 +110,25 @@ static const char *inside_problem(struct shared_service *base) {
     return shared->instance == NULL && !base->unloaded ? shared->error : NULL;
 }
 
+/* A process that is started again may find other lists: that is a new version. */
+static void tag_follow(struct inside_shared *shared) {
+    if (shared->instance->module != NULL)
+        return;
+    uint64_t fingerprint = atomic_load(&shared->instance->fingerprint);
+    if (atomic_exchange(&shared->fingerprint, fingerprint) != fingerprint)
+        atomic_store(&shared->era, UINT64_MAX);
+}
+
 static uint64_t shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop) {
     struct service_tag_moment asked = service_tag_moment(shared->shared.tag, 0);
+    char version[INSIDE_VERSION];
+    tag_follow(shared);
     uint64_t unset = UINT64_MAX;
     if (!atomic_compare_exchange_strong(&shared->era, &unset, asked.era))
         asked.era = unset;
     asked.generation = generation;
-    return service_tag_see(shared->shared.tag, 0, slice_from(shared->instance->version), &asked,
+    return service_tag_see(shared->shared.tag, 0,
+                           slice_from(inside_instance_version(shared->instance, version)), &asked,
                            loop->now)
         .result;
 }
@@ -163,7 +178,7 @@ static void inside_know_ops(struct inside_service *service) {
     const struct inside_instance *instance = service->shared->instance;
     if (instance == NULL)
         return;
-    service->base.module = instance->ops;
+    service->base.module = instance->identity;
     service->base.hears = inside_told_of(instance->ops);
     inside_watch(service);
 }
@@ -176,6 +191,9 @@ static struct adapter *inside_open(struct shared_service *shared,
     adapter_init(&service->base, shared, settings, host);
     service->net = host->net;
     service->shared = inside_shared_of(shared);
+    if (service->shared->instance != NULL && service->shared->instance->runners != NULL)
+        service->desk =
+            inside_desk_open(service->shared->instance->runners, host->worker, host->net->loop);
     service->arguments = slice_from(settings->arguments);
     service->client_fields = inside_fields_of(settings, service->shared->instance);
     inside_queue_init(&service->queue, service->shared->places, settings, host->net->loop,
@@ -196,6 +214,8 @@ static void inside_close(struct adapter **adapterp) {
     ASSERT(service->calls == 0);
     inside_watches_free(&service->watches);
     inside_queue_release(&service->queue);
+    if (service->desk != NULL)
+        inside_desk_close(&service->desk);
     adapter_release(&service->base);
     FREE_OBJ(service);
 }
@@ -203,11 +223,13 @@ static void inside_close(struct adapter **adapterp) {
 static void inside_report(const struct adapter *adapter, struct service_report *report) {
     const struct inside_service *service = CONTAINER_OF(adapter, const struct inside_service, base);
     const struct inside_instance *instance = service->shared->instance;
+    char version[INSIDE_VERSION];
     report->connections = service->calls;
     report->pending = service->queue.count;
     if (instance == NULL)
         return;
-    snprintf(report->version, sizeof report->version, "%s", instance->version);
+    snprintf(report->version, sizeof report->version, "%s",
+             inside_instance_version(instance, version));
     snprintf(report->product, sizeof report->product, "%s", instance->ops->description);
     snprintf(report->id, sizeof report->id, "%s", instance->ops->name);
 }

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "inside/head.h"
+#include "inside/remote.h"
 
 static const struct service_settings *settings_of_call(const struct inside_call *call) {
     return call->service->base.settings;
@@ -227,6 +228,7 @@ static size_t preview_wants(const struct inside_call *call) {
 
 static void ask_preview(struct inside_call *call) {
     bool complete = call->input_ended || call->all_there;
+    stop_timer(call);
     uint64_t began = inside_clock();
     enum service_verdict verdict =
         call->instance->ops->preview(call->state, inside_feed_waiting(call), complete);
@@ -274,7 +276,18 @@ static void ask_held(struct inside_call *call) {
     }
 }
 
+/* A service in a runner may not be interested before the preview is there. */
+static bool remote_goes_on(struct inside_call *call) {
+    if (!inside_remote_check(call))
+        return false;
+    if (call->mode == INSIDE_PREVIEW && inside_remote_has_verdict(call))
+        inside_ask_verdict(call);
+    return true;
+}
+
 void inside_call_go_on(struct inside_call *call) {
+    if (call->link != NULL && !remote_goes_on(call))
+        return;
     if (call->base.verdict != ADAPTER_PENDING) {
         source_wake(&call->body);
         return;
@@ -298,7 +311,6 @@ static void inside_call_on_task(struct task *task) {
 /* The body pauses: the service decides by what has come. */
 static void cut_preview(struct inside_call *call) {
     account_of(call)->previews_cut++;
-    stop_timer(call);
     ask_preview(call);
     if (call->mode == INSIDE_HELD)
         ask_held(call);
@@ -364,6 +376,8 @@ static void call_begin(struct inside_call *call) {
 static void call_run(struct inside_call *call) {
     const struct service_settings *settings = settings_of_call(call);
     call->mode = INSIDE_PREVIEW;
+    if (call->service->desk != NULL && !inside_remote_find(call))
+        return;
     if (settings->total_timeout > 0 && call->base.has_body)
         loop_timer_after(call->net->loop, &call->total, settings->total_timeout);
     source_set_waker(&call->base.virgin.first, &call->task);

@@ -14,6 +14,7 @@
  *     call.c    the verdict            feed.c    the body on its way to the service
  *     wait.c    what is waited for     body.c    the body that comes from it
  *     slow.c    how long a call of the service took
+ *     remote.c  the service where it runs in a thread or a process of its own (inside/remote.h)
  *
  * As with ICAP: the preview, the timeouts, which count only while the service has to go on, the
  * bypass as long as the original is whole, and what is refused of an adapted head (inside/head.h).
@@ -34,6 +35,7 @@
 
 /* Pieces of a body after which others have their turn. */
 enum { INSIDE_TURNS = 8 };
+struct desk_link;
 
 /* What happens to the body. */
 enum inside_mode {
@@ -54,6 +56,7 @@ struct inside_call {
     struct inside_service *service;
     struct inside_instance *instance; /* referenced; NULL: there is none */
     struct net_context *net;
+    struct desk_link *link; /* to the runner that has it; NULL: it is in this worker */
     struct service_exchange exchange;
     const struct http_head *before;  /* as the service was given it; until the verdict */
     struct adapt_opt_out **opt_outs; /* of the transaction */
@@ -110,6 +113,8 @@ void inside_call_go_on(struct inside_call *call);
 bool inside_feed_read(struct inside_call *call, size_t most);
 /* Gives the service what there is. False: it has taken nothing. */
 bool inside_feed(struct inside_call *call);
+/* The service has taken so many of the waiting bytes in another way. */
+void inside_feed_drop(struct inside_call *call, size_t length);
 /* Bytes that the service has not taken. */
 struct slice inside_feed_waiting(const struct inside_call *call);
 

@@ -44,12 +44,19 @@ bool inside_feed_read(struct inside_call *call, size_t most) {
     return call->input_ended;
 }
 
+void inside_feed_drop(struct inside_call *call, size_t length) {
+    ASSERT(length <= inside_feed_waiting(call).length);
+    call->pushed |= length > 0;
+    call->in->begin += length;
+    if (call->in->begin == call->in->end)
+        net_buffer_give(call->net, &call->in);
+}
+
 static bool feed_push(struct inside_call *call) {
     struct slice waiting = inside_feed_waiting(call);
     if (waiting.length == 0)
         return false;
     inside_wait_stop(call);
-    call->pushed = true;
     uint64_t began = inside_clock();
     size_t took = call->instance->ops->push(call->state, waiting);
     inside_clocked(call, "push", began);
@@ -59,9 +66,7 @@ static bool feed_push(struct inside_call *call) {
                          "of the service");
         return false;
     }
-    call->in->begin += took;
-    if (call->in->begin == call->in->end)
-        net_buffer_give(call->net, &call->in);
+    inside_feed_drop(call, took);
     if (took > 0)
         inside_wait_moved(call);
     return took > 0;

@@ -6,6 +6,7 @@
 #include "config.h"
 #include "inside/code.h"
 #include "inside/content.h"
+#include "inside/remote.h"
 #include "inside/watches.h"
 
 #include <inttypes.h>
@@ -35,12 +36,13 @@ void inside_instance_complain(struct inside_instance *instance, const char *text
 
 static void instance_count(void *context, unsigned counter) {
     struct inside_instance *instance = context;
+    struct inside_counts *counts = atomic_load_explicit(&instance->counts, memory_order_acquire);
     if (counter >= instance->counter_count) {
         instance_log(instance, LOG_LEVEL_WARN,
                      "it counts an event that has no name; please report this bug of the service");
         return;
     }
-    atomic_fetch_add_explicit(&instance->counts->counts[counter], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counts->counts[counter], 1, memory_order_relaxed);
 }
 
 void inside_instance_tell_slow(struct inside_instance *instance, const char *what,
@@ -51,96 +53,36 @@ void inside_instance_tell_slow(struct inside_instance *instance, const char *wha
     instance_log(instance, LOG_LEVEL_WARN, text);
 }
 
-/* As a host of c-icap does it, so that equal settings have equal fingerprints under both. */
-static void instance_mix(struct inside_instance *instance, struct slice text) {
-    uint64_t *fingerprint = &instance->host.fingerprint;
-    *fingerprint = service_fingerprint(*fingerprint, text.base, text.length);
-    *fingerprint = service_fingerprint(*fingerprint, "", 1);
-}
-
-static const struct service_option *instance_option(const struct service_ops *ops,
-                                                    struct slice name) {
-    const struct service_option *option = ops->options;
-    for (; option != NULL && option->name != NULL; option++)
-        if (slice_equal(slice_from(option->name), name))
-            return option;
-    return NULL;
-}
-
-static bool instance_set(struct inside_instance *instance, const struct service_option *option,
-                         struct slice value, const char *where, char error[INSIDE_ERROR]) {
-    char why[INSIDE_ERROR / 2];
-    instance_mix(instance, slice_from(option->name));
-    instance_mix(instance, value);
-    if (service_option_set(option, instance->settings, value, why, sizeof why))
+static bool instance_adapts_there(const struct service_settings *settings, const char *module,
+                                  unsigned points, char error[INSIDE_ERROR]) {
+    bool on_request = adapt_point_is_reqmod(settings->point);
+    if (points & (on_request ? SERVICE_REQUEST : SERVICE_RESPONSE))
         return true;
-    snprintf(error, INSIDE_ERROR, "%s: service %s: settings: %s: %s", where, instance->name,
-             option->name, why);
+    snprintf(error, INSIDE_ERROR, "%s: service %s: the module %s does not adapt %s; set point = %s",
+             settings->where, settings->name, module, on_request ? "requests" : "responses",
+             on_request ? "respmod_precache" : "reqmod_precache");
     return false;
-}
-
-static bool instance_set_named(struct inside_instance *instance,
-                               const struct module_setting *setting, char error[INSIDE_ERROR]) {
-    const struct service_option *option = instance_option(instance->ops, setting->name);
-    if (option != NULL)
-        return instance_set(instance, option, setting->value, setting->where, error);
-    snprintf(error, INSIDE_ERROR,
-             "%s: service %s: settings: the module %s has no setting \"%.*s\"; docs/SERVICES.md "
-             "lists those of Retort's own modules",
-             setting->where, instance->name, instance->ops->name, SLICE_PRINT(setting->name));
-    return false;
-}
-
-static bool instance_set_helpers(struct inside_instance *instance,
-                                 const struct service_settings *settings,
-                                 char error[INSIDE_ERROR]) {
-    const struct service_option *option = instance_option(instance->ops, SLICE("Helperd"));
-    if (settings->helpers == NULL)
-        return true;
-    if (option != NULL)
-        return instance_set(instance, option, slice_from(settings->helpers), settings->where,
-                            error);
-    snprintf(error, INSIDE_ERROR,
-             "%s: service %s: helpers: the module %s uses no helpers; remove the option",
-             settings->where, instance->name, instance->ops->name);
-    return false;
-}
-
-static bool instance_configure(struct inside_instance *instance,
-                               const struct service_settings *settings, char error[INSIDE_ERROR]) {
-    const struct service_ops *ops = instance->ops;
-    bool good = true;
-    instance->settings = xcalloc(1, ops->settings_size + 1);
-    if (ops->options != NULL)
-        service_options_defaults(ops->options, instance->settings);
-    for (size_t i = 0; good && i < settings->setting_count; i++)
-        good = instance_set_named(instance, &settings->settings[i], error);
-    return good && instance_set_helpers(instance, settings, error);
 }
 
 static bool instance_begin(struct inside_instance *instance,
                            const struct service_settings *settings, char error[INSIDE_ERROR]) {
-    const struct service_ops *ops = instance->ops;
-    bool on_request = adapt_point_is_reqmod(settings->point);
-    char why[INSIDE_ERROR / 2] = "";
-    if (!(ops->points & (on_request ? SERVICE_REQUEST : SERVICE_RESPONSE))) {
-        snprintf(error, INSIDE_ERROR,
-                 "%s: service %s: the module %s does not adapt %s; set point = %s", settings->where,
-                 settings->name, ops->name, on_request ? "requests" : "responses",
-                 on_request ? "respmod_precache" : "reqmod_precache");
-        return false;
-    }
-    if (!instance_configure(instance, settings, error))
-        return false;
-    if (ops->start == NULL)
-        return true;
-    instance->service = ops->start(instance->settings, &instance->host, why, sizeof why);
-    if (instance->service == NULL)
-        snprintf(error, INSIDE_ERROR, "%s: service %s: the module %s does not start: %s",
-                 settings->where, settings->name, ops->name, why);
-    else
-        instance->started = true;
-    return instance->service != NULL;
+    struct service_setting *list = xcalloc(settings->setting_count + 1, sizeof *list);
+    for (size_t i = 0; i < settings->setting_count; i++)
+        list[i] = (struct service_setting){settings->settings[i].name, settings->settings[i].value,
+                                           settings->settings[i].where};
+    const struct service_configuration configuration = {
+        .name = settings->name,
+        .where = settings->where,
+        .helpers = settings->helpers,
+        .settings = list,
+        .setting_count = settings->setting_count,
+    };
+    bool good =
+        instance_adapts_there(settings, instance->ops->name, instance->ops->points, error) &&
+        service_start(&instance->start, instance->ops, &configuration, &instance->host, error);
+    instance->service = instance->start.service;
+    free(list);
+    return good;
 }
 
 static bool counter_names_equal(const char *const *a, const char *const *b) {
@@ -181,21 +123,20 @@ static struct inside_counts *counts_of(struct inside_counts *before,
         return inside_counts_reference(before);
     ALLOC_OBJ(counts, INSIDE_COUNTS_MAGIC);
     atomic_init(&counts->references, 1);
-    counts->names = ops->counters;
+    for (unsigned i = 0; ops->counters != NULL && ops->counters[i] != NULL; i++)
+        counts->names[i] = ops->counters[i];
     counts->content =
         before != NULL ? content_numbers_reference(before->content) : content_numbers_new();
     return counts;
 }
 
 static void instance_free(struct inside_instance *instance) {
-    const struct service_ops *ops = instance->ops;
-    if (instance->started && ops->stop != NULL)
-        ops->stop(instance->service);
+    inside_runners_free(&instance->runners);
+    if (instance->module != NULL)
+        service_stop(&instance->start, instance->module);
     content_account_close(&instance->content);
-    if (instance->settings != NULL && ops->options != NULL)
-        service_options_release(ops->options, instance->settings);
-    free(instance->settings);
-    inside_counts_release(&instance->counts);
+    struct inside_counts *counts = atomic_exchange(&instance->counts, NULL);
+    inside_counts_release(&counts);
     free(instance->name);
     FREE_OBJ(instance);
 }
@@ -223,19 +164,10 @@ static const struct service_ops *load_module(const struct service_settings *sett
     return ops;
 }
 
-struct inside_instance *inside_instance_start(const struct service_settings *settings,
-                                              struct inside_counts *before,
-                                              char error[INSIDE_ERROR]) {
-    const struct service_ops *ops = load_module(settings, error);
+static struct inside_instance *instance_new(const struct service_settings *settings) {
     struct inside_instance *instance;
-    if (ops == NULL)
-        return NULL;
     ALLOC_OBJ(instance, INSIDE_INSTANCE_MAGIC);
     atomic_init(&instance->references, 1);
-    instance->ops = ops;
-    instance->counts = counts_of(before, ops);
-    while (ops->counters != NULL && ops->counters[instance->counter_count] != NULL)
-        instance->counter_count++;
     instance->name = xstrdup(settings->name);
     instance->host = (struct service_host){
         .context = instance,
@@ -245,17 +177,177 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
         .fingerprint = SERVICE_FINGERPRINT_SEED,
         .content = &inside_content_calls,
     };
-    service_module_mix_build(&instance->host.fingerprint, ops);
-    if (!instance_begin(instance, settings, error)) {
-        instance_free(instance);
+    return instance;
+}
+
+/* What it is, by the module in this process. */
+static bool instance_load(struct inside_instance *instance, const struct service_settings *settings,
+                          struct inside_counts *before, char error[INSIDE_ERROR]) {
+    instance->ops = instance->module = load_module(settings, error);
+    if (instance->ops == NULL)
+        return false;
+    instance->identity = instance->ops;
+    atomic_store(&instance->counts, counts_of(before, instance->ops));
+    while (instance->ops->counters != NULL &&
+           instance->ops->counters[instance->counter_count] != NULL)
+        instance->counter_count++;
+    /* What works on content belongs to a worker. */
+    if (settings->runs != SERVICE_RUNS_WORKER)
+        instance->host.content = NULL;
+    service_module_mix_build(&instance->host.fingerprint, instance->ops);
+    return instance_begin(instance, settings, error);
+}
+
+static void instance_on_end(void *owner) {
+    struct inside_instance *instance;
+    CAST_OBJ(instance, owner, INSIDE_INSTANCE_MAGIC);
+    instance_free(instance);
+}
+
+static void instance_make_runners(struct inside_instance *instance,
+                                  const struct service_settings *settings, unsigned workers) {
+    instance->runners = inside_runners_new(settings, workers);
+    instance->runners->owner = instance;
+    instance->runners->on_end = instance_on_end;
+    instance->runners->name = instance->name;
+}
+
+/* From now on the workers call the functions that put frames into a ring. */
+static bool instance_run_threads(struct inside_instance *instance,
+                                 const struct service_settings *settings, unsigned workers,
+                                 char error[INSIDE_ERROR]) {
+    const char *why;
+    instance_make_runners(instance, settings, workers);
+    instance->remote_ops = *instance->module;
+    inside_remote_functions(&instance->remote_ops);
+    instance->ops = &instance->remote_ops;
+    if (inside_runners_start_threads(instance->runners, instance->module, instance->service,
+                                     &instance->host, &why))
+        return true;
+    snprintf(error, INSIDE_ERROR, "%s: service %s: %s", settings->where, settings->name, why);
+    return false;
+}
+
+static void instance_told(void *owner, const struct inside_told *told) {
+    struct inside_instance *instance;
+    CAST_OBJ(instance, owner, INSIDE_INSTANCE_MAGIC);
+    atomic_store(&instance->fingerprint, told->fingerprint);
+}
+
+/* What a process counted that has ended. */
+static void instance_counted(void *owner, const uint64_t counts[SERVICE_MODULE_COUNTERS]) {
+    struct inside_instance *instance;
+    CAST_OBJ(instance, owner, INSIDE_INSTANCE_MAGIC);
+    struct inside_counts *kept = atomic_load(&instance->counts);
+    for (unsigned i = 0; kept != NULL && i < SERVICE_MODULE_COUNTERS; i++)
+        atomic_fetch_add(&kept->counts[i], counts[i]);
+}
+
+/* What it is, as its process says. */
+static void instance_believe(struct inside_instance *instance, const struct inside_told *told,
+                             struct inside_counts *before) {
+    struct service_ops *ops = &instance->remote_ops;
+    instance->told = *told;
+    instance->identity = inside_name_keep(told->name);
+    ops->version = SERVICE_VERSION;
+    ops->name = instance->told.name;
+    ops->description = instance->told.description;
+    ops->points = told->points;
+    ops->wants_client_ip = told->wants_client_ip;
+    ops->preview_size = told->preview_size;
+    for (unsigned i = 0; i < told->counter_count; i++)
+        instance->counter_names[i] = inside_name_keep(told->counters[i]);
+    ops->counters = instance->counter_names;
+    inside_remote_functions(ops);
+    instance->host.answers_within = told->answers_within;
+    instance->host.fingerprint = told->fingerprint;
+    snprintf(instance->host.notice, sizeof instance->host.notice, "%s", told->notice);
+    atomic_store(&instance->counts, counts_of(before, ops));
+}
+
+static bool instance_run_processes(struct inside_instance *instance,
+                                   const struct service_settings *settings,
+                                   struct inside_counts *before, unsigned workers,
+                                   char error[INSIDE_ERROR]) {
+    char why[INSIDE_ERROR];
+    bool complete;
+    struct inside_told told;
+    instance_make_runners(instance, settings, workers);
+    instance->ops = &instance->remote_ops;
+    const struct inside_children children = {
+        .settings = settings,
+        .owner = instance,
+        .log = instance_log,
+        .told = instance_told,
+        .counted = instance_counted,
+    };
+    if (!module_is_ours(settings, error))
+        return false;
+    if (!inside_children_start(instance->runners, &children, &told, why, &complete)) {
+        if (complete)
+            snprintf(error, INSIDE_ERROR, "%s", why);
+        else
+            snprintf(error, INSIDE_ERROR, "%s: service %s: %.*s", settings->where, settings->name,
+                     INSIDE_ERROR / 2, why);
+        return false;
+    }
+    if (!instance_adapts_there(settings, told.name, told.points, error))
+        return false;
+    if (told.has_events) {
+        snprintf(error, INSIDE_ERROR,
+                 "%s: service %s: the module %s has a timer, or hears of requests, connections or "
+                 "names, which only the proxy itself has; set runs = worker or runs = thread",
+                 settings->where, settings->name, told.name);
+        return false;
+    }
+    instance_believe(instance, &told, before);
+    return true;
+}
+
+static void instance_write_version(uint64_t fingerprint, char version[INSIDE_VERSION]) {
+    snprintf(version, INSIDE_VERSION, "%s-%016" PRIx64, PACKAGE_VERSION, fingerprint);
+}
+
+static bool instance_start(struct inside_instance *instance,
+                           const struct service_settings *settings, struct inside_counts *before,
+                           unsigned workers, char error[INSIDE_ERROR]) {
+    if (settings->runs == SERVICE_RUNS_PROCESS)
+        return instance_run_processes(instance, settings, before, workers, error);
+    return instance_load(instance, settings, before, error) &&
+           (settings->runs == SERVICE_RUNS_WORKER ||
+            instance_run_threads(instance, settings, workers, error));
+}
+
+struct inside_instance *inside_instance_start(const struct service_settings *settings,
+                                              struct inside_counts *before, unsigned workers,
+                                              char error[INSIDE_ERROR]) {
+    struct inside_instance *instance = instance_new(settings);
+    if (!instance_start(instance, settings, before, workers, error)) {
+        inside_instance_release(&instance);
         return NULL;
     }
-    instance->content = inside_content_open(settings, instance->counts->content);
-    snprintf(instance->version, sizeof instance->version, "%s-%016" PRIx64, PACKAGE_VERSION,
-             instance->host.fingerprint);
+    if (settings->runs == SERVICE_RUNS_WORKER)
+        instance->content = inside_content_open(settings, atomic_load(&instance->counts)->content);
+    atomic_store(&instance->fingerprint, instance->host.fingerprint);
+    instance_write_version(instance->host.fingerprint, instance->version);
     if (instance->host.notice[0] != '\0')
         log_warn("service %s: %s", instance->name, instance->host.notice);
     return instance;
+}
+
+const char *inside_instance_version(const struct inside_instance *instance,
+                                    char version[INSIDE_VERSION]) {
+    if (instance->module != NULL)
+        return instance->version;
+    instance_write_version(atomic_load(&instance->fingerprint), version);
+    return version;
+}
+
+uint64_t inside_instance_count(const struct inside_instance *instance, unsigned counter) {
+    uint64_t count = atomic_load(&atomic_load(&instance->counts)->counts[counter]);
+    for (unsigned i = 0; instance->runners != NULL && i < instance->runners->count; i++)
+        count += inside_runner_count(&instance->runners->runners[i], counter);
+    return count;
 }
 
 struct inside_instance *inside_instance_reference(struct inside_instance *instance) {
@@ -270,6 +362,10 @@ void inside_instance_release(struct inside_instance **instancep) {
     if (instance == NULL)
         return;
     CHECK_OBJ(instance, INSIDE_INSTANCE_MAGIC);
-    if (atomic_fetch_sub(&instance->references, 1) == 1)
+    if (atomic_fetch_sub(&instance->references, 1) != 1)
+        return;
+    if (instance->runners != NULL)
+        inside_runners_stop(instance->runners); /* the last of them frees it */
+    else
         instance_free(instance);
 }

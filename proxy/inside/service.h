@@ -15,6 +15,8 @@
 #include "inside/places.h"
 #include "inside/watches.h"
 
+struct inside_desk;
+
 struct inside_shared {
     struct shared_service shared;
     unsigned magic;
@@ -24,6 +26,7 @@ struct inside_shared {
     struct inside_places *places;     /* referenced */
     struct inside_counts *counts;     /* of this instance, or of the last one; referenced */
     time_t since;                     /* seconds since 1970 */
+    _Atomic uint64_t fingerprint;     /* of the process whose version the tag knows */
     _Atomic uint64_t era; /* of the tag, when the first worker used it; UINT64_MAX: none has yet */
 };
 
@@ -33,6 +36,7 @@ struct inside_service {
 #define INSIDE_SERVICE_MAGIC 0x1451de5eu
     struct net_context *net;
     struct inside_shared *shared;
+    struct inside_desk *desk; /* NULL: the service runs in the worker */
     struct slice arguments;
     unsigned client_fields;         /* enum client_field */
     unsigned calls;                 /* under way */

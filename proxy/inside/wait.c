@@ -1,4 +1,4 @@
-#include "inside/call.h"
+#include "inside/remote.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -83,6 +83,8 @@ static void watch_copy(struct inside_call *call, struct event *event,
 
 static bool wait_watch(struct inside_call *call) {
     const struct service_wait *wait = &call->exchange.wait;
+    if (call->link != NULL)
+        return inside_remote_must_go_on(call);
     if (wait->fd < 0 || call->instance->ops->ready == NULL || is_over_already(call))
         return false;
     if (call->watched)

@@ -48,6 +48,9 @@ static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const adapt_point_words[] = {"reqmod_precache", "reqmod_postcache",
                                                 "respmod_precache", "respmod_postcache", NULL};
 
+/* enum service_runs. */
+static const char *const service_runs_words[] = {"worker", "thread", "process", NULL};
+
 const char *adapt_point_name(enum adapt_point point) {
     return adapt_point_words[point];
 }

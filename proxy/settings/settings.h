@@ -156,6 +156,9 @@ enum { ICAP_ENDPOINTS_MAX = 16 };
 /* Where a service runs: at ICAP servers (icap_service), or inside the proxy (service). */
 enum service_kind { SERVICE_BY_ICAP, SERVICE_INSIDE };
 
+/* Where a service inside the proxy runs. */
+enum service_runs { SERVICE_RUNS_WORKER, SERVICE_RUNS_THREAD, SERVICE_RUNS_PROCESS };
+
 /* A value of service.settings, NAME = VALUE: slices of service_settings.setting_texts. */
 struct module_setting {
     struct slice name, value;
@@ -182,6 +185,11 @@ struct service_settings {
     size_t content_object, content_memory; /* bytes of one object; of all operations */
     uint64_t content_timeout;              /* of a fetch */
     char *fetch_as, *fetch_via; /* of its own requests: the client; the listener or NULL */
+    enum service_runs runs;
+    unsigned threads;       /* or processes, that run it; not of workers */
+    unsigned nice;          /* of its processes */
+    uint64_t start_timeout; /* for the start of a process */
+    uint64_t hang_timeout;  /* a process that shows no sign of life for so long is ended */
     /* Of both. */
     bool disabled;  /* no chain has it, and it does not run */
     bool as_before; /* of settings that were changed: nothing of it was (service_change.h) */
@@ -497,6 +505,11 @@ struct settings *settings_change_service(const struct settings *before, const ch
                                          char error[SETTINGS_ERROR]);
 /* What the files say, with what was changed at run time in its place. The caller frees it. */
 struct document *settings_document(const struct settings *settings);
+/* How many workers use the settings: a reload does not change their number. */
+static inline unsigned settings_workers(const struct settings *settings) {
+    return settings->start != NULL ? settings->start->workers : settings->workers;
+}
+
 struct settings *settings_reference(struct settings *settings);
 void settings_release(struct settings **settingsp);
 

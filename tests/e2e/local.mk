@@ -63,6 +63,7 @@ dist-hook:
 # Modules for services inside the proxy: the example, and one that does what tests ask for.
 check_LTLIBRARIES += tests/e2e/modules/hello.la tests/e2e/modules/keeper.la tests/e2e/modules/odd.la tests/e2e/modules/outside.la \
 	tests/e2e/modules/other/odd.la
+check_LTLIBRARIES += tests/e2e/modules/doomed.la
 test_module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 tests_e2e_modules_hello_la_SOURCES = examples/hello-service/hello.c
 tests_e2e_modules_hello_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
@@ -98,3 +99,7 @@ tests_e2e_modules_report_la_SOURCES = examples/report-service/report.c
 tests_e2e_modules_report_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 tests_e2e_modules_report_la_LDFLAGS = $(test_module_ldflags)
 tests_e2e_modules_report_la_LIBADD = common/libservice.la common/libcommon.la
+tests_e2e_modules_doomed_la_SOURCES = tests/e2e/modules/doomed.c
+tests_e2e_modules_doomed_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+tests_e2e_modules_doomed_la_LDFLAGS = $(test_module_ldflags)
+tests_e2e_modules_doomed_la_LIBADD = common/libservice.la common/libcommon.la

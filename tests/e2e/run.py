@@ -52,14 +52,15 @@ def parse_arguments():
     parser.add_argument("--keep", action="store_true", help="leaves the scratch directories")
     parser.add_argument("--jobs", type=int, default=2, help="files run at a time")
     parser.add_argument("--kills", type=int, help="how often the crash test of the disk kills the proxy (default: 20)")
-    parser.add_argument("--host", choices=("icap", "inside"), help="where the services run that harness/services.py starts "
-                        "(default: icap, or $RETORT_HOST)")
+    parser.add_argument("--host", choices=("icap", "inside", "thread", "process"), help="where the services run that "
+                        "harness/services.py starts: at c-icap, or in the proxy, there also in threads or processes (default: icap, or $RETORT_HOST)")
     parser.add_argument("--again", action="store_true", help="run tests that failed once more, each alone")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.host:
-        os.environ["RETORT_HOST"] = options.host
+        os.environ["RETORT_HOST"] = "icap" if options.host == "icap" else "inside"
+        os.environ["RETORT_RUNS"] = options.host if options.host in ("thread", "process") else "worker"
     if options.kills:
         os.environ["RETORT_KILLS"] = str(options.kills)  # tests are in processes of their own
     return options

@@ -266,7 +266,7 @@ def test_messages_wait_for_one_descriptor(lab):
 
 def test_slow_calls_are_counted_and_named(lab):
     texts = Texts(lab)
-    proxy = Retort(lab, services=[odd(lab, "slow")])
+    proxy = Retort(lab, services=[odd(lab, "slow", runs="worker")])
     proxy.get(texts.url("/short?store"))
     true(account(proxy, "odd")["account"]["slow"] >= 1, "slow calls")
     contains(proxy.process.log(), "service odd: its function preview held a worker up for", "the log")
@@ -317,6 +317,7 @@ def test_reload(lab):
         equal(proxy.reload().status, 200, "the reload")
     equal([proxy.get(url).header("X-Odd") for _ in range(2)], ["two", "two"], "after")
     true(account(proxy, "odd")["istag"] != before, "the version")
+    until(lambda: account(proxy, "odd")["counts"]["SEEN"] >= 3, 10 * lab.patience, "a process that has ended has told what it counted")
     seen = account(proxy, "odd")["counts"]["SEEN"]
     true(seen >= 3, f"what the service counts itself is kept over a reload: {seen}")
     contains(proxy.admin("GET", "/metrics").body.decode(), f'retort_service_events_total{{service="odd",event="SEEN"}} {seen}\n', "metrics")

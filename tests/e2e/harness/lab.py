@@ -76,12 +76,14 @@ class Lab:
         return thing
 
     def environment(self):
-        """For our own programs under sanitizers."""
+        """For our own programs: the one that runs services in processes of their own, and under sanitizers how those behave."""
+        of_runs = {"RETORT_SERVICE_PROGRAM": os.path.join(self.builddir, "common/retort-service")}
         return {
+            **of_runs,
             "ASAN_OPTIONS": "abort_on_error=0:exitcode=99:detect_leaks=1:detect_stack_use_after_return=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
             "LSAN_OPTIONS": "suppressions=" + os.path.join(SUPPRESSIONS, "lsan.supp"),
-        } if self.asan else {}
+        } if self.asan else of_runs
 
     def valgrind_command(self, prefix):
         suppressions = [f"--suppressions={os.path.join(SUPPRESSIONS, name)}"

@@ -27,12 +27,14 @@ class Service:
 
 
 class Inside:
-    """A service section: the service runs in the proxy. `settings` is a dict; a list as a value is written once for each item."""
+    """A service section: the service runs in the proxy. `settings` is a dict; a list as a value is written once for each item.
+    Without `runs` it runs where the environment variable RETORT_RUNS says (run.py --host): worker, thread or process."""
 
     def __init__(self, name, module, point="respmod_precache", bypass=True, settings=None, **options):
         self.name = name
         self.settings = settings or {}
-        self.options = {"module": module, "point": point, "bypass": bypass, "timeout": "5s", **options}
+        runs = os.environ.get("RETORT_RUNS", "worker")
+        self.options = {"module": module, "point": point, "bypass": bypass, "timeout": "5s", **({"runs": runs} if runs != "worker" else {}), **options}
 
     def text(self):
         pairs = [f"{name} = {value_text(one)}" for name, value in self.settings.items()
@@ -54,7 +56,7 @@ def value_text(value):
 
 
 # Options whose values are words of the language, written without quotes.
-WORDS = {"point", "mode", "format", "admission", "disk_io"}
+WORDS = {"point", "runs", "mode", "format", "admission", "disk_io"}
 
 
 def options_text(options, separator="  "):

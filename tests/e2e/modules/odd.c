@@ -10,7 +10,9 @@
 #include "service/service.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,6 +59,49 @@ static bool does(const struct odd *odd, const char *what) {
     return strcmp(odd->settings->does, what) == 0;
 }
 
+/* The rest does what a process is for: it ends, hangs, or writes where it has no right to. */
+
+static _Noreturn void crash(void) {
+    signal(SIGSEGV, SIG_DFL); /* without the report of a sanitizer */
+    raise(SIGSEGV);
+    abort();
+}
+
+/* Writes over the memory that it shares with the proxy. */
+static void scribble(void) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long begin, end;
+        if (strstr(line, "memfd:retort-service") != NULL &&
+            sscanf(line, "%lx-%lx rw", &begin, &end) == 2)
+            memset((void *)begin, 0xa5, end - begin);
+    }
+    if (maps != NULL)
+        fclose(maps);
+}
+
+static void hang(void) {
+    volatile bool forever = true;
+    while (forever)
+        usleep(1000);
+}
+
+static void misbehave(const char *what, const char *where) {
+    size_t length = strlen(where);
+    if (strncmp(what, where, length) != 0 || what[length] != '-')
+        return;
+    what += length + 1;
+    if (strcmp(what, "crash") == 0)
+        crash();
+    if (strcmp(what, "exit") == 0)
+        _exit(3);
+    if (strcmp(what, "hang") == 0)
+        hang();
+    if (strcmp(what, "scribble") == 0)
+        scribble();
+}
+
 static void *odd_start(const void *settings, struct service_host *host, char *error,
                        size_t error_size) {
     const struct odd_settings *own = settings;
@@ -64,6 +109,7 @@ static void *odd_start(const void *settings, struct service_host *host, char *er
         snprintf(error, error_size, "odd.Do: it refuses");
         return NULL;
     }
+    misbehave(own->does, "start");
     if (strcmp(own->does, "notice") == 0)
         snprintf(host->notice, sizeof host->notice, "it has something to say");
     if (own->tells)
@@ -107,6 +153,7 @@ static void *odd_begin(void *service, struct service_exchange *exchange) {
     service_count(exchange->host, ODD_SEEN);
     if (strcmp(((const struct odd_settings *)service)->does, "nothing") == 0)
         return NULL;
+    misbehave(((const struct odd_settings *)service)->does, "begin");
     ALLOC_OBJ(odd, ODD_MAGIC);
     odd->exchange = exchange;
     exchange->lifetime = ((const struct odd_settings *)service)->lifetime;
@@ -136,6 +183,11 @@ static enum service_verdict odd_answers(struct odd *odd) {
     return SERVICE_ADAPT;
 }
 
+static bool is_first(const struct service_exchange *exchange) {
+    return memmem(exchange->request->target.base, exchange->request->target.length, "/first", 6) !=
+           NULL;
+}
+
 static enum service_verdict odd_preview(void *state, struct slice body, bool complete) {
     struct odd *odd;
     CAST_OBJ(odd, state, ODD_MAGIC);
@@ -149,6 +201,10 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
     }
     if (does(odd, "together")) {
         odd_wait_together(odd);
+        return SERVICE_HOLD;
+    }
+    if (does(odd, "wait-at-first") && is_first(exchange)) {
+        odd_wait(odd, 600000);
         return SERVICE_HOLD;
     }
     if (does(odd, "slow"))
@@ -179,6 +235,7 @@ static size_t odd_push(void *state, struct slice body) {
     size_t room = odd->body.length < most ? most - odd->body.length : 0;
     size_t length = body.length < room ? body.length : room;
     char byte;
+    misbehave(odd->settings->does, "push");
     if (does(odd, "greedy"))
         return body.length + 1;
     if (does(odd, "stuck"))

@@ -1,0 +1,35 @@
+/*
+ * What the proxy and a process that runs a service for it say to each other besides frames, by a
+ * socket pair of SOCK_SEQPACKET: PROCESS_SOCKET in the process.
+ *
+ *     to the process:   the descriptors, PROCESS_DESCRIPTORS at most in one message, in the order board,
+ *                       wish, eventfd of the runner, eventfds of the workers. Nothing else comes; when
+ *                       the proxy closes its end, or is gone, the process ends.
+ *     back:             one letter, and words (runner/words.h) or a text behind it
+ *       PROCESS_READY   fingerprint, points, preview size, whether it wants the client's address,
+ *                       answers_within, whether it has functions for events, name, description, notice, the number of counters, counters
+ *       PROCESS_ERROR   a sentence: it can't start, and ends
+ *       PROCESS_LOG     a digit for the level, and a line
+ *
+ * The wish is a memfd of words: name of the section, where it stands, module, helpers (empty: none),
+ * nice value, number of workers, number of settings, and for each its name, value, and where it stands.
+ *
+ * Threads: constants.
+ */
+#ifndef RETORT_RUNNER_PROCESS_H
+#define RETORT_RUNNER_PROCESS_H
+
+enum {
+    PROCESS_SOCKET = 3,
+    PROCESS_DESCRIPTORS = 64,
+    PROCESS_MESSAGE = 32 * 1024, /* bytes at most */
+    PROCESS_WISH = 1 << 20,
+    PROCESS_WORKERS = 4096,
+    PROCESS_GRACE = 3, /* seconds that it has to end when the proxy wants it to */
+};
+
+#define PROCESS_READY 'R'
+#define PROCESS_ERROR 'E'
+#define PROCESS_LOG   'L'
+
+#endif

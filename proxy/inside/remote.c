@@ -1,0 +1,520 @@
+#include "inside/remote.h"
+
+#include "base/assert.h"
+#include "http/head_parser.h"
+#include "service/clean_head.h"
+
+#include <stdlib.h>
+
+static struct inside_remote *remote_of(void *state) {
+    struct inside_remote *remote;
+    CAST_OBJ(remote, state, INSIDE_REMOTE_MAGIC);
+    return remote;
+}
+
+static struct adapter_account *remote_account_of(const struct inside_remote *remote) {
+    return &remote->call->service->base.account;
+}
+
+/* The call has its turn. While the reader of the body takes its time, the service is not late. */
+static void remote_wake(struct inside_remote *remote) {
+    struct inside_call *call = remote->call;
+    if (call->mode == INSIDE_OVER)
+        return;
+    if (call->base.verdict != ADAPTER_PENDING)
+        timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    loop_defer(call->net->loop, &call->task);
+}
+
+static void remote_fail(struct inside_remote *remote, uint64_t *count, const char *error) {
+    if (remote->error != NULL)
+        return;
+    remote->error = error;
+    remote->error_count = count;
+    remote_wake(remote);
+}
+
+/* Sending */
+
+static bool remote_send(struct inside_remote *remote, enum frame_type type, uint64_t number,
+                        const void *bytes, size_t length) {
+    const struct frame frame = {.type = type,
+                                .length = (uint32_t)length,
+                                .slot = remote->slot,
+                                .serial = remote->serial,
+                                .number = number};
+    remote->needed = false;
+    return desk_link_send(remote->link, &frame, bytes, &remote->blocked);
+}
+
+static bool send_opening(struct inside_remote *remote) {
+    while (remote->opening != NULL) {
+        size_t left = remote->opening_length - remote->opening_sent;
+        size_t piece = left < FRAME_PAYLOAD ? left : FRAME_PAYLOAD;
+        if (!remote_send(remote, FRAME_OPEN, remote->opening_length,
+                         remote->opening + remote->opening_sent, piece))
+            return false;
+        remote->opened = true;
+        remote->opening_sent += piece;
+        if (piece < left)
+            continue;
+        free(remote->opening);
+        remote->opening = NULL;
+    }
+    return true;
+}
+
+/* The call has not pushed its bytes: they are the first that it keeps. */
+static bool send_preview(struct inside_remote *remote) {
+    size_t length = remote->preview_length;
+    if (!remote->preview_due)
+        return true;
+    if (length > 0 && remote->sent == 0) {
+        if (!remote_send(remote, FRAME_BODY, 0, inside_feed_waiting(remote->call).base, length))
+            return false;
+        remote->sent = length;
+    }
+    if (!remote_send(remote, FRAME_PREVIEW, remote->preview_whole, NULL, 0))
+        return false;
+    remote->preview_due = false;
+    remote->asked = true;
+    return true;
+}
+
+static bool remote_send_flag(struct inside_remote *remote, bool *due, enum frame_type type) {
+    if (*due)
+        *due = !remote_send(remote, type, 0, NULL, 0);
+    return !*due;
+}
+
+static bool send_credit(struct inside_remote *remote) {
+    if (remote->owed == 0)
+        return true;
+    uint64_t count = remote->owed;
+    if (!remote_send(remote, FRAME_CREDIT, count, NULL, 0))
+        return false;
+    remote->credit += count;
+    remote->owed = 0;
+    return true;
+}
+
+/* False: something is left, and waits for room. */
+static bool send_due(struct inside_remote *remote) {
+    return remote->link != NULL && !remote->ended && send_opening(remote) && send_preview(remote) &&
+           remote_send_flag(remote, &remote->idle_due, FRAME_IDLE) &&
+           remote_send_flag(remote, &remote->end_due, FRAME_END) &&
+           remote_send_flag(remote, &remote->stop_due, FRAME_STOP);
+}
+
+void inside_remote_has_room(struct list_link *blocked) {
+    struct inside_remote *remote = CONTAINER_OF(blocked, struct inside_remote, blocked);
+    CHECK_OBJ(remote, INSIDE_REMOTE_MAGIC);
+    send_due(remote);
+    remote_wake(remote); /* it may have more of the body */
+}
+
+/* The functions of a service */
+
+static struct inside_call *remote_call_of(struct service_exchange *exchange) {
+    return CONTAINER_OF(exchange, struct inside_call, exchange);
+}
+
+static bool is_writable(const struct http_head *head, bool response) {
+    return head->field_count <= HTTP_FIELDS_MAX && clean_head(head, response);
+}
+
+/* The facts of the message; NULL: they can't be written down. */
+static char *write_opening(const struct service_exchange *exchange, size_t *length) {
+    bool response = exchange->point == SERVICE_RESPONSE;
+    if (!is_writable(exchange->head, response) || !is_writable(exchange->request, false))
+        return NULL;
+    const struct facts_message facts = {
+        .point = exchange->point,
+        .has_body = exchange->has_body,
+        .of_service = exchange->of_service,
+        .request_version = exchange->request->version,
+        .version = exchange->head->version,
+        .request = response
+                       ? http_head_text(exchange->request, http_head_write_request, exchange->arena)
+                       : SLICE(""),
+        .head = http_head_text(exchange->head,
+                               response ? http_head_write_response : http_head_write_request,
+                               exchange->arena),
+        .client_ip = exchange->client_ip,
+        .client_user = exchange->client_user,
+        .arguments = exchange->arguments,
+        .transaction_id = exchange->transaction_id,
+    };
+    return facts_of_message(&facts, length);
+}
+
+static void *remote_begin(void *service, struct service_exchange *exchange) {
+    struct inside_call *call = remote_call_of(exchange);
+    struct inside_remote *remote;
+    (void)service;
+    ALLOC_OBJ(remote, INSIDE_REMOTE_MAGIC);
+    remote->call = call;
+    remote->link = call->link;
+    remote->credit = FRAME_WINDOW;
+    remote->idle_at = UINT64_MAX;
+    list_init(&remote->blocked);
+    spool_init(&remote->body);
+    remote->slot = desk_link_take(remote->link, remote);
+    remote->serial = remote->link->slots[remote->slot].serial;
+    remote->opening = write_opening(exchange, &remote->opening_length);
+    if (remote->opening == NULL)
+        remote_fail(remote, &remote_account_of(remote)->error_protocol,
+                    "the head of the message is too long to be handed to its runner");
+    else
+        send_due(remote);
+    return remote;
+}
+
+static enum service_verdict remote_preview(void *state, struct slice body, bool complete) {
+    struct inside_remote *remote = remote_of(state);
+    ASSERT(body.length <= FRAME_PAYLOAD);
+    remote->preview_due = true;
+    remote->preview_whole = complete;
+    remote->preview_length = body.length;
+    send_due(remote);
+    return SERVICE_HOLD;
+}
+
+/* Does the runner take more of the body? */
+static bool may_push(const struct inside_remote *remote) {
+    bool wants = remote->held ? !remote->decided || remote->applied : remote->applied;
+    return wants && !remote->passed && !remote->ended;
+}
+
+static size_t remote_push(void *state, struct slice body) {
+    struct inside_remote *remote = remote_of(state);
+    size_t pushed = remote->preview_length;
+    if (!may_push(remote) || !send_due(remote))
+        return 0;
+    ASSERT(pushed <= body.length);
+    remote->preview_length = 0;
+    while (pushed < body.length) {
+        size_t piece = body.length - pushed, room = link_room(&remote->link->link);
+        uint64_t window = FRAME_WINDOW - (remote->sent - remote->taken);
+        piece = piece < FRAME_PAYLOAD ? piece : FRAME_PAYLOAD;
+        piece = piece < window ? piece : (size_t)window;
+        piece = room > 0 && piece > room ? room : piece;
+        if (piece == 0 || !remote_send(remote, FRAME_BODY, 0, body.base + pushed, piece))
+            break;
+        remote->sent += piece;
+        pushed += piece;
+    }
+    return pushed;
+}
+
+static void remote_finish(void *state) {
+    struct inside_remote *remote = remote_of(state);
+    remote->finished = remote->end_due = true;
+    send_due(remote);
+}
+
+/* The runner has the bytes of the preview, and the call does not need them any more. */
+static void forget_preview(struct inside_remote *remote) {
+    struct inside_call *call = remote->call;
+    if (remote->preview_length > 0)
+        inside_feed_drop(call, remote->preview_length);
+    remote->preview_length = 0;
+}
+
+static void apply_head(struct inside_remote *remote) {
+    struct service_exchange *exchange = &remote->call->exchange;
+    if (remote->verdict.answers)
+        exchange->answer = remote->head;
+    else
+        http_head_assign(exchange->head, remote->head);
+}
+
+static enum service_verdict remote_verdict(void *state) {
+    struct inside_remote *remote = remote_of(state);
+    struct service_exchange *exchange = &remote->call->exchange;
+    const struct facts_verdict *verdict = &remote->verdict;
+    if (!remote->decided)
+        return SERVICE_HOLD;
+    remote->applied = true;
+    exchange->failed = verdict->failed != 0;
+    exchange->failed_because = verdict->because.length > 0 ? verdict->because.base : NULL;
+    exchange->opt_out |= verdict->opt_out != 0;
+    exchange->lifetime = verdict->lifetime;
+    exchange->body_length = verdict->body_length;
+    exchange->keeps_body = verdict->keeps_body != 0;
+    if (verdict->skip)
+        return SERVICE_SKIP;
+    apply_head(remote);
+    if (exchange->answer == NULL && !exchange->keeps_body)
+        forget_preview(remote);
+    return SERVICE_ADAPT;
+}
+
+/* After SKIP the first reader asks for what the service was given. */
+static void give_credit(struct inside_remote *remote, size_t read) {
+    remote->owed += read;
+    bool begins = remote->verdict.skip && remote->credit == 0 && remote->owed == 0 &&
+                  remote->body.length == 0 && !remote->ended;
+    if (begins)
+        remote->owed = FRAME_WINDOW;
+    if (remote->link != NULL && !remote->ended &&
+        (remote->owed >= FRAME_WINDOW / 4 || remote->body.length == 0))
+        send_credit(remote);
+}
+
+static enum service_flow remote_flow(const struct inside_remote *remote) {
+    if (!remote->ended || remote->body.length > 0)
+        return SERVICE_FLOW;
+    if (remote->end != FRAME_DONE)
+        return SERVICE_ABORT;
+    return remote->passed ? SERVICE_PASS : SERVICE_DONE;
+}
+
+static enum service_flow remote_pull(void *state, char *out, size_t capacity, size_t *got) {
+    struct inside_remote *remote = remote_of(state);
+    *got = spool_read(&remote->body, out, capacity);
+    give_credit(remote, *got);
+    return remote_flow(remote);
+}
+
+static void remote_idle(void *state) {
+    struct inside_remote *remote = remote_of(state);
+    if (remote->idle_at == remote->sent)
+        return;
+    remote->idle_at = remote->sent;
+    remote->idle_due = true;
+    send_due(remote);
+}
+
+static void remote_ready(void *state) {
+    (void)state;
+}
+
+static void remote_end(void *state) {
+    struct inside_remote *remote = remote_of(state);
+    list_remove(&remote->blocked);
+    if (remote->link != NULL)
+        desk_link_give(remote->link, remote->slot, remote->opened);
+    free(remote->opening);
+    bundle_release(&remote->bundle);
+    spool_release(&remote->body);
+    FREE_OBJ(remote);
+}
+
+void inside_remote_functions(struct service_ops *ops) {
+    ops->begin = remote_begin;
+    ops->preview = remote_preview;
+    ops->push = remote_push;
+    ops->finish = remote_finish;
+    ops->verdict = remote_verdict;
+    ops->pull = remote_pull;
+    ops->idle = remote_idle;
+    ops->ready = remote_ready;
+    ops->end = remote_end;
+}
+
+/* For the call */
+
+bool inside_remote_find(struct inside_call *call) {
+    struct adapter_account *account = &call->service->base.account;
+    enum desk_refusal refusal;
+    call->link = inside_desk_choose(call->service->desk, &refusal);
+    if (call->link != NULL)
+        return true;
+    if (refusal == DESK_DOWN)
+        inside_call_fail(call, &account->error_down, "no process of it is running now");
+    else
+        inside_call_fail(call, &account->error_queue,
+                         "all its runners have as many messages as they can take");
+    return false;
+}
+
+bool inside_remote_check(struct inside_call *call) {
+    const struct inside_remote *remote = remote_of(call->state);
+    if (remote->error == NULL || call->mode == INSIDE_OVER)
+        return true;
+    inside_call_fail(call, remote->error_count, remote->error);
+    return false;
+}
+
+bool inside_remote_has_verdict(const struct inside_call *call) {
+    return remote_of(call->state)->decided;
+}
+
+bool inside_remote_must_go_on(const struct inside_call *call) {
+    const struct inside_remote *remote = remote_of(call->state);
+    bool starved = remote->needed && !remote->finished && inside_feed_waiting(call).length == 0;
+    return !starved;
+}
+
+/* What comes from the runner */
+
+static bool remote_take_text(struct inside_remote *remote, struct slice text) {
+    struct arena *arena = remote->call->exchange.arena;
+    bool response = remote->verdict.answers || remote->call->exchange.point == SERVICE_RESPONSE;
+    struct slice copy = arena_slice(arena, text);
+    remote->head = arena_alloc(arena, sizeof *remote->head);
+    ssize_t used = response ? http_head_parse_response(remote->head, copy.base, copy.length, 0)
+                            : http_head_parse_request(remote->head, copy.base, copy.length, 0);
+    if (used <= 0 || (size_t)used != copy.length)
+        return false;
+    unsigned version = remote->verdict.version;
+    if (version == 10 || version == 11 || version == 20)
+        remote->head->version = version;
+    return true;
+}
+
+/* A word for logs and heads. */
+static bool is_reason(struct slice because) {
+    enum { REASON_MAX = 64 };
+    for (size_t i = 0; i < because.length; i++)
+        if (because.base[i] < ' ' || because.base[i] > '~')
+            return false;
+    return because.length <= REASON_MAX;
+}
+
+static bool remote_take_verdict(struct inside_remote *remote) {
+    enum { LIFETIME_MAX = 366 * 24 * 3600 };
+    struct facts_verdict *verdict = &remote->verdict;
+    bool stated = verdict->body_length != SERVICE_LENGTH_UNKNOWN;
+    if (!facts_read_verdict(verdict, &remote->bundle) || !is_reason(verdict->because))
+        return false;
+    stated = verdict->body_length != SERVICE_LENGTH_UNKNOWN;
+    if (stated && verdict->body_length > INT64_MAX)
+        return false;
+    /* before the preview a service can say no more than that it is not interested */
+    if (verdict->skip ? verdict->head.length > 0
+                      : !remote->asked || !remote_take_text(remote, verdict->head))
+        return false;
+    if (verdict->lifetime > LIFETIME_MAX)
+        verdict->lifetime = LIFETIME_MAX;
+    verdict->because = arena_slice(remote->call->exchange.arena, verdict->because);
+    if (verdict->skip)
+        remote->credit = 0;
+    bundle_release(&remote->bundle);
+    remote->decided = true;
+    return true;
+}
+
+static bool take_verdict_piece(struct inside_remote *remote, const struct frame *frame,
+                               const char *payload) {
+    if (remote->decided || remote->ended || !bundle_add(&remote->bundle, frame, payload))
+        return false;
+    return !bundle_is_whole(&remote->bundle) || remote_take_verdict(remote);
+}
+
+static bool remote_take_body(struct inside_remote *remote, const struct frame *frame,
+                             const char *payload) {
+    if (!remote->decided || remote->ended || frame->length == 0 || frame->length > remote->credit)
+        return false;
+    remote->credit -= frame->length;
+    if (!spool_append(&remote->body, payload, frame->length))
+        remote_fail(remote, &remote_account_of(remote)->error_server,
+                    "there is no memory for its body");
+    return true;
+}
+
+static bool take_taken(struct inside_remote *remote, const struct frame *frame) {
+    if (frame->number > remote->sent - remote->taken)
+        return false;
+    remote->taken += frame->number;
+    return true;
+}
+
+/* It may have been sent before the runner saw what was sent last. */
+static bool take_need(struct inside_remote *remote, const struct frame *frame) {
+    if (frame->number != remote->taken)
+        return false;
+    remote->needed = remote->taken == remote->sent && !remote->idle_due && remote->opening == NULL;
+    return true;
+}
+
+static bool take_pass(struct inside_remote *remote) {
+    if (!remote->decided || remote->verdict.answers || remote->passed || remote->ended)
+        return false;
+    remote->passed = true;
+    remote->stop_due = !remote->finished;
+    send_due(remote);
+    return true;
+}
+
+static const char *end_error(enum frame_end end) {
+    static const char *const errors[FRAME_ENDS] = {
+        [FRAME_STUCK] = "the service neither goes on nor waits for anything; please report this "
+                        "bug of the service",
+        [FRAME_GREEDY] = "the service took more of the body than there was; please report this "
+                         "bug of the service",
+        [FRAME_MISMADE] = "the service made a head with bytes that HTTP does not allow there",
+        [FRAME_FUNCTIONS] = "the service has no functions for what it wants to do with the body",
+        [FRAME_TOO_LONG] = "the service made a head that is too long",
+        [FRAME_UNREADABLE] = "its runner could not read the head of the message",
+    };
+    return errors[end];
+}
+
+static bool remote_take_end(struct inside_remote *remote, const struct frame *frame) {
+    uint64_t end = frame->number & ~(uint64_t)FRAME_OPTED_OUT;
+    if (remote->ended || end >= FRAME_ENDS)
+        return false;
+    remote->end = (enum frame_end)end;
+    remote->call->exchange.opt_out |= end != frame->number;
+    if ((remote->end == FRAME_DONE || remote->end == FRAME_ABORTED) && !remote->decided)
+        return false;
+    remote->ended = true;
+    const char *error = end_error(remote->end);
+    if (error != NULL)
+        remote_fail(remote,
+                    remote->end == FRAME_STUCK ? &remote_account_of(remote)->error_server
+                                               : &remote_account_of(remote)->error_protocol,
+                    error);
+    return true;
+}
+
+static bool take_hold(struct inside_remote *remote) {
+    if (!remote->asked || remote->held || remote->decided)
+        return false;
+    remote->held = true;
+    return true;
+}
+
+bool inside_remote_take(struct inside_remote *remote, const struct frame *frame,
+                        const char *payload) {
+    CHECK_OBJ(remote, INSIDE_REMOTE_MAGIC);
+    bool good = false;
+    if (frame->length > 0 && frame->type != FRAME_BODY && frame->type != FRAME_VERDICT)
+        return false;
+    switch (frame->type) {
+    case FRAME_HOLD: good = take_hold(remote); break;
+    case FRAME_VERDICT: good = take_verdict_piece(remote, frame, payload); break;
+    case FRAME_BODY: good = remote_take_body(remote, frame, payload); break;
+    case FRAME_TAKEN: good = take_taken(remote, frame); break;
+    case FRAME_NEED: good = take_need(remote, frame); break;
+    case FRAME_PASS: good = take_pass(remote); break;
+    case FRAME_END: good = remote_take_end(remote, frame); break;
+    default: break;
+    }
+    if (good)
+        remote_wake(remote);
+    return good;
+}
+
+/* Does the call want something more of it? */
+static bool is_wanted(const struct inside_remote *remote) {
+    const struct inside_call *call = remote->call;
+    return !remote->ended && call->mode != INSIDE_OVER && call->mode != INSIDE_PASSED &&
+           !call->complete;
+}
+
+void inside_remote_lost(struct inside_remote *remote, enum remote_failure failure) {
+    CHECK_OBJ(remote, INSIDE_REMOTE_MAGIC);
+    struct adapter_account *account = remote_account_of(remote);
+    list_remove(&remote->blocked);
+    remote->link = NULL;
+    if (!is_wanted(remote))
+        return;
+    if (failure == REMOTE_LIED)
+        remote_fail(remote, &account->error_protocol,
+                    "its process wrote what no runner writes, and was ended");
+    else
+        remote_fail(remote, &account->error_closed, "its process ended");
+}
