@@ -65,15 +65,18 @@ class Table5(Case):
                 f'settings = {{ Work = "{work}" }} }}\n')
 
     def points(self):
-        """What a service made is stored, so that a hit costs the same wherever the service ran."""
-        misses = [Point(row_of("miss", title), column, self.measured(column, f"/miss/5/{size}", CONNECTIONS, MISSES_ONLY))
-                  for title, size in SIZES.items() for column in self.servers]
-        single = [Point(row_of("single", USUAL), column, self.measured(column, f"/miss/5/{SIZES[USUAL]}", 1, MISSES_ONLY))
-                  for column in self.servers]
-        hits = [Point(row_of("hit", title), column, self.measured(column, f"/hit/5/{size}", CONNECTIONS, HITS_ONLY))
-                for title, size in SIZES.items() for column in self.servers
-                if column == NONE or column.endswith(WORKER) or (title == USUAL and column.startswith(HEADER))]
-        return misses + single + hits
+        """Only what tells something: what is not matched costs the same in every place, and so does a hit, since what a
+        service made is stored."""
+        def points(kind, titles, columns, folder="/miss/5/", connections=CONNECTIONS, expect=MISSES_ONLY):
+            return [Point(row_of(kind, title), column, self.measured(column, folder + str(SIZES[title]), connections, expect))
+                    for title in titles for column in columns if column in self.servers]
+        far = [column_of(UNMATCHED, place) for place in PLACES[1:]]
+        near = [column for column in self.servers if column not in far]
+        changed = [NONE, *(column_of(work, place) for place in PLACES for work in (HEADER, READ, REWRITTEN))]
+        at_hits = [NONE, column_of(UNMATCHED, WORKER), column_of(HEADER, WORKER)]
+        others = [*(column_of(work, WORKER) for work in (SEEN, READ, REWRITTEN)), *(column_of(HEADER, place) for place in PLACES[1:])]
+        return (points("miss", SIZES, near) + points("miss", [USUAL], far) + points("single", [USUAL], changed, connections=1)
+                + points("hit", SIZES, at_hits, "/hit/5/", expect=HITS_ONLY) + points("hit", [USUAL], others, "/hit/5/", expect=HITS_ONLY))
 
     def measured(self, column, path, connections, expect):
         def ask():
@@ -149,7 +152,8 @@ def times(figures):
     row = row_of("single", USUAL)
     there = places(figures)
     none = table.number(figures.median(row, NONE, "p50_ms"), 3)
-    rows = [[work, *(table.number(figures.median(row, column_of(work, place), "p50_ms"), 3) for place in there)] for work in WORKS]
+    rows = [[work, *(table.number(figures.median(row, column_of(work, place), "p50_ms"), 3) for place in there)]
+            for work in (HEADER, READ, REWRITTEN)]
     return table.markdown([f"none: {none}", *there], rows)
 
 
