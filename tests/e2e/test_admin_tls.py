@@ -275,7 +275,6 @@ def test_versions(lab):
     true(plane.ended("other") >= 5, "handshakes without anything in common are counted")
 
 
-@memcheck
 def test_clear_text(lab):
     """Who speaks HTTP without TLS is told so; who speaks nothing known is closed."""
     plane = Plane(lab, client="off")

@@ -66,7 +66,6 @@ def test_delete(lab):
     gone_for_good(bench, versions, "/own/o/1")
 
 
-@memcheck
 def test_delete_what_is_in_memory_too(lab):
     bench, versions = only_on_disk(lab)
     true(bench.get("/own/o/1", 2500)[0], "a hit")

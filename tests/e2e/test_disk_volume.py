@@ -12,7 +12,7 @@ from harness.disk_bench import Bench, in_threads, is_hit, names, refused
 from harness.origin import Origin
 from harness.own import Own
 from harness.retort import Retort
-from harness.suite import heavy, memcheck, seconds
+from harness.suite import heavy, seconds
 
 # Larger than memory.
 
@@ -260,7 +260,6 @@ def test_admission_of_the_second_request(lab):
 
 # The file.
 
-@memcheck
 def test_the_path_may_be_a_file(lab):
     origin = Origin(lab)
     own = Own(origin)

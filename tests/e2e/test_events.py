@@ -120,7 +120,6 @@ def test_a_stream_ends_with_the_right_to_it(lab):
             equal((events.next(), events.ended), (None, True), "what a reader gets that may not have it any more")
 
 
-@memcheck
 def test_bound_of_consumers(lab):
     """One too many is refused and counted; whoever leaves makes room at once, also without a word and under a thousand others."""
     proxy = Retort(lab)
@@ -192,7 +191,6 @@ def test_a_consumer_that_does_not_read(lab):
         equal(slow.next().data["user_agent"], "last", "what comes when it reads again")
 
 
-@memcheck
 def test_comments_in_silence(lab):
     """A consumer that gets no event gets a comment, so that it and gateways between know that the stream is alive."""
     proxy = Retort(lab)

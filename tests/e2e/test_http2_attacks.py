@@ -208,7 +208,6 @@ def test_floods_that_nobody_reads(_lab, site):
         client.close()
 
 
-@memcheck
 def test_header_blocks_without_end(_lab, site):
     """CVE-2024-27316 and its like: CONTINUATION, also without a byte in it."""
     piece = literal("x-some", "y" * 100)

@@ -185,7 +185,6 @@ def test_handshakes_that_fail(lab):
     equal(fetch(proxy, origin).status, 502, "a server that speaks nothing but TLS")
 
 
-@memcheck
 def test_bodies_that_break_off(lab):
     """With or without the announced end: what has no last chunk is not complete."""
     def cut(orderly):

@@ -8,7 +8,7 @@ import time
 from harness.adaptation import account, whole_or_cut
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.retort import Inside, Retort, run_check
-from harness.suite import memcheck
+from harness.suite import heavy
 from harness.wire import Truncated, request
 from test_inside import LONG, Texts
 from test_service_manager import Manager
@@ -81,11 +81,11 @@ def bounded(proxy, url):
     return answer
 
 
-@memcheck
 def test_each_fault_has_its_promised_result(lab):
     texts = Texts(lab)
-    proxy = proxy_of(lab, texts, PROMISES, bypass=False)
-    for fault, (result, counter, words) in PROMISES.items():
+    promises = {fault: promise for fault, promise in PROMISES.items() if not (lab.asan and fault == "leak")}  # it sees what is lost
+    proxy = proxy_of(lab, texts, promises, bypass=False)
+    for fault, (result, counter, words) in promises.items():
         sizes = ("short",) if fault == "skip_body" else ("short", "long")  # it keeps no more than 64 KB
         for size in sizes:
             path = f"/{fault}/{size}"
@@ -173,6 +173,7 @@ def is_silent(manager):
     return len(manager.listen()) == before
 
 
+@heavy("they report the crash, which is wanted")
 def test_a_crash_ends_the_process(lab):
     """The proxy is gone, and the service manager starts another one; what is on disk is there again."""
     texts = Texts(lab)
@@ -181,7 +182,7 @@ def test_a_crash_ends_the_process(lab):
     proxy.get(texts.url("/kept"))
     equal(whole_or_cut(proxy, texts.url("/crash/short")), None, "what the client of that message gets")
     status = proxy.wait_exit(20 * lab.patience)
-    true(status in (-signal.SIGSEGV, 99), f"the end of the process: {status}")  # AddressSanitizer ends it with 99
+    equal(status, -signal.SIGSEGV, "the end of the process")
     proxy.kill()
 
 

@@ -37,7 +37,6 @@ def at(helpers, name, **labels):
     return lambda text: value(text, name, helperd=helpers.socket, pool="slow", **labels)
 
 
-@memcheck
 def test_how_long_jobs_wait_and_helpers_work(lab):
     origin = Origin(lab)
     helpers = Helperd(lab, 'socket = "{socket}"\n' + pool("slow", "squid_basic", sys.executable, lab.write("slow.py", SLOW)))

@@ -60,7 +60,6 @@ def test_set_and_get(lab):
     contains(pools.ctl("diff"), "nothing was changed", "diff at the end")
 
 
-@memcheck
 def test_refusals(lab):
     """All or nothing, and each refusal says what to do."""
     pools = Pools(lab)

@@ -126,7 +126,6 @@ def test_change_under_load_loses_no_request(lab):
     true(site.proxy.counter("origin_srv_changes") >= 5, "changes are counted")
 
 
-@memcheck
 def test_failures_keep_the_servers(lab):
     """SERVFAIL, an answer that is garbage, silence, and a reload meanwhile."""
     origin, = servers(lab, 1)
