@@ -153,7 +153,7 @@ make_in() {
 e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume"
 tsan_programs="proxy/retort proxy/retortctl icap-services/retort-helperd icap-services/gray-helper
     icap-services/text-helper icap-services/retort-adlist icap-services/retort-service-test $tsan_unit
-    tests/e2e/modules/hello.la tests/e2e/modules/odd.la tests/e2e/modules/other/odd.la tests/e2e/modules/outside.la"
+    tests/e2e/modules/hello.la tests/e2e/modules/keeper.la tests/e2e/modules/odd.la tests/e2e/modules/other/odd.la tests/e2e/modules/outside.la"
 
 build_for() {
     case $1 in
@@ -404,7 +404,9 @@ for step in $steps; do
                 --filter test_limits.test_concurrent --filter test_limits.test_users --filter test_limits.test_bandwidth \
                 --filter test_limits.test_one_client --filter test_service_events.test_timer --filter test_service_events.test_reload \
                 --filter test_service_events.test_lines --filter test_service_events.test_conn --filter test_identity.test_guessing --filter test_identity.test_a_reload \
-                --filter test_service_control.test_no_request --filter test_inside.test_max_messages
+                --filter test_service_control.test_no_request --filter test_inside.test_max_messages \
+                --filter test_service_content.test_many_at_once --filter test_service_content.test_operations_outlive \
+                --filter test_service_content.test_the_process_ends --filter test_service_content.test_a_closed_fetch
         else
             fail tsan-build
         fi

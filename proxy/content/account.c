@@ -142,7 +142,8 @@ static void begin_inject(struct content_operation *operation,
         account_refuse(operation, "the object is larger than service.content_object allows");
         return;
     }
-    operation->body = body_new(NULL, BODY_SHARED, known ? (int64_t)order->length : -1);
+    /* Memory that is only announced is not reserved: other objects would make way for nothing. */
+    operation->body = body_new(NULL, BODY_SHARED, order->whole ? (int64_t)order->length : -1);
     if (!order->whole)
         return;
     if (operation->base.calls->give(&operation->base, order->body) == order->body.length)

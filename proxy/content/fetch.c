@@ -64,10 +64,11 @@ static void fetch_leave(struct content_fetch *fetch, enum service_content_status
 /* The reply. */
 
 static void fetch_stop_reading(struct content_fetch *fetch) {
-    if (fetch->reads)
-        body_reader_close(&fetch->reader);
-    fetch->reads = false;
     task_cancel(&fetch->task);
+    if (!fetch->reads)
+        return;
+    fetch->reads = false;
+    body_reader_close(&fetch->reader);
     if (fetch->exchange.paces[LIMIT_DOWN] != NULL)
         pace_end(fetch->exchange.paces[LIMIT_DOWN]);
 }
@@ -178,7 +179,6 @@ static void fetch_answer(struct content_fetch *fetch) {
     enum service_content_status status = SERVICE_CONTENT_DONE;
     const char *why = "";
     operation->result.result = told->result;
-    operation->result.objects = whole && told->stored;
     operation->result.size = fetch->exchange.bytes_sent;
     if (told->url.length > 0)
         operation->result.url = arena_slice(&operation->arena, told->url);
@@ -192,6 +192,7 @@ static void fetch_answer(struct content_fetch *fetch) {
         why = told->error != NULL ? told->error : "a rule of the proxy refuses it";
         atomic_fetch_add(&operation->account->numbers->refused, 1);
     } else {
+        operation->result.objects = told->stored;
         atomic_fetch_add(&operation->account->numbers->fetched, 1);
     }
     fetch_leave(fetch, status, why);
@@ -219,7 +220,7 @@ static const struct exchange_class fetch_class = {
 static void fetch_on_timeout(struct timer *timer) {
     struct content_fetch *fetch = CONTAINER_OF(timer, struct content_fetch, timer);
     CHECK_OBJ(fetch, CONTENT_FETCH_MAGIC);
-    fetch->timed_out = true;
+    fetch->timed_out = fetch->exchange.state != EXCHANGE_SENT; /* then it only has to be told */
     exchange_abort(&fetch->exchange);
 }
 

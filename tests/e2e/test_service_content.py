@@ -2,6 +2,7 @@
 asks afterwards, and what a service, or somebody behind one, could gain by it. The service is tests/e2e/modules/keeper.c."""
 
 import threading
+import time
 
 from harness import ports, wire
 from harness.checks import contains, equal, lacks, same_bytes, true, until
@@ -260,6 +261,21 @@ def test_fields_of_a_fetch(lab):
         do(proxy, "fetch", cached(origin, "/bad"), fields=fields, expect=("refused", 0))
     do(proxy, "fetch", cached(origin, "/length"), fields="Content-Length: 5|Range: bytes=1-2|", expect=("done", 1))
     true(not proxy.entries("//elsewhere", 0), "requests elsewhere")
+
+
+def test_limits_of_clients_are_for_fetches(lab):
+    """Bytes a second, and how large a response may be: a fetch gets no more than its client."""
+    body = b"x" * 3_000_000
+    origin = RawOrigin(lab, lambda connection, seen: connection.send(
+        b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"))
+    proxy = Retort(lab, services=[keeper(lab)], url_classes={"big": {"path_regex": "^/big"}, "slow": {"path_regex": "^/slow"}},
+                   extra='limit big { by = client  max_response = "10KB" }\nlimit slow { by = client  bandwidth = "1MB" }')
+    said = do(proxy, "fetch", origin.url("/big"))
+    true(said["status"] in ("refused", "failed"), f"too large: {said}")
+    contains(said["why"], "larger than a limit", "too large")
+    begun = time.monotonic()
+    do(proxy, "fetch", origin.url("/slow"), expect=("done", 1))
+    true(time.monotonic() - begun > 0.5, "3 MB at 1 MB a second")
 
 
 # ---- limits and ends -----------------------------------------------------------------------------------------------------
