@@ -9,7 +9,7 @@ fuzzers_proxy = tests/fuzz/fuzz_event_lines tests/fuzz/fuzz_helper_pools tests/f
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
 	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
-	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_text_template \
+	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_service_frames tests/fuzz/fuzz_settings tests/fuzz/fuzz_text_template \
 	tests/fuzz/fuzz_trace_context \
 	tests/fuzz/fuzz_vary
 fuzzers_services = tests/fuzz/fuzz_filter tests/fuzz/fuzz_image tests/fuzz/fuzz_page
@@ -140,6 +140,10 @@ tests_fuzz_fuzz_icap_call_SOURCES = tests/fuzz/fuzz_icap_call.c $(fuzz_lines)
 tests_fuzz_fuzz_icap_call_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_icap_call_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_icap_call_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_service_frames_SOURCES = tests/fuzz/fuzz_service_frames.c $(fuzz_lines)
+tests_fuzz_fuzz_service_frames_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_service_frames_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_service_frames_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_http2_fields_SOURCES = tests/fuzz/fuzz_http2_fields.c $(fuzz_lines)
 tests_fuzz_fuzz_http2_fields_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_http2_fields_LDFLAGS = $(fuzz_ldflags)
