@@ -88,7 +88,7 @@ def test_a_crash_harms_only_its_messages(lab):
     """The message that the module crashed with passes without it, or fails, as bypass says; other services go on; the process is
     started again, each time later; and its state says why."""
     texts = Texts(lab)
-    for path in ("/crash", "/crash2", "/stops", "/fine", "/fine2"):
+    for path in ("/crash", "/crash2", "/crash3", "/stops", "/fine", "/fine2"):
         texts.bodies[path] = LONG
     proxy = Retort(lab, services=[odd(lab, "push-crash", "crash", runs="process"),
                                   odd(lab, "begin-exit", "stops", runs="process", bypass=False),
@@ -109,6 +109,9 @@ def test_a_crash_harms_only_its_messages(lab):
     contains(proxy.process.log(), "ended with status 3; it is started again in 1 s", "the log")
     proxy.get(texts.url("/crash2"))
     until(lambda: "service crash: " in proxy.process.log() and "again in 2 s" in proxy.process.log(), 20 * lab.patience, "the pause doubles")
+    await_state(lab, proxy, "up", "crash", starts=3)
+    proxy.get(texts.url("/crash3"))
+    until(lambda: "again in 4 s" in proxy.process.log(), 20 * lab.patience, "and doubles again")
     await_state(lab, proxy, "down", "crash")
     endpoint = account(proxy, "crash")["endpoints"][0]
     contains(endpoint["error"], "signal 11", "why it is down")
@@ -118,7 +121,7 @@ def test_a_crash_harms_only_its_messages(lab):
     metrics = scrape(proxy)
     equal(value(metrics, "retort_service_runners", service="fine"), 2, "metrics: runners")
     true(value(metrics, "retort_service_process_starts_total", service="crash") >= 2, "metrics: starts")
-    equal(value(metrics, "retort_icap_service_error_closed_total", service="crash"), 2, "metrics: messages whose process ended")
+    equal(value(metrics, "retort_icap_service_error_closed_total", service="crash"), 3, "metrics: messages whose process ended")
     contains(proxy.ctl("services"), f"process {pids(proxy, 'fine')[0]}: up", "retortctl services")
 
 
@@ -144,7 +147,7 @@ def test_a_module_that_can_not_start(lab):
 def test_a_hang_ends(lab):
     """A function that does not return: the message fails after timeout, and the process is ended after hang_timeout."""
     texts = Texts(lab)
-    proxy = Retort(lab, services=[odd(lab, "push-hang", runs="process", **QUICK)])
+    proxy = Retort(lab, services=[odd(lab, "push-hang", runs="process", timeout="1s", hang_timeout="4s")])
     first = pids(proxy)[0]
     same_bytes(proxy.get(texts.url("/long")).body, LONG, "the message passes")
     equal(account(proxy, "odd")["account"]["error_timeout"], 1, "timeouts")
