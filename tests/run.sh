@@ -64,7 +64,7 @@ list_skipped() {
     [ -s "$skipped" ] || return
     printf '\nnot run here: %s tests\n' "$(wc -l <"$skipped")"
     awk -F '\t' '{ n = ++count[$2]; if (n <= 3) names[$2] = names[$2] (n > 1 ? ", " : "") $1 }
-        END { for (why in count) printf "%5d  %s (%s%s)\n", count[why], why, names[why], count[why] > 3 ? ", ..." : "" }' "$skipped" |
+        END { for (why in count) printf "%5d  %s (%s%s)\n", count[why], why, names[why], (count[why] > 3 ? ", ..." : "") }' "$skipped" |
         sort -rn
 }
 
