@@ -137,10 +137,12 @@ static uint64_t shared_tag(struct inside_shared *shared, uint64_t generation, st
 
 uint64_t inside_service_tag(struct inside_service *service, uint64_t generation) {
     struct service_tag_moment now = service_tag_moment(service->base.tag, 0);
+    uint64_t fingerprint = atomic_load(&service->shared->instance->fingerprint);
     now.generation = generation;
     if (service->tag.value == 0 || now.era != service->tag.moment.era ||
-        generation != service->tag.moment.generation) {
+        fingerprint != service->tag.fingerprint || generation != service->tag.moment.generation) {
         service->tag.moment = now;
+        service->tag.fingerprint = fingerprint;
         service->tag.value = shared_tag(service->shared, generation, service->net->loop);
     }
     return service->tag.value;

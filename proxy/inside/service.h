@@ -44,6 +44,7 @@ struct inside_service {
     struct inside_queue queue;
     struct {
         struct service_tag_moment moment;
+        uint64_t fingerprint; /* of the instance then: its next process may have another */
         uint64_t value;
     } tag; /* as it was last asked for; value 0: not yet */
 };
