@@ -4,9 +4,6 @@
 #include "disk/disk.h"
 #include "record/recorder.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 static void control_report(void *context, struct admin_report *report) {
     struct server *server = context;
     pthread_mutex_lock(&server->lock);
@@ -50,11 +47,7 @@ static bool control_names(void *context, unsigned worker, const struct resolver_
 }
 
 static void control_drain(void *context) {
-    struct server *server = context;
-    /* The main thread drains when it gets the signal. A second signal would end the process at
-     * once, so only one is sent. */
-    if (!atomic_exchange(&server->draining, true))
-        kill(getpid(), SIGTERM);
+    server_ask_to_end(context);
 }
 
 static bool control_bump(void *context, const char *name, bool *kept) {

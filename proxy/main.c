@@ -57,35 +57,34 @@ static void main_tell(const char *message) {
         fprintf(stderr, "retort: %.*s\n", SLICE_PRINT(line));
 }
 
-/* While the workers drain, a second signal ends them at once. The SIGTERM that this process sends
- * to itself, to begin to drain, may come when another one has begun it. */
+/* While the workers drain, a second signal ends them at once. */
 static void *hurry_on_signal(void *arg) {
     struct server *server = arg;
     sigset_t signals;
-    siginfo_t info;
+    int number;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    while (sigwaitinfo(&signals, &info) < 0 || info.si_pid == getpid())
-        continue;
-    server_stop(server);
+    if (sigwait(&signals, &number) == 0)
+        server_stop(server);
     return NULL;
 }
 
 /* Waits for a signal, and gives signs of life meanwhile if the service manager wants some: as long
- * as all workers answer. */
+ * as all workers answer. The signal by which the process ends itself has no effect from others. */
 static int main_wait(struct server *server, const sigset_t *signals) {
     unsigned interval = notify_watchdog();
     const struct timespec pause = {
         .tv_sec = interval / 1000,
         .tv_nsec = (long)(interval % 1000) * 1000000,
     };
+    siginfo_t info;
     int number;
     do {
         if (interval > 0 && server_answers(server))
             notify_send("WATCHDOG=1");
-        number = sigtimedwait(signals, NULL, interval > 0 ? &pause : NULL);
-    } while (number < 0);
+        number = sigtimedwait(signals, &info, interval > 0 ? &pause : NULL);
+    } while (number < 0 || (number == server_end_signal() && info.si_pid != getpid()));
     return number;
 }
 
@@ -106,7 +105,8 @@ static void main_reload(struct server *server) {
     settings_outcome_release(&outcome);
 }
 
-static void main_serve(struct running *running, const sigset_t *signals) {
+/* Returns the signal that ends it. */
+static int main_serve(struct running *running, const sigset_t *signals) {
     struct server *server = running->server;
     for (;;) {
         int number = main_wait(server, signals);
@@ -121,14 +121,15 @@ static void main_serve(struct running *running, const sigset_t *signals) {
         else if (number == SIGCHLD)
             successor_reap(&running->successor);
         else
-            return;
+            return number;
     }
 }
 
 /* After a handover the connections have been told already, and the other process speaks to the
  * service manager. The signal alone may be the service manager's, which starts another process then;
- * an order to drain (control.h) is the operator's. */
-static void main_finish(struct running *running) {
+ * an order to drain (control.h) is the operator's. A signal that came before the main thread had heard
+ * of that order is the second one. */
+static void main_finish(struct running *running, int signal) {
     struct server *server = running->server;
     pthread_t hurry;
     bool ordered = atomic_exchange(&server->draining, true);
@@ -139,6 +140,8 @@ static void main_finish(struct running *running) {
         notify_send("STOPPING=1\nSTATUS=finishes what is under way");
         server_drain(server);
     }
+    if (ordered && signal != server_end_signal())
+        server_stop(server);
     server_wait(server);
     if (hurrying) {
         pthread_cancel(hurry);
@@ -225,7 +228,7 @@ static bool main_start(struct running *running, char error[SETTINGS_ERROR]) {
 }
 
 static int main_run(struct server *server, char **arguments, bool takes_over) {
-    static const int numbers[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTERM, SIGINT};
+    const int numbers[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTERM, SIGINT, server_end_signal()};
     struct running running = {
         .server = server,
         .successor = {.arguments = arguments},
@@ -247,8 +250,8 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     log_info("serving with %u %s, pid %d", server->worker_count, workers, (int)getpid());
     notify_send("READY=1\nSTATUS=serves with %u %s", server->worker_count, workers);
     server_keep_sockets(server);
-    main_serve(&running, &signals);
-    main_finish(&running);
+    int signal = main_serve(&running, &signals);
+    main_finish(&running, signal);
     bool nobody = handover_has_failed(running.handover);
     main_leave(&running);
     log_info("done");

@@ -32,6 +32,7 @@
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -447,6 +448,15 @@ void server_drain(struct server *server) {
     content_room_end(server->content);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_drain(server->workers[i]);
+}
+
+int server_end_signal(void) {
+    return SIGRTMIN;
+}
+
+void server_ask_to_end(struct server *server) {
+    if (!atomic_exchange(&server->draining, true))
+        kill(getpid(), server_end_signal());
 }
 
 void server_stop(struct server *server) {

@@ -13,7 +13,7 @@
  *     }
  *     server_release(&server);                          also after a start that failed
  *
- * Threads: server_reload, server_change, server_stop and the calls of control.h may come from any thread, all
+ * Threads: server_reload, server_change, server_stop, server_ask_to_end and the calls of control.h may come from any thread, all
  * other calls from the main thread.
  */
 #ifndef RETORT_SERVER_H
@@ -93,6 +93,10 @@ void server_retire(struct server *server);
 void server_look_again(struct server *server);
 /* Stops accepting connections; each worker ends when its open connections have finished. */
 void server_drain(struct server *server);
+/* Asks the main thread to drain and to end the process, by a signal of its own: one SIGTERM that
+ * waits would swallow the next one, by which an operator ends the process at once. */
+void server_ask_to_end(struct server *server);
+int server_end_signal(void);
 /* Makes the workers end at once. */
 void server_stop(struct server *server);
 /* Waits for the end of the workers. */

@@ -3,9 +3,6 @@
 #include "transaction/purge_orders.h"
 #include "transaction/told_removals.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 static bool upgrade_sockets(void *context, handover_pass_fn *pass, void *arg) {
     const struct upgrade *upgrade = context;
     int admin = admin_socket(upgrade->admin);
@@ -22,13 +19,11 @@ static bool upgrade_is_ending(void *context) {
     return atomic_load(&upgrade->server->draining);
 }
 
-/* The main thread ends the process as after SIGTERM, when the last connection has ended. */
 static void upgrade_retire(void *context) {
     const struct upgrade *upgrade = context;
     admin_give_away(upgrade->admin);
     server_retire(upgrade->server);
-    if (!atomic_exchange(&upgrade->server->draining, true))
-        kill(getpid(), SIGTERM);
+    server_ask_to_end(upgrade->server);
 }
 
 static void upgrade_note_removals(void *context) {

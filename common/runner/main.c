@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/version.h"
 #include "runner/process.h"
 #include "runner/runner.h"
 #include "runner/words.h"
@@ -254,16 +255,30 @@ static void run(struct process *process) {
     service_stop(&process->start, process->ops);
 }
 
+static const char usage[] =
+    "usage: retort-service\n"
+    "\n"
+    "The proxy starts this program itself, for services with \"runs = process\"; "
+    "see retort.conf(5).\n"
+    "--help prints this, --version the version.\n";
+
+/* Called by a person. Returns the exit status. */
+static int answer_person(int argc, char **argv) {
+    const char *option = argc == 2 ? argv[1] : "";
+    if (strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0) {
+        version_print("retort-service", NULL);
+        return 0;
+    }
+    bool asked = strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0;
+    fputs(usage, asked ? stdout : stderr);
+    return asked ? 0 : 2;
+}
+
 int main(int argc, char **argv) {
     static struct process process;
     struct stat status;
-    if (argc > 1 || fstat(PROCESS_SOCKET, &status) != 0 || !S_ISSOCK(status.st_mode)) {
-        fprintf(stderr,
-                "%s: the proxy starts this program itself, for services with "
-                "\"runs = process\"; see retort.conf(5)\n",
-                argv[0]);
-        return 2;
-    }
+    if (argc > 1 || fstat(PROCESS_SOCKET, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return answer_person(argc, argv);
     log_open(STDERR_FILENO, "retort-service", LOG_LEVEL_INFO);
     signals_ignore_harmless();
     main_prepare(&process);

@@ -179,6 +179,8 @@ def completed(text, files):
     more += [f'origins {name} {{ servers = "http://127.0.0.1:1" }}' for name in sorted(used - defined["origins"])]
     more += [f'listen "127.0.0.1:13" {{ mode = forward  name = {name} }}' for name in re.findall(r"\blistener = (\w+)", said)
              if not re.search(rf"name = {name}\b", said)]
+    more += [f'listen "{where}" {{ mode = forward }}' for where in re.findall(r"\bfetch_via = \"([^\"]+)", said)
+             if not re.search(rf'listen "{where}"', said)]
     more += [f'error_page all {{ name = {name}  file = "/etc/retort/pages/denied.html" }}' for name in re.findall(r"\bpage = \"?(\w+)", said)]
     if not re.search(r"mode = forward", said):
         more.append('listen "127.0.0.1:11" { mode = forward }')

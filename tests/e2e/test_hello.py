@@ -38,6 +38,8 @@ def installed_module(lab, checked=False):
     if checked:
         check_headers(root)
         check_template(lab, root, settings)
+        manager = shutil.copytree(os.path.join(SOURCE, "examples/content-manager"), lab.path("manager"))
+        run(["make", "CFLAGS=-O1 -g -Wall -Wextra -Werror"], manager, MAKEFLAGS="", **settings)
     return os.path.join(example, "srv_hello.so")
 
 

@@ -236,7 +236,7 @@ def test_removal_by_a_client_of_the_old_one(lab):
     try:
         wires[3].send(request("POST", urls[0], {"Content-Length": "1"}, b"x"))
         equal(wires[3].response().status, 200, "when the one that serves hangs")
-        contains(first.log(), "does not hear", "what the log says")
+        until(lambda: "does not hear" in first.log(), 10 * lab.patience, "the line of the log")
     finally:
         os.kill(third.process.pid, signal.SIGCONT)
     for wire in [*wires, late]:

@@ -7,7 +7,7 @@ import subprocess
 
 from harness.checks import contains, equal, true
 
-PROGRAMS = ["gray-helper", "retort", "retort-adlist", "retort-helperd", "retort-service-test", "retortctl", "text-helper"]
+PROGRAMS = ["gray-helper", "retort", "retort-adlist", "retort-helperd", "retort-service", "retort-service-test", "retortctl", "text-helper"]
 
 
 def version_of_configure(lab):
