@@ -126,7 +126,8 @@ def test_logs_that_can_not_be_opened(lab):
     """They keep nobody from being served, and stand on standard error."""
     proxy = Retort(lab, extra='error_log = "/nowhere/error.log"\naccess_log "/nowhere/access.log" { format = squid }\n')
     for what in ("error_log /nowhere/error.log", "the log /nowhere/access.log"):
-        contains(proxy.process.log(), f"cannot open {what}: No such file or directory", "the log")
+        said = f"cannot open {what}: No such file or directory"
+        until(lambda: said in proxy.process.log(), 10 * lab.patience, f'"{said}" in the log')
     equal(proxy.process.log().count("create its directory"), 2, "sentences that say what to do")
 
 
