@@ -66,7 +66,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/walk.c proxy/cache/walk.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
-	proxy/client/announced.c proxy/client/announced.h \
+	proxy/client/announced.c proxy/client/announced.h proxy/client/asker.h \
 	proxy/client/background.c \
 	proxy/client/body_clock.c proxy/client/body_clock.h \
 	proxy/client/clients.c proxy/client/clients.h \

@@ -38,6 +38,9 @@ END
     printf '#include "base/box.h"\n\nstatic int box_weigh(void) {\n}\n' >common/base/box.c
     printf '#include "base/box.h"\n\nstatic int wire_pull(void) {\n}\n' >proxy/net/wire.c
     printf '#include "base/box.h"\n' >icap-services/gray/gray.c
+    echo 'SOURCES = common/base/box.c common/base/box.h' >common/local.mk
+    echo 'SOURCES = proxy/net/wire.c' >proxy/local.mk
+    echo 'SOURCES = icap-services/gray/gray.c' >icap-services/local.mk
 }
 
 # expect CHECK TEXT: it fails, and says that. Without a text it passes.
@@ -213,6 +216,11 @@ hook() {
         ;;
     esac
 }
+
+tree
+expect sources ""
+: >proxy/net/dial.h
+expect sources "proxy/net/dial.h: no local.mk names it"
 
 if command -v git >/dev/null && command -v clang-format-14 >/dev/null; then
     tree
