@@ -267,7 +267,8 @@ struct service_ops {
      * returns how many they are. 0: the name has no address for the proxy. An address that DNS did
      * not give is not used. The result is used until the answer's time to live is over. While one of
      * IPv4 and IPv6 is still asked for, it may be called with the other's addresses alone, and then
-     * again with all. Names of a hosts file and written addresses do not come here. */
+     * again with all; if the second answer is late, the proxy begins with what it has. Names of a
+     * hosts file and written addresses do not come here. */
     size_t (*resolved)(void *service, struct slice name, struct sockaddr_storage *addresses,
                        size_t count);
 };

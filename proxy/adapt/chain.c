@@ -483,7 +483,7 @@ static void begin_decoding(struct adapt_chain *chain) {
 
 static bool has_opted_out(const struct adapt_chain *chain) {
     const struct adapt_message *message = chain->message;
-    return message->opt_outs != NULL && !message->for_all &&
+    return message->opt_outs != NULL &&
            adapt_opt_out_has(*message->opt_outs, chain->services[chain->at]->module);
 }
 

@@ -26,9 +26,8 @@ struct adapt_message {
     struct source *body;        /* of the response if there is one, else of the request; owned */
     struct slice path, transaction_id;
     struct adapt_opt_out **opt_outs; /* of the transaction; NULL: nobody opts out */
-    bool for_all; /* the result is for other transactions too: those who opted out are asked */
-    struct adapt_trace *trace;  /* NULL: they learn nothing of it */
-    struct adapt_client client; /* its proxy_authenticate goes back into the response's head */
+    struct adapt_trace *trace;       /* NULL: they learn nothing of it */
+    struct adapt_client client;      /* its proxy_authenticate goes back into the response's head */
 };
 
 #endif

@@ -212,14 +212,15 @@ static void dial_on_resolved(struct resolver_query *query) {
     dial_resolved(dial);
 }
 
-/* IPv6 need not wait for IPv4, but IPv4 waits a little for IPv6 (RFC 8305 §3). */
+/* IPv6 need not wait for IPv4, but IPv4 waits a little for IPv6 (RFC 8305 §3). Where a service says the
+ * order, each waits for the other. */
 static void dial_on_some(struct resolver_query *query) {
     struct dial *dial = CONTAINER_OF(query, struct dial, query);
     CHECK_OBJ(dial, DIAL_MAGIC);
     connect_race_add(&dial->race, &query->result, false);
     if (dial->state != DIAL_RESOLVING)
         return;
-    if (query->result.addresses[0].any.sa_family == AF_INET6)
+    if (query->result.addresses[0].any.sa_family == AF_INET6 && !query->result.ordered)
         dial_race(dial);
     else
         loop_timer_after(dial->net->loop, &dial->timer, DIAL_RESOLUTION_DELAY);

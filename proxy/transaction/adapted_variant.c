@@ -145,7 +145,7 @@ void adapted_variant_ask(struct transaction *transaction, struct http_head *resp
     adapt_mark_begin(&variant->mark, variant->services, variant->count);
     variant->postcache = arena_zalloc(&transaction->arena, sizeof *variant->postcache);
     postcache_start(variant->postcache, transaction, transaction_object(transaction), response,
-                    chosen, count, true);
+                    chosen, count);
 }
 
 bool adapted_variant_renew(struct transaction *transaction) {

@@ -40,10 +40,9 @@ void postcache_forget_etag(struct http_head *head, struct slice old_etag) {
 
 void postcache_start(struct postcache *postcache, struct transaction *transaction,
                      const struct object *subject, struct http_head *response,
-                     struct adapter *const *chosen, unsigned count, bool for_all) {
+                     struct adapter *const *chosen, unsigned count) {
     struct body *body = subject != NULL ? subject->body : transaction->storing.body;
     message_begin(transaction, &postcache->message, message_copy_request(transaction), response);
-    postcache->message.for_all = for_all;
     if (response->status != 204)
         postcache->message.body = body_source_open(&postcache->source, body, transaction->net->loop,
                                                    transaction->host->mailbox);

@@ -4,7 +4,7 @@
  *
  *     struct postcache *postcache = arena_zalloc(arena, sizeof *postcache);
  *     struct http_head *head = postcache_head(transaction, object);
- *     postcache_start(postcache, transaction, object, head, services, count, false);
+ *     postcache_start(postcache, transaction, object, head, services, count);
  *     ... the transaction's task runs when postcache->chain.state has changed ...
  *     postcache_end(postcache);
  *
@@ -31,10 +31,10 @@ struct postcache {
 /* A copy of the head, as an origin would send it; `subject` NULL: of the response that is not
  * stored. */
 struct http_head *postcache_head(struct transaction *transaction, const struct object *subject);
-/* Starts the chain on that response. `for_all`: the result is for other clients too. */
+/* Starts the chain on that response. */
 void postcache_start(struct postcache *postcache, struct transaction *transaction,
                      const struct object *subject, struct http_head *response,
-                     struct adapter *const *chosen, unsigned count, bool for_all);
+                     struct adapter *const *chosen, unsigned count);
 /* Removes the ETag if it is still the one of the response that services were asked about, made weak
  * or not: it does not stand for what they made. */
 void postcache_forget_etag(struct http_head *head, struct slice old_etag);

@@ -110,7 +110,7 @@ def test_reload_begins_anew(lab):
     texts = SlowOrigin(lab)
     pipes = [make_pipe(lab, f"orders{i}") for i in range(2)]
     services = [[outside(lab, settings={"Pipe": pipe, "Does": "tell-id"})] for pipe in pipes]
-    proxy = Retort(lab, workers=2, services=services[0])
+    proxy = Retort(lab, workers=1, services=services[0])  # the message keeps the old services of the worker that has the timer
     await_count(lab, proxy, "TIMER", 2)
     order(pipes[0], "x")
     await_count(lab, proxy, "READY", 1)
@@ -124,8 +124,11 @@ def test_reload_begins_anew(lab):
         order(pipes[1], "xx")
         await_count(lab, proxy, "READY", 3)
         order(pipes[0], "x")  # which the old instance still has open
-        time.sleep(0.05)
-        equal(count(proxy, "READY"), 3, "calls for a descriptor of the old instance")
+        order(pipes[1], "x")
+        await_count(lab, proxy, "READY", 4)
+        before = count(proxy, "TIMER")
+        await_count(lab, proxy, "TIMER", before + 3)  # the loop has looked at all descriptors since
+        equal(count(proxy, "READY"), 4, "calls, with none for a descriptor of the old instance")
         texts.going_on.set()
     for i in range(20):
         proxy.write_config(proxy.text(services=services[i % 2]))
@@ -350,6 +353,21 @@ def test_order_of_addresses(lab):
     equal(len(site.asked()), 1, "questions after the reload")
 
 
+def test_order_of_families(lab):
+    """Also the family that is tried first is the service's to say: IPv6 is first without it."""
+    names = NameServer(lab)
+    port = says("IPv4", lab=lab).port
+    says("IPv6", "::1", lab, port)
+    names.set("two.test", "127.0.0.1", "::1")
+    service = outside(lab, settings={"Name": "two.test", "Sorts": "backwards"})
+    proxy = Retort(lab, services=[service], adapt={}, origin={"dns_servers": [names.address], "dns_search": "none", "hosts_file": "none",
+                                                              "max_idle": 0, "attempt_delay": "10s"})
+    equal(proxy.get(f"http://two.test:{port}/").text(), "IPv4", "backwards")
+    proxy.write_config(proxy.text(services=[]))
+    equal(proxy.reload().status, 200, "a reload without the service")
+    equal(proxy.get(f"http://two.test:{port}/").text(), "IPv6", "without the service")
+
+
 def test_addresses_that_are_left_out(lab):
     site = Named(lab, "first")
     site.names.set("two.test", "127.0.0.9", "127.0.0.1")  # nobody is at the one that is left
@@ -409,7 +427,8 @@ def test_opt_out(lab):
                 outside(lab, "gives", {"Does": "tell-id"}),
                 outside(lab, "behind", {"Does": "tell-id"}, point="respmod_postcache"),
                 Inside("other", lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": "head"})]
-    proxy = Retort(lab, workers=2, services=services, adapt={"all": ["asks", "gives", "behind", "other"]})
+    proxy = Retort(lab, workers=1, services=services,  # whose lines come in the order of the requests
+                   adapt={"all": ["asks", "gives", "behind", "other"]})
     out = proxy.get(origin.url("/page"), {"X-Out": "1"})
     equal((out.header("X-Outside"), out.header("X-Odd")), (None, "1"), "the response to who opted out")
     verdicts = {call["service"]: call["verdict"] for call in proxy.last(1)["icap"]}
@@ -425,7 +444,7 @@ def test_opt_out(lab):
 
 
 def test_opting_out_of_what_is_remembered(lab):
-    """The variant that services behind the cache make for all is made with everybody, and left out for who opted out."""
+    """Who opted out gets no variant that services behind the cache made for all, and the one without it is for nobody else."""
     origin = RawOrigin(lab, sends_text)
     services = [outside(lab, "asks", {"Does": "opt-out"}, point="reqmod_precache"),
                 outside(lab, "behind", {"Does": "tell-id"}, point="respmod_postcache", remember=True)]
@@ -435,6 +454,11 @@ def test_opting_out_of_what_is_remembered(lab):
     equal(marks, [True, False, True, False], "who gets the variant")
     fresh = [proxy.get(origin.url("/fresh"), headers).header("X-Outside") is not None for headers in ({"X-Out": "1"}, {})]
     equal(fresh, [False, True], "the other way round")
+    late = [outside(lab, "asks", {"Does": "opt-out"}, point="reqmod_postcache"), services[1]]
+    proxy.write_config(proxy.text(services=late))
+    equal(proxy.reload().status, 200, "the reload")
+    marks = [proxy.get(origin.url("/late"), headers).header("X-Outside") is not None for headers in ({"X-Out": "1"}, {}, {})]
+    equal(marks, [False, True, True], "who opts out behind the look-up")
 
 
 def test_two_descriptors(lab):

@@ -58,7 +58,7 @@ static enum step respmod_postcache_begin(struct transaction *transaction) {
     if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
         return respmod_postcache_answer_head(transaction, response, chosen, count);
     postcache_start(&transaction->respmod_postcache->postcache, transaction, subject, response,
-                    chosen, count, false);
+                    chosen, count);
     return STEP_WAIT;
 }
 
