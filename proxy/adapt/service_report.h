@@ -12,6 +12,7 @@
 
 #include "adapt/adapter_account.h"
 #include "adapt/server_numbers.h"
+#include "event/timer.h"
 #include "service/module.h"
 #include "settings/settings.h"
 
@@ -31,7 +32,7 @@ const char *service_state_name(enum service_state state);
 struct service_endpoint_report {
     enum service_state state;
     time_t since;              /* of that state */
-    uint64_t retry_at;         /* while it is down: when it is tried next */
+    uint64_t retry_at;         /* while it is down: when it is tried next; TIMER_NEVER: it is not */
     char error[SERVICE_ERROR]; /* why it is down, or failed last */
     char notice
         [SERVICE_REPORT_NOTICE]; /* what it has to say to whoever runs the proxy; empty: nothing */
@@ -43,8 +44,11 @@ struct service_endpoint_report {
 struct service_runner_report {
     bool up;
     time_t since;
-    pid_t pid;       /* 0: a thread, or none */
-    uint64_t starts; /* processes up to now */
+    pid_t pid;         /* 0: a thread, or none */
+    uint64_t starts;   /* processes up to now */
+    uint64_t hangs;    /* how often it did not answer for hang_timeout */
+    uint64_t retry_at; /* as of an endpoint */
+    char error[SERVICE_ERROR];
 };
 
 enum { SERVICE_RUNNERS = 64 };

@@ -37,15 +37,20 @@ static json_t *services_page_text_to_json(const char *text) {
     return json_stringn(shown, length);
 }
 
+/* Seconds; null: it is not tried again by itself. */
+static json_t *retry_to_json(uint64_t retry_at, uint64_t now) {
+    uint64_t wait = retry_at > now ? retry_at - now : 0;
+    return retry_at == TIMER_NEVER ? json_null() : json_real((double)wait / 1000);
+}
+
 /* Writes why an endpoint is down, and when it is checked next. */
 static void add_trouble(json_t *json, const struct service_endpoint_report *endpoint,
                         uint64_t now) {
-    uint64_t wait = endpoint->retry_at > now ? endpoint->retry_at - now : 0;
     if (endpoint->state != SERVICE_DOWN && endpoint->state != SERVICE_TRIAL)
         return;
     json_object_set_new(json, "error", services_page_text_to_json(endpoint->error));
     if (endpoint->state == SERVICE_DOWN)
-        json_object_set_new(json, "retry_in", json_real((double)wait / 1000));
+        json_object_set_new(json, "retry_in", retry_to_json(endpoint->retry_at, now));
 }
 
 static json_t *endpoint_to_json(const struct admin_service *service, unsigned index, uint64_t now) {
@@ -68,7 +73,7 @@ static json_t *endpoints_to_json(const struct admin_service *service, uint64_t n
     return array;
 }
 
-static json_t *runners_to_json(const struct service_report *report) {
+static json_t *runners_to_json(const struct service_report *report, uint64_t now) {
     json_t *array = json_array();
     for (unsigned i = 0; i < report->runner_count; i++) {
         const struct service_runner_report *runner = &report->runners[i];
@@ -79,6 +84,11 @@ static json_t *runners_to_json(const struct service_report *report) {
             json_object_set_new(json, "pid", json_integer(runner->pid));
         if (report->runs == SERVICE_RUNS_PROCESS)
             json_object_set_new(json, "starts", json_integer((json_int_t)runner->starts));
+        json_object_set_new(json, "hangs", json_integer((json_int_t)runner->hangs));
+        if (!runner->up) {
+            json_object_set_new(json, "error", services_page_text_to_json(runner->error));
+            json_object_set_new(json, "retry_in", retry_to_json(runner->retry_at, now));
+        }
         json_array_append_new(array, json);
     }
     return array;
@@ -121,7 +131,7 @@ static json_t *service_to_json(const struct admin_service *service, uint64_t now
                              endpoints_to_json(service, now), "account", numbers, "times", times);
     if (report->runner_count > 0)
         json_object_set_new(json, report->runs == SERVICE_RUNS_PROCESS ? "processes" : "threads",
-                            runners_to_json(report));
+                            runners_to_json(report, now));
     if (report->own_count > 0)
         json_object_set_new(json, "counts", own_counts_to_json(report));
     if (report->content.started + report->content.refused > 0)
@@ -300,6 +310,13 @@ static unsigned long runners_starts(const struct service_report *report) {
     return starts;
 }
 
+static unsigned long runners_hangs(const struct service_report *report) {
+    unsigned long hangs = 0;
+    for (unsigned i = 0; i < report->runner_count; i++)
+        hangs += (unsigned long)report->runners[i].hangs;
+    return hangs;
+}
+
 static void print_runners(FILE *out, const struct admin_report *report) {
     fputs("# HELP retort_service_runners Threads or processes that run a service inside the proxy "
           "now "
@@ -322,6 +339,15 @@ static void print_runners(FILE *out, const struct admin_report *report) {
             fprintf(out, "retort_service_process_starts_total{service=\"%s\"} %lu\n",
                     report->services[i].settings->name,
                     runners_starts(&report->services[i].report));
+    fputs("# HELP retort_service_hangs_total How often a thread or process of a service inside the "
+          "proxy did not answer for service.hang_timeout, since its module or its settings "
+          "changed.\n"
+          "# TYPE retort_service_hangs_total counter\n",
+          out);
+    for (size_t i = 0; i < report->service_count; i++)
+        if (report->services[i].report.runner_count > 0)
+            fprintf(out, "retort_service_hangs_total{service=\"%s\"} %lu\n",
+                    report->services[i].settings->name, runners_hangs(&report->services[i].report));
 }
 
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {

@@ -241,16 +241,20 @@ static void show_time(FILE *out, const json_t *holder, const char *name) {
     fprintf(out, "since %s", text);
 }
 
+static void show_why(FILE *out, const json_t *holder) {
+    const json_t *retry = json_object_get(holder, "retry_in");
+    fprintf(out, ": %s", show_text_of(holder, "error"));
+    if (json_is_real(retry))
+        fprintf(out, "; next try in %.1f s", json_real_value(retry));
+}
+
 /* Prints since when it is down, why, and when it is tried next. */
 static void show_trouble(FILE *out, const json_t *endpoint) {
-    const json_t *retry = json_object_get(endpoint, "retry_in");
     if (json_object_get(endpoint, "error") == NULL)
         return;
     fputs("        ", out);
     show_time(out, endpoint, "since");
-    fprintf(out, ": %s", show_text_of(endpoint, "error"));
-    if (json_is_real(retry))
-        fprintf(out, "; next try in %.1f s", json_real_value(retry));
+    show_why(out, endpoint);
     fputc('\n', out);
 }
 
@@ -287,6 +291,11 @@ static void show_runners(FILE *out, const json_t *runners, const char *kind) {
         if (show_number_of(runner, "starts") > 1)
             fprintf(out, ", started %" JSON_INTEGER_FORMAT " times",
                     show_number_of(runner, "starts"));
+        if (show_number_of(runner, "hangs") > 0)
+            fprintf(out, ", did not answer %" JSON_INTEGER_FORMAT " times",
+                    show_number_of(runner, "hangs"));
+        if (json_object_get(runner, "error") != NULL)
+            show_why(out, runner);
         fputc('\n', out);
     }
 }

@@ -94,6 +94,7 @@ static void inside_report_shared(struct shared_service *base, struct service_rep
     struct service_endpoint_report *endpoint = &report->endpoints[0];
     report->state = endpoint->state = shared->instance != NULL ? SERVICE_UP : SERVICE_DOWN;
     endpoint->since = shared->since;
+    endpoint->retry_at = TIMER_NEVER;
     snprintf(endpoint->error, sizeof endpoint->error, "%.*s", SERVICE_ERROR - 1, shared->error);
     if (shared->counts != NULL)
         inside_report_content(shared->counts->content, &report->content);

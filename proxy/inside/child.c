@@ -52,6 +52,7 @@ struct inside_child {
     pid_t pid;
     int socket;
     uint64_t started; /* milliseconds of CLOCK_MONOTONIC */
+    uint64_t pause;   /* before the next one is started */
     uint64_t asked, asked_at, asked_number;
     char reason[SERVICE_START_ERROR]; /* why it was ended; empty: it ended by itself */
     bool own_words;                   /* its process said that */
@@ -274,6 +275,7 @@ static bool child_shows_life(struct inside_child *child) {
     if (child->asked != 0 && now - child->asked_at >= child->hang_timeout) {
         child_note(child, "it has not answered for hang_timeout (%llu ms)",
                    (unsigned long long)child->hang_timeout);
+        inside_runner_hung(child->runner);
         return false;
     }
     if (child->asked == 0 && atomic_load(&child->run->under_way) > 0) {
@@ -302,6 +304,9 @@ static bool child_look(struct inside_child *child) {
 static void child_watch(struct inside_child *child) {
     struct inside_run *run = inside_run_reference(child->run);
     inside_runner_set(child->runner, &run, child->pid, NULL);
+    if (child->runner->starts > 1)
+        log_info("service %s: its process %d runs, after %llu that ended", child->name,
+                 (int)child->pid, (unsigned long long)child->runner->starts - 1);
     while (child_look(child))
         continue;
 }
@@ -400,8 +405,9 @@ static void child_say_first(struct inside_child *child, bool runs) {
 }
 
 /* False: it is to end. */
-static bool child_pause(struct inside_child *child, uint64_t pause) {
-    uint64_t until = clocks_milliseconds(CLOCK_MONOTONIC) + pause;
+static bool child_pause(struct inside_child *child) {
+    uint64_t until = clocks_milliseconds(CLOCK_MONOTONIC) + child->pause;
+    inside_runner_pauses(child->runner, until);
     for (;;) {
         uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
         struct pollfd watcher = {child->runner->watcher_fd, POLLIN, 0};
@@ -420,7 +426,11 @@ static bool child_run_once(struct inside_child *child) {
     if (runs) {
         child_say_first(child, true);
         child_watch(child);
+        if (clocks_milliseconds(CLOCK_MONOTONIC) - child->started >= PAUSE_MAX)
+            child->pause = PAUSE_MIN;
     }
+    /* Who sees that it is down sees when it is started again. */
+    inside_runner_pauses(child->runner, clocks_milliseconds(CLOCK_MONOTONIC) + child->pause);
     child_end(child);
     return runs;
 }
@@ -434,7 +444,7 @@ static void *child_main(void *arg) {
     struct inside_child *child;
     CAST_OBJ(child, arg, INSIDE_CHILD_MAGIC);
     struct inside_runner *runner = child->runner;
-    uint64_t pause = PAUSE_MIN;
+    child->pause = PAUSE_MIN;
     for (;;) {
         bool ran = child_run_once(child);
         if (!ran && child->start != NULL) {
@@ -443,13 +453,11 @@ static void *child_main(void *arg) {
         }
         if (is_stopping(child))
             break;
-        if (ran && clocks_milliseconds(CLOCK_MONOTONIC) - child->started >= PAUSE_MAX)
-            pause = PAUSE_MIN;
         log_error("service %s: %s; it is started again in %llu s", child->name, child->reason,
-                  (unsigned long long)pause / 1000);
-        if (!child_pause(child, pause))
+                  (unsigned long long)child->pause / 1000);
+        if (!child_pause(child))
             break;
-        pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
+        child->pause = child->pause * 2 < PAUSE_MAX ? child->pause * 2 : PAUSE_MAX;
     }
     child_free(child);
     inside_runner_ended(runner);

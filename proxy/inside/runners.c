@@ -32,6 +32,7 @@ struct inside_runners *inside_runners_new(const struct service_settings *setting
         runner->runners = runners;
         pthread_mutex_init(&runner->lock, NULL);
         runner->since = time(NULL);
+        runner->retry_at = TIMER_NEVER;
         atomic_init(&runner->generation, 1);
         runner->watcher_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     }
@@ -121,6 +122,18 @@ void inside_runner_set(struct inside_runner *runner, struct inside_run **runp, p
     pthread_mutex_unlock(&runner->lock);
     *runp = NULL;
     inside_run_release(&before);
+}
+
+void inside_runner_pauses(struct inside_runner *runner, uint64_t retry_at) {
+    pthread_mutex_lock(&runner->lock);
+    runner->retry_at = retry_at;
+    pthread_mutex_unlock(&runner->lock);
+}
+
+void inside_runner_hung(struct inside_runner *runner) {
+    pthread_mutex_lock(&runner->lock);
+    runner->hangs++;
+    pthread_mutex_unlock(&runner->lock);
 }
 
 uint64_t inside_runner_count(struct inside_runner *runner, unsigned counter) {
@@ -223,12 +236,19 @@ static void report_one(struct inside_runner *runner, struct service_report *repo
     struct service_endpoint_report *endpoint = &report->endpoints[0];
     struct service_runner_report *own = &report->runners[report->runner_count++];
     pthread_mutex_lock(&runner->lock);
-    *own = (struct service_runner_report){runner->run != NULL, runner->since, runner->pid,
-                                          runner->starts};
+    *own = (struct service_runner_report){.up = runner->run != NULL,
+                                          .since = runner->since,
+                                          .pid = runner->pid,
+                                          .starts = runner->starts,
+                                          .hangs = runner->hangs,
+                                          .retry_at = runner->retry_at};
+    snprintf(own->error, sizeof own->error, "%s", runner->reason);
     if (runner->reason[0] != '\0' && (!own->up || endpoint->error[0] == '\0'))
         snprintf(endpoint->error, sizeof endpoint->error, "%s", runner->reason);
     pthread_mutex_unlock(&runner->lock);
     endpoint->since = own->since > endpoint->since ? own->since : endpoint->since;
+    if (!own->up && own->retry_at < endpoint->retry_at)
+        endpoint->retry_at = own->retry_at;
 }
 
 void inside_runners_report(struct inside_runners *runners, struct service_report *report) {

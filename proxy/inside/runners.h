@@ -35,7 +35,8 @@ struct inside_runner {
     char reason[RUNNER_REASON]; /* why it is down, or was the last time */
     time_t since;               /* up, or down */
     pid_t pid;                  /* 0: none */
-    uint64_t starts;
+    uint64_t starts, hangs;
+    uint64_t retry_at; /* while it is down: when it is started again; TIMER_NEVER: it is not */
     _Atomic uint64_t generation; /* of `run`; begins with 1 */
     int watcher_fd;              /* wakes who watches over the process */
 };
@@ -70,6 +71,10 @@ struct inside_run *inside_runner_run(struct inside_runner *runner, uint64_t *gen
 /* Takes the run over; NULL: it is down for that reason. */
 void inside_runner_set(struct inside_runner *runner, struct inside_run **runp, pid_t pid,
                        const char *reason);
+/* It is down, and is started again at that time. */
+void inside_runner_pauses(struct inside_runner *runner, uint64_t retry_at);
+/* It has not answered for hang_timeout. */
+void inside_runner_hung(struct inside_runner *runner);
 /* What the service counts itself in the present run of a process. */
 uint64_t inside_runner_count(struct inside_runner *runner, unsigned counter);
 /* States, reasons, and what `starts` says. */

@@ -115,9 +115,14 @@ def test_a_crash_harms_only_its_messages(lab):
     await_state(lab, proxy, "down", "crash")
     endpoint = account(proxy, "crash")["endpoints"][0]
     contains(endpoint["error"], "signal 11", "why it is down")
+    process = processes(proxy, "crash")[0]
+    contains(process["error"], "signal 11", "why that process is down")
+    for what, seen in (("endpoint", endpoint), ("process", process)):
+        true(0 < seen["retry_in"] <= 4, f"{what}: seconds until it is started again: {seen['retry_in']}")
     same_bytes(proxy.get(texts.url("/crash?down")).body, LONG, "while it is down, messages pass")
     equal(account(proxy, "crash")["account"]["error_down"], 1, "counted")
-    contains(proxy.ctl("services"), "signal 11", "retortctl services")
+    shown = proxy.ctl("services")
+    equal(len(re.findall(r"since [^;]*signal 11 [^;]*; next try in [0-4]\.\d s\n", shown)), 2, f"retortctl services: {shown}")
     metrics = scrape(proxy)
     equal(value(metrics, "retort_service_runners", service="fine"), 2, "metrics: runners")
     true(value(metrics, "retort_service_process_starts_total", service="crash") >= 2, "metrics: starts")
@@ -154,6 +159,8 @@ def test_a_hang_ends(lab):
     wait_gone(first, 20 * lab.patience)
     contains(proxy.process.log(), "it has not answered for hang_timeout", "the log")
     await_state(lab, proxy, "up", starts=2)
+    until(lambda: f"its process {pids(proxy)[0]} runs, after 1 that ended" in proxy.process.log(), 20 * lab.patience, "the log says that it is back")
+    equal((processes(proxy)[0]["hangs"], value(scrape(proxy), "retort_service_hangs_total", service="odd")), (1, 1), "hangs")
     until(lambda: len(children_of(proxy.process.pid)) == 1, 20 * lab.patience, "one process")
 
 
