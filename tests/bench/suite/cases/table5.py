@@ -29,7 +29,7 @@ LIMITS = 'point = respmod_precache  bypass = false  timeout = "5s"  keep = "2MB"
 
 class Table5(Case):
     name, title = "table5", "What a service does, and where it runs"
-    most_rounds = 2
+    most_rounds = 3
 
     def open(self):
         bench = self.bench

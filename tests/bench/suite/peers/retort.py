@@ -32,7 +32,8 @@ def start(bench, name="retort", *, kind="retort", workers=1, memory="64MB", cach
         more += LOG.format(**values)
     path = bench.lab.write(values["name"] + ".conf", CONFIG.format(**values, more=more))
     server = bench.opened(Server(bench.lab, kind, values["name"], [bench.lab.built("proxy/retort"), "-f", path],
-                                 values["port"], secure=certificate is not None, **options))
+                                 values["port"], secure=certificate is not None,
+                                 **{"environment": bench.lab.environment(), **options}))
     server.admin = bench.lab.path(values["name"] + ".sock")
     return server
 
