@@ -165,8 +165,10 @@ static void adapted(struct runner_exchange *own) {
     const struct service_exchange *exchange = &own->exchange;
     if (!write_verdict(own, false))
         return;
-    if (exchange->answer != NULL)
+    if (exchange->answer != NULL && exchange->point == SERVICE_REQUEST)
         own->mode = exchange->body_length == 0 ? RUNNER_OVER : RUNNER_ANSWERED;
+    else if (exchange->answer != NULL)
+        own->mode = RUNNER_OVER; /* the worker says what is wrong */
     else if (!exchange->has_body || exchange->keeps_body)
         own->mode = RUNNER_OVER;
     else if (drive_can_adapt_body(own))
@@ -188,7 +190,7 @@ static void drive_take_verdict(struct runner_exchange *exchange, enum service_ve
     case SERVICE_SKIP: skipped(exchange); break;
     case SERVICE_ADAPT: adapted(exchange); break;
     case SERVICE_HOLD: held(exchange); break;
-    default: end_with(exchange, FRAME_STUCK);
+    default: end_with(exchange, FRAME_UNKNOWN);
     }
 }
 
@@ -251,7 +253,10 @@ static bool pull(struct runner_exchange *exchange, size_t room) {
     char bytes[FRAME_PAYLOAD];
     size_t got = 0;
     enum service_flow flow = drive_ops_of(exchange)->pull(exchange->state, bytes, room, &got);
-    ASSERT(got <= room); /* it has written beyond the buffer */
+    if (got > room || flow < SERVICE_FLOW || flow > SERVICE_ABORT) {
+        end_with(exchange, FRAME_OVERFULL);
+        return true;
+    }
     drive_send_body(exchange, bytes, got);
     switch (flow) {
     case SERVICE_FLOW: break;

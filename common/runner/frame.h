@@ -55,6 +55,8 @@ enum frame_end {
     FRAME_FUNCTIONS,  /* it has no functions for what it wants to do */
     FRAME_TOO_LONG,   /* its head is longer than FRAME_TEXT_MAX */
     FRAME_UNREADABLE, /* the runner can not read the head of the message */
+    FRAME_OVERFULL,   /* it gave more than there was room for, or an unknown flow */
+    FRAME_UNKNOWN,    /* it gave an unknown verdict */
     FRAME_ENDS,
 };
 

@@ -48,6 +48,12 @@ static bool fields_are_clean(const struct http_head *head, const struct http_hea
     return true;
 }
 
+/* Others parse what is written of it, such as who takes it out of the memory of verdicts, and the fields
+ * of the proxy itself need room behind it: those that frame the body as well. */
+static bool head_fits(const struct http_head *head) {
+    return head->field_count <= HTTP_FIELDS_MAX && http_head_size(head) <= INSIDE_HEAD_MAX;
+}
+
 static bool start_is_clean(const struct http_head *head, const struct http_head *before,
                            bool response) {
     if (response)
@@ -69,6 +75,8 @@ static bool changes_framing(const struct http_head *head, enum http_method befor
     return after != before && (head_decides_framing(before) || head_decides_framing(after));
 }
 
+const char inside_head_too_long[] = "the service made a head with more than 128 fields or 128 KB";
+
 const char *inside_head_error(const struct http_head *head, const struct http_head *before,
                               bool response, enum http_method method) {
     static const struct http_head nothing;
@@ -77,6 +85,8 @@ const char *inside_head_error(const struct http_head *head, const struct http_he
         before = &nothing;
     if (!start_is_clean(head, before, response) || !fields_are_clean(head, before))
         return "the service made a head with bytes that HTTP does not allow there";
+    if (!head_fits(head))
+        return inside_head_too_long;
     if (response && head->status < 200)
         return "the service made a response that a client would not take for the final one";
     if (!response && changes_framing(head, method))

@@ -152,6 +152,7 @@ enum inside_turn_state inside_turn_take(struct inside_queue *queue, struct insid
 void inside_turn_leave(struct inside_queue *queue, struct inside_turn *turn) {
     if (turn->called) {
         turn->called = false;
+        task_cancel(turn->task);
         wake_first(queue); /* its turn passes to the next one */
     }
     turn_stop_waiting(queue, turn);

@@ -12,7 +12,8 @@
  *     case INSIDE_TURN_WAITS:   the task will run; ask again
  *     case INSIDE_TURN_FULL:    so many of this worker wait already
  *     }
- *     inside_turn_leave(&service->queue, &call->turn);       in any of these states, and again
+ *     inside_turn_leave(&service->queue, &call->turn);       in any of these states, and again; the
+ *                                                            task does not run afterwards
  *
  * Places go on over a reload, so that messages that are under way count.
  *

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "http/head_parser.h"
+#include "inside/head.h"
 #include "service/clean_head.h"
 
 #include <stdlib.h>
@@ -265,8 +266,10 @@ static void give_credit(struct inside_remote *remote, size_t read) {
 static enum service_flow remote_flow(const struct inside_remote *remote) {
     if (!remote->ended || remote->body.length > 0)
         return SERVICE_FLOW;
-    if (remote->end != FRAME_DONE)
+    if (remote->end != FRAME_DONE) {
+        inside_remote_check(remote->call); /* what the runner said is better than ABORT */
         return SERVICE_ABORT;
+    }
     return remote->passed ? SERVICE_PASS : SERVICE_DONE;
 }
 
@@ -446,7 +449,11 @@ static const char *end_error(enum frame_end end) {
                          "bug of the service",
         [FRAME_MISMADE] = "the service made a head with bytes that HTTP does not allow there",
         [FRAME_FUNCTIONS] = "the service has no functions for what it wants to do with the body",
-        [FRAME_TOO_LONG] = "the service made a head that is too long",
+        [FRAME_TOO_LONG] = inside_head_too_long,
+        [FRAME_OVERFULL] = "the service gave more than there was room for, or an unknown answer; "
+                           "please report this bug of the service",
+        [FRAME_UNKNOWN] = "the service gave an unknown verdict; please report this bug of the "
+                          "service",
         [FRAME_UNREADABLE] = "its runner could not read the head of the message",
     };
     return errors[end];

@@ -127,6 +127,35 @@ def test_what_fails_passes_or_stops(lab):
         equal(account(proxy, name)["account"]["bypassed"], 1, f"{name}: messages that passed")
 
 
+@memcheck
+def test_heads_without_room(lab):
+    """A service may fill a head. The proxy needs room behind it, for what frames the body before all, and others parse what it
+    has made: such a message fails, wherever the service runs, also when the verdict could be remembered, and nobody takes its body
+    for another request."""
+    texts, seen = Texts(lab), []
+
+    def answer(connection, request):
+        seen.append(request.method)
+        texts.answer(connection, request)
+    origin = RawOrigin(lab, answer)
+    services = [odd(lab, does, f"{does}-{point[:3]}", {"Lifetime": "60"}, point=point + "_precache", bypass=False) for does in ("crowd", "swell")
+                for point in ("reqmod", "respmod")]
+    proxy = Retort(lab, services=services, adapt={service.name: [service.name] for service in services},
+                   url_classes={service.name: {"path_regex": f"^/{service.name}"} for service in services})
+    for service in services:
+        url = origin.url(f"/{service.name}")
+        for _ in range(2):
+            equal(proxy.get(url).status, 502, f"{service.name}: status")
+        contains(proxy.entries(service.name)[-1]["icap"][0]["error"], "more than 128 fields or 128 KB", f"{service.name}: the log")
+        equal(account(proxy, service.name)["account"]["error_protocol"], 2, f"{service.name}: counted")
+    del seen[:]
+    body = b"5\r\nGET /\r\n0\r\n\r\n"
+    with proxy.wire() as wire:
+        wire.send(f"POST {origin.url('/crowd-req')} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body)
+        equal(wire.head().status, 502, "a request with a body")
+    equal(seen, [], "what the origin has seen of it")
+
+
 def test_lengths_that_lie(lab):
     """A body that is longer or shorter than the service said is never delivered as whole, and never stored as whole."""
     texts = Texts(lab)

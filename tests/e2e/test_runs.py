@@ -18,6 +18,7 @@ from harness.retort import Inside, Retort, run_check
 from harness.services import Services
 from harness.suite import memcheck
 from test_inside import LONG, Texts, each, module, odd, verdict_of
+from test_inside_faults import PROMISES, STOPPED, bad
 
 RUNS = ("worker", "thread", "process")
 QUICK = {"timeout": "1s", "hang_timeout": "1s"}
@@ -82,6 +83,25 @@ def test_the_four_services_everywhere(lab):
         # an encoder gives bytes out earlier when the next ones are late
         plain = [gzip.decompress(seen.body) if seen.header("Content-Encoding") == "gzip" else seen.body for seen in (one, two)]
         same_bytes(plain[1], plain[0], path)
+
+
+def test_faults_are_told_alike(lab):
+    """What a module does wrong is counted and named as it is where it runs in a worker. A process has the same code."""
+    texts = Texts(lab)
+    faults = {fault: PROMISES[fault] for fault in ("answer", "took", "got", "flow", "verdict", "split_head", "framing", "never", "long", "counter")}
+    texts.bodies.update({f"/{fault}": LONG for fault in faults})
+    services = [bad(lab, fault, fault, runs="thread", bypass=False) for fault in faults]
+    proxy = Retort(lab, services=services, adapt={service.name: [service.name] for service in services},
+                   url_classes={service.name: {"path_regex": f"^/{service.name}$"} for service in services})
+    for service in services:
+        result, counter, words = faults[service.name]
+        seen = whole_or_cut(proxy, texts.url(f"/{service.name}"))
+        if result == STOPPED:
+            true(seen is None or seen.status == 502, f"{service.name}: {seen and seen.status}")
+            equal(account(proxy, service.name)["account"][counter], 1, f"{service.name}: {counter}")
+            contains(str(proxy.entries(f"/{service.name}")[-1]["icap"]), words, f"{service.name}: the log")
+        else:
+            same_bytes(seen.body, LONG.upper(), service.name)
 
 
 def test_a_crash_harms_only_its_messages(lab):

@@ -88,27 +88,24 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
     transaction->fetch.ranges_removed = true;
 }
 
-/* Sets the framing of the body: chunked if its length is not known. */
-static bool frame_body(struct transaction *transaction, struct http_head *head) {
+/* Sets the framing of the body: chunked if its length is not known. False: the head has no room for
+ * it. Without it, the origin would take the body for the next request. */
+static bool frame_body(struct transaction *transaction, struct http_head *head, bool *chunked) {
     struct source *body = transaction->request.body;
+    *chunked = body != NULL && body->length < 0;
     http_head_remove(head, HTTP_TRANSFER_ENCODING);
     if (body == NULL) {
         bool expects_length = head->method_id == HTTP_METHOD_POST ||
                               head->method_id == HTTP_METHOD_PUT ||
                               head->method_id == HTTP_METHOD_PATCH;
         http_head_remove(head, HTTP_CONTENT_LENGTH);
-        if (expects_length)
-            http_head_set(head, HTTP_CONTENT_LENGTH, SLICE("0"));
-        return false;
+        return !expects_length || http_head_set(head, HTTP_CONTENT_LENGTH, SLICE("0"));
     }
-    if (body->length >= 0) {
-        http_head_set(head, HTTP_CONTENT_LENGTH,
-                      arena_printf(&transaction->arena, "%ld", (long)body->length));
-        return false;
-    }
+    if (!*chunked)
+        return http_head_set(head, HTTP_CONTENT_LENGTH,
+                             arena_printf(&transaction->arena, "%ld", (long)body->length));
     http_head_remove(head, HTTP_CONTENT_LENGTH);
-    http_head_set(head, HTTP_TRANSFER_ENCODING, SLICE("chunked"));
-    return true;
+    return http_head_set(head, HTTP_TRANSFER_ENCODING, SLICE("chunked"));
 }
 
 /* An interim response such as 103 goes to the client as soon as it comes (RFC 8297). */
@@ -248,13 +245,13 @@ static bool fetch_start_call(struct transaction *transaction) {
     forwarding_tell_origin(transaction, head);
     if (transaction->spans != NULL)
         spans_tell_origin(transaction, head);
-    if (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
-        !head_rules_change_outgoing(transaction, head)) {
+    bool chunked, fits = !transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
+                         head_rules_change_outgoing(transaction, head);
+    if (!fits || !frame_body(transaction, head, &chunked)) {
         if (transaction->spans != NULL)
             spans_forget_call(transaction);
         return false;
     }
-    bool chunked = frame_body(transaction, head);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .method = head->method_id,

@@ -183,6 +183,19 @@ static enum service_verdict odd_answers(struct odd *odd) {
     return SERVICE_ADAPT;
 }
 
+/* Leaves no room for a field of anybody else. */
+static void odd_crowd(struct http_head *head) {
+    while (http_head_add(head, SLICE("X-Crowd"), SLICE("1")))
+        continue;
+}
+
+static void odd_swell(const struct odd *odd) {
+    enum { MUCH = 200 * 1024 };
+    char *value = arena_alloc(odd->exchange->arena, MUCH);
+    memset(value, 'x', MUCH);
+    http_head_add(odd->exchange->head, SLICE("X-Swollen"), slice_make(value, MUCH));
+}
+
 static bool is_first(const struct service_exchange *exchange) {
     return memmem(exchange->request->target.base, exchange->request->target.length, "/first", 6) !=
            NULL;
@@ -219,7 +232,11 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
         http_head_add(exchange->head, SLICE("X-Odd"), SLICE("1\r\nX-Evil: 1"));
     else
         http_head_add(exchange->head, SLICE("X-Odd"), odd_word(odd));
-    if (does(odd, "head"))
+    if (does(odd, "crowd"))
+        odd_crowd(exchange->head);
+    if (does(odd, "swell"))
+        odd_swell(odd);
+    if (does(odd, "head") || does(odd, "crowd") || does(odd, "swell"))
         exchange->keeps_body = true;
     if (does(odd, "long") || does(odd, "short"))
         exchange->body_length = 10;

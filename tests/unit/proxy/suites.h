@@ -76,6 +76,7 @@ Suite *verify_suite(void);
 Suite *wire_suite(void);
 Suite *service_tag_suite(void);
 Suite *inside_head_suite(void);
+Suite *inside_places_suite(void);
 Suite *runner_ring_suite(void);
 Suite *disk_record_suite(void);
 Suite *object_suite(void);

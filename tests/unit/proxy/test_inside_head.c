@@ -144,11 +144,30 @@ START_TEST(a_changed_start_is_looked_at) {
 }
 END_TEST
 
+/* A head that is written and parsed again, as the memory of verdicts does, has room for no more. */
+START_TEST(heads_have_bounds) {
+    static char text[INSIDE_HEAD_MAX];
+    struct http_head head;
+    make_response(&head);
+    while (head.field_count < HTTP_FIELDS_MAX)
+        http_head_add(&head, SLICE("A"), SLICE("1"));
+    ck_assert(good_response(&head));
+    http_head_add(&head, SLICE("A"), SLICE("1"));
+    ck_assert(!good_response(&head));
+    memset(text, 'x', sizeof text);
+    make_response(&head);
+    http_head_add(&head, SLICE("A"), slice_make(text, sizeof text / 2));
+    ck_assert(good_response(&head));
+    http_head_add(&head, SLICE("A"), slice_make(text, sizeof text / 2));
+    ck_assert(!good_response(&head));
+}
+END_TEST
+
 Suite *inside_head_suite(void) {
     const TTest *tests[] = {
         sound_heads_pass,      no_field_begins_in_a_value,   names_are_tokens,
         start_lines_are_clean, methods_that_frame_stay,      framing_agrees_with_itself,
-        changes_are_looked_at, a_changed_start_is_looked_at,
+        changes_are_looked_at, a_changed_start_is_looked_at, heads_have_bounds,
     };
     return suite_of("inside_head", tests, COUNT_OF(tests));
 }

@@ -1,0 +1,93 @@
+/* Places for messages at a service inside the proxy. */
+#include "suites.h"
+
+#include "base/assert.h"
+#include "inside/places.h"
+
+struct place_turn {
+    struct inside_turn turn;
+    struct task task;
+    unsigned ran;
+};
+
+struct places_lab {
+    struct loop loop;
+    struct mailbox mailbox;
+    struct inside_places *places;
+    struct inside_queue queue;
+    struct place_turn turns[3];
+};
+
+static void place_on_task(struct task *task) {
+    CONTAINER_OF(task, struct place_turn, task)->ran++;
+}
+
+static void places_lab_begin(struct places_lab *lab, unsigned most, unsigned queue_max) {
+    const struct service_settings settings = {.max_messages = most, .queue_max = queue_max};
+    memset(lab, 0, sizeof *lab);
+    ck_assert(loop_init(&lab->loop));
+    ck_assert(mailbox_init(&lab->mailbox, &lab->loop));
+    lab->places = inside_places_new(&settings, NULL);
+    inside_queue_init(&lab->queue, lab->places, &settings, &lab->loop, &lab->mailbox);
+    for (unsigned i = 0; i < COUNT_OF(lab->turns); i++) {
+        task_init(&lab->turns[i].task, place_on_task);
+        inside_turn_init(&lab->turns[i].turn, &lab->turns[i].task);
+    }
+}
+
+static void places_lab_end(struct places_lab *lab) {
+    for (unsigned i = 0; i < COUNT_OF(lab->turns); i++)
+        inside_turn_leave(&lab->queue, &lab->turns[i].turn);
+    inside_queue_release(&lab->queue);
+    inside_places_release(&lab->places);
+    mailbox_release(&lab->mailbox);
+    loop_release(&lab->loop);
+}
+
+static enum inside_turn_state take(struct places_lab *lab, unsigned number) {
+    return inside_turn_take(&lab->queue, &lab->turns[number].turn);
+}
+
+static void leave(struct places_lab *lab, unsigned number) {
+    inside_turn_leave(&lab->queue, &lab->turns[number].turn);
+}
+
+START_TEST(who_waits_is_called) {
+    struct places_lab lab;
+    places_lab_begin(&lab, 1, 1);
+    ck_assert_int_eq(take(&lab, 0), INSIDE_TURN_TAKEN);
+    ck_assert_int_eq(take(&lab, 1), INSIDE_TURN_WAITS);
+    ck_assert_int_eq(take(&lab, 2), INSIDE_TURN_FULL);
+    leave(&lab, 0);
+    loop_run_once(&lab.loop);
+    ck_assert_uint_eq(lab.turns[1].ran, 1);
+    ck_assert_int_eq(take(&lab, 1), INSIDE_TURN_TAKEN);
+    places_lab_end(&lab);
+}
+END_TEST
+
+/* One that was called and gives up, because its time is over, is not run any more: its turn is the
+ * next one's. */
+START_TEST(who_was_called_may_leave) {
+    struct places_lab lab;
+    places_lab_begin(&lab, 1, 2);
+    take(&lab, 0);
+    take(&lab, 1);
+    take(&lab, 2);
+    leave(&lab, 0);
+    task_cancel(&lab.queue.task);
+    lab.queue.task.run(&lab.queue.task);
+    ck_assert(lab.turns[1].turn.called);
+    leave(&lab, 1);
+    loop_run_once(&lab.loop);
+    ck_assert_uint_eq(lab.turns[1].ran, 0);
+    ck_assert_uint_eq(lab.turns[2].ran, 1);
+    ck_assert_int_eq(take(&lab, 2), INSIDE_TURN_TAKEN);
+    places_lab_end(&lab);
+}
+END_TEST
+
+Suite *inside_places_suite(void) {
+    const TTest *tests[] = {who_waits_is_called, who_was_called_may_leave};
+    return suite_of("inside_places", tests, COUNT_OF(tests));
+}
