@@ -28,7 +28,7 @@ enum { FD_BOARD, FD_WISH, FD_EVENT, FD_WORKERS };
 
 struct process {
     int *fds;
-    unsigned fd_count;
+    unsigned fd_count, counter_count;
     char *wish;
     const char *module;
     unsigned nice, workers;
@@ -70,16 +70,18 @@ static void host_log(void *context, enum log_level level, const char *text) {
 
 static void host_count(void *context, unsigned counter) {
     struct process *process = context;
-    ASSERT(counter < SERVICE_MODULE_COUNTERS);
+    if (counter >= process->counter_count) {
+        host_log(context, LOG_LEVEL_WARN,
+                 "it counts an event that has no name; please report this bug of the service");
+        return;
+    }
     atomic_fetch_add_explicit(&process->board->counts[counter], 1, memory_order_relaxed);
 }
 
 static void say_ready(const struct process *process) {
     const struct service_ops *ops = process->ops;
     struct words words = {0};
-    unsigned counters = 0;
-    while (ops->counters != NULL && ops->counters[counters] != NULL)
-        counters++;
+    unsigned counters = process->counter_count;
     words_add_number(&words, process->host.fingerprint);
     words_add_number(&words, ops->points);
     words_add_number(&words, ops->preview_size);
@@ -230,6 +232,8 @@ static void start(struct process *process) {
                  configuration->name, why);
         refuse(error);
     }
+    while (process->ops->counters != NULL && process->ops->counters[process->counter_count] != NULL)
+        process->counter_count++;
     service_module_mix_build(&process->host.fingerprint, process->ops);
     if (!service_start(&process->start, process->ops, configuration, &process->host, error))
         refuse(error);

@@ -54,7 +54,7 @@ def await_state(lab, proxy, state, name="odd", starts=0):
 def test_the_same_bytes_everywhere(lab):
     """One origin, and a proxy for each place: heads and bodies are equal."""
     texts = Texts(lab)
-    behaviours = ("head", "nothing", "shout", "hold", "skip-late", "pass", "abort", "long", "bad-head", "greedy", "stuck")
+    behaviours = ("count", "head", "nothing", "shout", "hold", "skip-late", "pass", "abort", "long", "bad-head", "greedy", "stuck")
     proxies = {runs: each(lab, texts, behaviours, runs=runs, keep="16KB", keep_on_disk="0") for runs in RUNS}
     for name in behaviours:
         for size in ("short", "long"):
@@ -66,6 +66,9 @@ def test_the_same_bytes_everywhere(lab):
                 for runs in ("thread", "process"):
                     true(facts[runs] == facts["worker"], f"{name} {size}{how}: {runs} differs from worker: {str(facts[runs])[:90]}, {str(facts['worker'])[:90]}")
                 equal(verdict_of(proxies["process"], f"/{name}/{size}"), verdict_of(proxies["worker"], f"/{name}/{size}"), f"{name} {size}: the log")
+    for runs, proxy in proxies.items():
+        until(lambda proxy=proxy: "service count: it counts an event that has no name" in proxy.process.log(), 20 * lab.patience, f"{runs}: said")
+        equal(account(proxy, "count")["account"]["error_closed"], 0, f"{runs}: an event without a name ends no process")
 
 
 def test_the_four_services_everywhere(lab):

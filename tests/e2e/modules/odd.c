@@ -154,6 +154,8 @@ static void *odd_begin(void *service, struct service_exchange *exchange) {
     if (strcmp(((const struct odd_settings *)service)->does, "nothing") == 0)
         return NULL;
     misbehave(((const struct odd_settings *)service)->does, "begin");
+    if (strcmp(((const struct odd_settings *)service)->does, "count") == 0)
+        service_count(exchange->host, 1000);
     ALLOC_OBJ(odd, ODD_MAGIC);
     odd->exchange = exchange;
     exchange->lifetime = ((const struct odd_settings *)service)->lifetime;
