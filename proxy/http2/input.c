@@ -12,12 +12,23 @@ static void input_wrong(struct http2_session *session, enum http2_error error, c
     http2_session_fail(session, error, text);
 }
 
+/* A stream that both sides know. A client's is not one before the head of its request has been sent:
+ * until then nothing may come for it. */
+static struct http2_stream *input_stream(const struct http2_session *session, uint32_t id) {
+    struct http2_stream *stream = http2_stream_find(session, id);
+    bool known = stream != NULL && (stream->we_began || session->side == HTTP2_SERVER);
+    return known ? stream : NULL;
+}
+
 /* Has the other side, or have we, never opened a stream of this id? */
 static bool is_unopened(const struct http2_session *session, uint32_t id) {
     bool from_client = id % 2 == 1;
     if (session->side == HTTP2_SERVER)
         return !from_client || id > session->last_in;
-    return !from_client || id >= session->next_out;
+    if (!from_client || id >= session->next_out)
+        return true;
+    const struct http2_stream *stream = http2_stream_find(session, id);
+    return stream != NULL && !stream->we_began;
 }
 
 /* Resets a stream that the session does not know. */
@@ -33,7 +44,7 @@ static void refuse_stream(struct http2_session *session, uint32_t id, enum http2
 /* What was wrong with a frame ends its stream or the connection. "RST_STREAM frames MUST NOT be sent
  * for a stream in the idle state" (RFC 9113 §6.4, in other words): then the connection ends. */
 static void input_fault(struct http2_session *session, uint32_t id, struct http2_fault fault) {
-    struct http2_stream *stream = http2_stream_find(session, id);
+    struct http2_stream *stream = input_stream(session, id);
     if (fault.error == HTTP2_NO_ERROR)
         return;
     if (!fault.of_stream || is_unopened(session, id))
@@ -89,6 +100,7 @@ static void check_closed_data(struct http2_session *session, const struct http2_
 static void they_ended(struct http2_stream *stream) {
     stream->they_ended = true;
     if (stream->expected >= 0 && stream->received != (uint64_t)stream->expected) {
+        stream->failed = true;
         http2_stream_break(stream, HTTP2_PROTOCOL_ERROR); /* RFC 9113 §8.1.1 */
         return;
     }
@@ -104,6 +116,8 @@ static struct http2_stream *open_stream(struct http2_session *session, uint32_t 
         stream = session->class->on_open(session);
     if (stream == NULL) {
         (*session->counts.refused)++;
+        if (!ended)
+            http2_session_expect_late(session, session->limits.stream_window);
         refuse_stream(session, id, HTTP2_REFUSED_STREAM);
         return NULL;
     }
@@ -121,6 +135,8 @@ static void input_request(struct http2_session *session, uint32_t id, struct hpa
     session->opened_in_turn++;
     if (session->closing && !session->draining) {
         http2_session_note_cut(session, id);
+        if (!ended)
+            http2_session_expect_late(session, session->limits.stream_window);
         http2_session_spend(session, HTTP2_COST_FRAME);
         return;
     }
@@ -152,7 +168,7 @@ static void input_response(struct http2_stream *stream, struct hpack_list *list,
 
 static void input_head(struct http2_session *session, uint32_t id, struct hpack_list *list,
                        bool ended) {
-    struct http2_stream *stream = http2_stream_find(session, id);
+    struct http2_stream *stream = input_stream(session, id);
     if (stream != NULL && stream->they_ended)
         http2_stream_break(stream, HTTP2_STREAM_CLOSED);
     else if (stream != NULL && stream->head_seen)
@@ -167,7 +183,7 @@ static void input_head(struct http2_session *session, uint32_t id, struct hpack_
 
 /* The frame of the head was wrong in a way that concerns its stream only. */
 static void refuse_head(struct http2_session *session, uint32_t id) {
-    struct http2_stream *stream = http2_stream_find(session, id);
+    struct http2_stream *stream = input_stream(session, id);
     if (stream != NULL) {
         http2_stream_break(stream, session->block_fault);
         return;
@@ -262,7 +278,7 @@ static void on_continuation(struct http2_session *session, const struct http2_fr
 /* The bytes count for the windows even if nobody wants them (RFC 9113 §6.9). */
 static struct http2_stream *stream_of_data(struct http2_session *session,
                                            const struct http2_frame *frame) {
-    struct http2_stream *stream = http2_stream_find(session, frame->stream);
+    struct http2_stream *stream = input_stream(session, frame->stream);
     if (stream == NULL) {
         check_closed_data(session, frame);
         return NULL;
@@ -355,7 +371,7 @@ static void input_data(struct http2_session *session, struct slice *bytes) {
 
 static void on_rst_stream(struct http2_session *session, const struct http2_frame *frame,
                           struct slice payload) {
-    struct http2_stream *stream = http2_stream_find(session, frame->stream);
+    struct http2_stream *stream = input_stream(session, frame->stream);
     uint32_t error = http2_get32(payload.base);
     if (stream == NULL && is_unopened(session, frame->stream)) {
         input_wrong(session, HTTP2_PROTOCOL_ERROR,
@@ -470,18 +486,20 @@ static void on_goaway(struct http2_session *session, struct slice payload) {
     struct slice text;
     http2_frame_read_goaway(payload, &last, &error, &text);
     http2_session_spend(session, HTTP2_COST_FRAME);
-    session->closing = session->peer.leaving = true;
+    session->peer.leaving = true;
     enum http2_error refused =
         error == HTTP2_HTTP_1_1_REQUIRED ? HTTP2_HTTP_1_1_REQUIRED : HTTP2_REFUSED_STREAM;
-    if (session->side == HTTP2_CLIENT)
-        LIST_FOR_EACH_SAFE (link, next, &session->streams) {
-            struct http2_stream *stream = CONTAINER_OF(link, struct http2_stream, link);
-            if (stream->id <= last)
-                continue;
-            stream->failed = true;
-            http2_stream_forget(stream);
-            session->class->on_over(stream, refused, false);
-        }
+    if (session->side == HTTP2_SERVER) /* we open none; those of the client go on */
+        return;
+    session->closing = true;
+    LIST_FOR_EACH_SAFE (link, next, &session->streams) {
+        struct http2_stream *stream = CONTAINER_OF(link, struct http2_stream, link);
+        if (stream->id <= last)
+            continue;
+        stream->failed |= !stream->they_ended;
+        http2_stream_forget(stream);
+        session->class->on_over(stream, refused, false);
+    }
     http2_session_tell_change(session);
 }
 
@@ -520,8 +538,7 @@ static void grow_stream(struct http2_stream *stream, uint32_t increment) {
 static void on_window_update(struct http2_session *session, const struct http2_frame *frame,
                              struct slice payload) {
     uint32_t increment;
-    struct http2_stream *stream =
-        frame->stream == 0 ? NULL : http2_stream_find(session, frame->stream);
+    struct http2_stream *stream = frame->stream == 0 ? NULL : input_stream(session, frame->stream);
     if (frame->stream != 0 && stream == NULL && is_unopened(session, frame->stream)) {
         input_wrong(session, HTTP2_PROTOCOL_ERROR,
                     "WINDOW_UPDATE for a stream that nobody has opened");
@@ -557,7 +574,7 @@ static void on_priority_update(struct http2_session *session, struct slice paylo
         input_fault(session, 0, fault);
         return;
     }
-    struct http2_stream *stream = http2_stream_find(session, id);
+    struct http2_stream *stream = input_stream(session, id);
     if (stream != NULL)
         http2_stream_set_priority(stream, value);
 }

@@ -16,8 +16,15 @@ enum {
 };
 
 /* Milliseconds: how long we read on behind GOAWAY, how long a client has to see the first GOAWAY of
- * a drain, and the time in which an empty budget is full again. */
-enum { LINGER_TIME = 2000, DRAIN_TIME = 1000, BUDGET_TIME = 60000 };
+ * a drain, and the times in which an empty budget is full again: by itself, and at the earliest by
+ * what is answered. It is looked at every BUDGET_STEP, and when it is used up. */
+enum {
+    LINGER_TIME = 2000,
+    DRAIN_TIME = 1000,
+    BUDGET_TIME = 60000,
+    BUDGET_TIME_ANSWERED = 5000,
+    BUDGET_STEP = 1000,
+};
 
 static void session_on_ready(struct connection *socket);
 static void session_on_timer(struct timer *timer);
@@ -172,13 +179,21 @@ void http2_session_broke(struct http2_session *session) {
     http2_session_send_soon(session);
 }
 
+static void fill_budget(struct http2_session *session, uint64_t passed) {
+    uint64_t most = session->limits.budget;
+    uint64_t by_time = passed < BUDGET_TIME ? passed * most / BUDGET_TIME : most;
+    uint64_t answered = passed < BUDGET_TIME ? passed * most / BUDGET_TIME_ANSWERED : most;
+    if (answered > session->budget_due)
+        answered = session->budget_due;
+    session->budget_due -= (unsigned)answered;
+    session->budget = http2_budget_add(session, session->budget, (unsigned)(by_time + answered));
+    session->budget_filled += passed;
+}
+
 bool http2_session_spend(struct http2_session *session, unsigned units) {
-    uint64_t now = session->net->loop->now;
-    if (session->budget < units) {
-        uint64_t gained = (now - session->budget_filled) * session->limits.budget / BUDGET_TIME;
-        http2_session_earn(session, gained < UINT32_MAX / 2 ? (unsigned)gained : UINT32_MAX / 2);
-        session->budget_filled = now;
-    }
+    uint64_t passed = session->net->loop->now - session->budget_filled;
+    if (session->budget < units || passed >= BUDGET_STEP)
+        fill_budget(session, passed);
     if (session->budget < units) {
         http2_session_fail(session, HTTP2_ENHANCE_YOUR_CALM, "too much work without use");
         return false;
@@ -317,7 +332,7 @@ void http2_session_abort(struct http2_session *session) {
 static void session_note_idle(struct http2_session *session) {
     if (session->stream_count > 0)
         return;
-    if (session->closing && !session->draining)
+    if ((session->closing || session->peer.leaving) && !session->draining)
         session_end(session, HTTP2_NO_ERROR, NULL);
     else if (session->limits.idle_timeout != TIMER_NEVER)
         http2_session_wake_at(session, session->idle_since + session->limits.idle_timeout);

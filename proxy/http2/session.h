@@ -24,10 +24,11 @@
  * connection (GOAWAY, on_over for each stream, on_lost). The owner never sees a frame.
  *
  * The budget (`limits.budget`) is what the other side may cost us without use: streams that either
- * side resets, pings, settings, priorities, empty frames, windows that grow by a few bytes. Bytes
- * of bodies and answered requests bring it back, and so does time. If nothing is left, the connection
+ * side resets, pings, settings, priorities, empty frames, windows that grow by a few bytes. Time
+ * brings it back, and more of it where requests are answered. If nothing is left, the connection
  * ends with ENHANCE_YOUR_CALM. Resets of ours count as well, because a client can make us reset
- * (CVE-2025-8671) as it can reset itself (CVE-2023-44487).
+ * (CVE-2025-8671) as it can reset itself (CVE-2023-44487). Answers alone bring nothing back without
+ * time: a hit in the cache costs its client less than a reset costs an origin.
  *
  * Threads: the worker's. Times: milliseconds. Ownership: the struct is the owner's.
  */
@@ -58,7 +59,7 @@ enum {
 enum {
     HTTP2_COST_FRAME = 1, /* a frame that moves nothing forward */
     HTTP2_COST_RESET = 2,
-    HTTP2_GAIN_STREAM = 2, /* a stream that both sides have ended */
+    HTTP2_GAIN_STREAM = 2, /* a stream that both sides have ended; a server's as time passes */
     /* Bytes of data for which the other side may send two window updates, or a PING to measure how
      * long they take. */
     HTTP2_UPDATE_WORTH = 2048,
@@ -166,7 +167,7 @@ struct http2_session {
     uint32_t next_out;     /* the id of the next stream that we open */
     /* The streams that we have ended, as bits: frames may be under way. */
     uint64_t cut[HTTP2_CUT_KEPT / 64];
-    /* Client: what may still come for streams that we ended: frames, and bytes of DATA. */
+    /* What may still come for streams that we ended: frames (client), and bytes of DATA. */
     unsigned late;
     uint64_t late_bytes;
     /* Input */
@@ -194,8 +195,8 @@ struct http2_session {
     uint64_t starved_since;   /* 0: none does */
     bool size_update_sent;    /* HPACK's: our table has no entries */
     uint64_t stuck_since;     /* since when the other side takes nothing; 0: it does, or need not */
-    /* Budget, in units; and when it was last filled by time */
-    unsigned budget;
+    /* Budget, in units; what answers may bring back of it; and when it was last filled */
+    unsigned budget, budget_due;
     uint64_t budget_filled;
     unsigned updates_free; /* window updates and PINGs that our DATA frames may bring */
     struct timer timer;
@@ -231,10 +232,15 @@ void http2_session_open(struct http2_session *session, struct http2_stream *stre
 /* Inside http2/. */
 /* Takes from the budget; false: nothing is left, and the connection is over. */
 bool http2_session_spend(struct http2_session *session, unsigned units);
-static inline void http2_session_earn(struct http2_session *session, unsigned units) {
-    session->budget += units;
-    if (session->budget > session->limits.budget)
-        session->budget = session->limits.budget;
+static inline unsigned http2_budget_add(const struct http2_session *session, unsigned to,
+                                        unsigned units) {
+    return session->limits.budget - to < units ? session->limits.budget : to + units;
+}
+/* Both sides have ended a stream. A client has opened it itself, so that the other side gains
+ * nothing by it. */
+static inline void http2_session_earn(struct http2_session *session) {
+    unsigned *to = session->side == HTTP2_CLIENT ? &session->budget : &session->budget_due;
+    *to = http2_budget_add(session, *to, HTTP2_GAIN_STREAM);
 }
 /* Data has been sent that the other side may answer by growing windows. Few bytes count if it was not
  * the window that made them few. */
@@ -270,10 +276,13 @@ static inline void http2_session_forget_cut(struct http2_session *session, uint3
     unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
     session->cut[at / 64] &= ~(UINT64_C(1) << at % 64);
 }
-/* A client has ended a stream on which so many bytes may be under way. */
+/* We have ended a stream on which so many bytes may be under way, or refused it. On all streams
+ * together there are no more than the window of the connection lets through. */
 static inline void http2_session_expect_late(struct http2_session *session, uint32_t bytes) {
     session->late_bytes += bytes;
-    if (session->late < HTTP2_LATE_MOST)
+    if (session->late_bytes > session->window)
+        session->late_bytes = session->window;
+    if (session->side == HTTP2_CLIENT && session->late < HTTP2_LATE_MOST)
         session->late += HTTP2_LATE_FRAMES;
 }
 /* What the other side takes does not reach it: frames wait to be sent. */

@@ -82,11 +82,14 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
     if (session == NULL)
         return;
     uint32_t id = stream->id;
+    bool idle = session->side == HTTP2_CLIENT && !stream->we_began;
     stream->failed |= !stream->they_ended;
     http2_session_note_cut(session, id);
-    if (session->side == HTTP2_CLIENT)
+    if (!stream->they_ended)
         http2_session_expect_late(session, stream->window);
     http2_stream_forget(stream);
+    if (idle) /* "MUST NOT be sent for a stream in the idle state" (RFC 9113 §6.4) */
+        return;
     http2_frame_put_rst_stream(frame, id, error);
     http2_outbox_put(session, slice_make(frame, sizeof frame));
     (*session->counts.resets_out)++;
@@ -95,7 +98,6 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
 
 void http2_stream_break(struct http2_stream *stream, enum http2_error error) {
     struct http2_session *session = stream->session;
-    stream->failed = true;
     (*session->counts.stream_errors)++;
     http2_stream_reset(stream, error);
     session->class->on_over(stream, error, true);
@@ -118,7 +120,7 @@ void http2_stream_close(struct http2_stream *stream) {
 void http2_stream_settle(struct http2_stream *stream) {
     if (!stream->we_ended || !stream->they_ended)
         return;
-    http2_session_earn(stream->session, HTTP2_GAIN_STREAM);
+    http2_session_earn(stream->session);
     http2_stream_forget(stream);
 }
 
@@ -253,6 +255,7 @@ void http2_stream_put_head(struct http2_stream *stream, struct slice block, bool
     struct http2_session *session = stream->session;
     if (session == NULL || session->phase != HTTP2_OPEN)
         return;
+    stream->we_began = true;
     enum http2_frame_type type = HTTP2_HEADERS;
     unsigned flags = ended ? HTTP2_END_STREAM : 0;
     do {

@@ -28,6 +28,7 @@ struct http2_session;
 struct http2_stream {
     unsigned magic;
 #define HTTP2_STREAM_MAGIC 0x48025712u
+    bool we_began; /* our head has been put */
     bool we_ended, they_ended;
     bool head_seen;  /* the final one */
     bool failed;     /* reading gives SOURCE_FAILED when what came before has been read */

@@ -3,6 +3,7 @@ no harm to others."""
 
 import struct
 import threading
+import time
 
 from harness import http2_origin as h2
 from harness.certificates import Authority
@@ -100,6 +101,105 @@ def test_responses_that_break_off(lab):
                 continue
             equal(status, 502, f"{name}: neither cut off nor refused")
     equal(len({(stream[":path"], id(stream)) for stream in origin.streams}) >= 2 * len(names), True, "requests: nothing was stored")
+
+
+ENDS_BEHIND_THE_RESPONSE = {
+    "a window that overflows": lambda stream: frame(h2.WINDOW_UPDATE, 0, stream.id, struct.pack(">I", 2**31 - 1)),
+    "a head behind the end": lambda stream: frame(h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, stream.id, h2.block({"x-t": "1"})),
+    "DATA behind the end": lambda stream: frame(h2.DATA, 0, stream.id, b"more"),
+    "RST_STREAM with an error": lambda stream: frame(h2.RST_STREAM, 0, stream.id, struct.pack(">I", h2.CANCEL)),
+    "GOAWAY": lambda stream: frame(h2.GOAWAY, 0, 0, struct.pack(">II", 0, 0)),
+}
+
+
+def test_what_ends_a_stream_behind_its_response(lab):
+    """Each byte of the response has come, with END_STREAM: it is whole, whatever becomes of the upload that goes on."""
+    names, body = list(ENDS_BEHIND_THE_RESPONSE), pattern(10000)
+
+    def answer(stream):
+        stream.wait_body(100)
+        stream.link.send(frame(h2.HEADERS, h2.END_HEADERS, stream.id, h2.block({":status": "200", "content-length": "10000"}))
+                         + frame(h2.DATA, h2.END_STREAM, stream.id, body) + ENDS_BEHIND_THE_RESPONSE[names[int(stream[":path"][2:])]](stream))
+    _, proxy = start(lab, answer)
+    for index, name in enumerate(names):
+        with proxy.wire(reverse=True) as wire:
+            wire.send(request("POST", f"/e{index}", {"Host": "x", "Content-Length": "50000"}) + pattern(100))
+            response = wire.response()
+            equal((response.status, response.body == body), (200, True), name)
+
+
+class Stalled:
+    """A proxy whose one connection to the origin is stuck: behind an upload of which the origin reads nothing more. The next request has
+    a stream there, and nothing of it has been sent."""
+
+    def __init__(self, lab, act):
+        self.act, self.stopped, self.go, self.done = act, threading.Event(), threading.Event(), threading.Event()
+        self.origin = Http2Origin(lab, self.answer, settings={h2.INITIAL_WINDOW_SIZE: 2**31 - 1})
+        self.proxy = behind(lab, self.origin, origin={"first_byte_timeout": "60s"})
+        equal(status_of(self.proxy, "/first"), 200, "status: the origin's settings are known now")
+        self.wire = self.proxy.wire(reverse=True)
+        self.wire.send(request("POST", "/up", {"Host": "x", "Content-Length": str(1 << 30)}))
+        true(self.stopped.wait(20), "the origin has stopped reading")
+        self.wire.socket.setblocking(False)
+        moved = time.monotonic()
+        while time.monotonic() - moved < 1:
+            try:
+                self.wire.socket.send(bytes(1 << 20))
+                moved = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.01)
+
+    def answer(self, stream):
+        if stream[":path"] != "/up":
+            stream.answer()
+            return
+        stream.link.send(frame(h2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 2**31 - 1 - 65535)))
+        with stream.link.lock:  # nothing is read while it is held
+            self.stopped.set()
+            self.go.wait(60)
+            self.act(stream)
+            self.done.wait(60)
+
+    def ask(self, path):
+        """A request that waits behind the upload."""
+        before = self.proxy.counter("origin_http2_requests")
+        wire = self.proxy.wire(reverse=True)
+        wire.send(request("GET", path, {"Host": "x"}))
+        until(lambda: self.proxy.counter("origin_http2_requests") == before + 1, 20, "the request has a stream")
+        return wire
+
+    def end(self):
+        self.done.set()
+        self.wire.abort()
+
+
+def test_an_answer_before_its_request(lab):
+    """RFC 9113 §5.1: what comes for a stream that is idle as the origin sees it ends the connection; it is nobody's answer."""
+    def forge(stream):
+        forged = frame(h2.HEADERS, h2.END_HEADERS, stream.id + 2, h2.block({":status": "200", "content-length": "6"})) \
+            + frame(h2.DATA, h2.END_STREAM, stream.id + 2, b"forged")
+        stream.link.connection.socket.sendall(forged)
+    stalled = Stalled(lab, forge)
+    with stalled.ask("/next") as wire:
+        stalled.go.set()
+        response = wire.response()
+    stalled.end()
+    lacks(response.body, b"forged", "what the client got")
+    equal(stalled.proxy.counter("origin_http2_protocol_errors"), 1, "counted")
+
+
+def test_who_leaves_before_it_was_sent(lab):
+    """RFC 9113 §6.4: "RST_STREAM frames MUST NOT be sent for a stream in the idle state": it would end the connection for others."""
+    stalled = Stalled(lab, lambda stream: stalled.done.set())
+    with stalled.ask("/next") as wire:
+        wire.abort()
+    until(lambda: stalled.proxy.counter("client_connections_open") <= 1, 20, "the client has left")
+    stalled.go.set()
+    until(lambda: len(stalled.origin.streams[1].body) > 1 << 20, 60, "the origin reads on")
+    equal(status_of(stalled.proxy, "/after"), 200, "the next request")
+    stalled.end()
+    equal([stream[":path"] for stream in stalled.origin.streams], ["/first", "/up", "/after"], "requests at the origin")
+    equal((stalled.origin.accepted, stalled.origin.links[0].idle_resets), (1, []), "connections, and resets of idle streams")
 
 
 # Floods

@@ -80,6 +80,7 @@ class Stream:
     def __init__(self, link, number, fields):
         self.link, self.id, self.fields = link, number, fields
         self.body, self.ended, self.reset, self.trailers = b"", threading.Event(), None, None
+        self.never_indexed = set()  # names of fields that no table may hold
         self.news = threading.Condition()
         self.grown = 0  # bytes that the other side has added to the window, without those that were sent
 
@@ -133,6 +134,7 @@ class Link:
         self.decoder = hpack.Decoder()
         self.lock = threading.Lock()
         self.streams = {}
+        self.idle_resets = []  # streams that were reset before they were opened
         self.settings = {}
         self.goaway = None
         self.pings = 0
@@ -208,7 +210,9 @@ class Link:
             self.end(stream, flags)
             if self.origin.grows and payload:
                 stream.grow(len(payload))
-        elif kind == RST_STREAM and stream is not None:
+        elif kind == RST_STREAM and stream is None:
+            self.idle_resets.append(number)
+        elif kind == RST_STREAM:
             stream.reset = int.from_bytes(payload, "big")
             with stream.news:
                 stream.news.notify_all()
@@ -244,6 +248,7 @@ class Link:
     def open(self, number, flags, payload):
         fields = self.decoder.decode(payload)
         stream = Stream(self, number, [tuple(field) for field in fields])
+        stream.never_indexed = {field[0] for field in fields if isinstance(field, hpack.NeverIndexedHeaderTuple)}
         self.streams[number] = stream
         with self.origin.lock:
             self.origin.streams.append(stream)

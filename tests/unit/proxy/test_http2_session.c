@@ -2,6 +2,7 @@
  * what ends, what waits, and what the client may not do. */
 #include "client_lab.h"
 
+#include "client/http2/exchange.h"
 #include "http2/frame.h"
 #include "http2/hpack_encode.h"
 
@@ -110,6 +111,11 @@ static void answer_bytes(struct asked *asked) {
 
 static void answer_nothing(struct asked *asked) {
     (void)asked;
+}
+
+static void answer_unless_missing(struct asked *asked) {
+    if (!slice_equal(asked->exchange->request.target, SLICE("http://h:80/miss")))
+        asked_reply_target(asked);
 }
 
 START_TEST(answers) {
@@ -312,6 +318,146 @@ START_TEST(bodies_of_all_refused_uploads_may_be_under_way) {
     send_all(lab);
     ck_assert_uint_eq(lab->net.counters.client_http2_protocol_errors, 0);
     ck_assert_uint_eq(lab->clients.connection_count, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* So much time has passed for the budget of the connection, which the clock of the loop does not know. */
+static void age(struct client_lab *lab, uint64_t milliseconds) {
+    struct client_connection *client =
+        CONTAINER_OF(list_first(&lab->clients.connections), struct client_connection, link);
+    CONTAINER_OF(client, struct http2_connection, client)->session.budget_filled -= milliseconds;
+}
+
+/* A client that sends so many streams at a time, of which some are answered and some are reset at once;
+ * so much time passes after each time. Returns the number of streams that it has opened when the
+ * connection ends, or all. */
+static unsigned mix(struct client_lab *lab, unsigned all, unsigned answered, unsigned reset,
+                    uint64_t milliseconds) {
+    uint32_t id = 1;
+    lab->answer = answer_unless_missing;
+    lab->wait_for_body = false;
+    while (id < 2 * all && lab->net.counters.client_http2_calmed == 0) {
+        for (unsigned i = 0; i < answered; i++, id += 2)
+            put_get(id);
+        for (unsigned i = 0; i < reset; i++, id += 2) {
+            put_request_of(id, "GET", "/miss", HTTP2_END_STREAM);
+            put_frame(HTTP2_RST_STREAM, 0, id, slice_make("\0\0\0\10", 4));
+        }
+        put_update(0, 16 * answered + 1); /* the bodies */
+        send_all(lab);
+        if (lab->net.counters.client_http2_calmed == 0)
+            age(lab, milliseconds);
+        lab->got = taken = 0;
+        lab->logged = 0;
+    }
+    return id / 2;
+}
+
+/* Requests that are answered from the cache do not pay for those that are reset (CVE-2023-44487). */
+START_TEST(answers_do_not_pay_for_a_flood_of_resets) {
+    for (unsigned answered = 1; answered <= 9; answered += 2) {
+        struct client_lab *lab = open_plain("client { max_requests = 0 }\n");
+        unsigned streams = mix(lab, 20000, answered, 1, 1);
+        ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 1);
+        ck_assert_uint_lt(streams / (answered + 1), 1000); /* resets, in less than a second */
+        client_lab_close(lab);
+    }
+    struct client_lab *lab = open_plain("client { max_requests = 0 }\n");
+    ck_assert_uint_lt(mix(lab, 20000, 1, 1, 0), 2000);
+    ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* The same after a long time in good order. */
+START_TEST(a_good_past_does_not_pay_for_a_flood_of_resets) {
+    struct client_lab *lab = open_plain("client { max_requests = 0 }\n");
+    mix(lab, 5000, 10, 0, 100);
+    age(lab, 600000);
+    unsigned resets = 0;
+    for (uint32_t id = 10001; lab->net.counters.client_http2_calmed == 0; id += 4, resets++) {
+        put_get(id);
+        put_request_of(id + 2, "GET", "/miss", HTTP2_END_STREAM);
+        put_frame(HTTP2_RST_STREAM, 0, id + 2, slice_make("\0\0\0\10", 4));
+        put_update(0, 16);
+        send_all(lab);
+        lab->got = taken = 0;
+    }
+    ck_assert_uint_le(resets, 1000);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A page whose user scrolls: a fifth of 400 requests a second is cancelled, for ten seconds; and a
+ * caller that cancels every other of 200 calls a second, for five minutes. */
+START_TEST(who_cancels_much_and_uses_more_goes_on) {
+    struct client_lab *lab = open_plain("client { max_requests = 0 }\n");
+    mix(lab, 4000, 32, 8, 100);
+    ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 0);
+    client_lab_close(lab);
+    lab = open_plain("client { max_requests = 0 }\n");
+    mix(lab, 60000, 10, 10, 100);
+    ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 0);
+    ck_assert_uint_eq(lab->clients.connection_count, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* The bytes that were under way when their upload was answered cost nothing, in however many frames. */
+START_TEST(what_was_under_way_of_answered_uploads_costs_nothing) {
+    enum { UPLOADS = 20, FRAMES = 50 };
+    static const char bytes[1000];
+    struct client_lab *lab = open_plain("client { http2_budget = 100 }\n");
+    lab->wait_for_body = false;
+    for (uint32_t i = 0; i < UPLOADS; i++)
+        put_request_of(2 * i + 1, "POST", "/a", 0);
+    send_all(lab);
+    for (uint32_t i = 0; i < UPLOADS * FRAMES; i++)
+        put_frame(HTTP2_DATA, 0, 2 * (i / FRAMES) + 1, slice_make(bytes, sizeof bytes));
+    send_all(lab);
+    ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 0);
+    ck_assert_uint_eq(lab->clients.connection_count, 1);
+    /* what can't have been under way does cost */
+    for (uint32_t i = 0; i < 3 * UPLOADS * FRAMES; i++) {
+        put_frame(HTTP2_DATA, 0, 1, slice_make(bytes, sizeof bytes));
+        if (i % FRAMES == 0)
+            send_all(lab);
+    }
+    send_all(lab);
+    ck_assert_uint_eq(lab->net.counters.client_http2_calmed, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* RFC 9113 §6.8: "Receivers of a GOAWAY frame MUST NOT open additional streams on the connection". It
+ * says nothing of those that its sender opens: a client may ask on. */
+START_TEST(a_client_that_says_goaway_may_ask_on) {
+    static const char goaway[HTTP2_GOAWAY_SIZE];
+    struct client_lab *lab = open_plain("");
+    lab->answer = answer_nothing;
+    put_get(1);
+    put_frame(HTTP2_GOAWAY, 0, 0, slice_make(goaway, sizeof goaway));
+    send_all(lab);
+    lab->answer = asked_reply_target;
+    put_get(3);
+    send_all(lab);
+    ck_assert(find_frame(lab, HTTP2_DATA, 3));
+    clients_drain(&lab->clients);
+    client_lab_run(lab);
+    ck_assert(find_frame(lab, HTTP2_GOAWAY, 0));
+    ck_assert_uint_eq(http2_get32(payload.base), HTTP2_STREAM_MOST);
+    put_frame(HTTP2_RST_STREAM, 0, 1, slice_make("\0\0\0\10", 4));
+    send_all(lab);
+    pass(lab, 2000);
+    ck_assert(find_frame(lab, HTTP2_GOAWAY, 0));
+    ck_assert_uint_eq(http2_get32(payload.base), 3);
+    client_lab_close(lab);
+    /* without a request that is under way, the connection ends */
+    lab = open_plain("");
+    put_frame(HTTP2_GOAWAY, 0, 0, slice_make(goaway, sizeof goaway));
+    send_all(lab);
+    ck_assert(find_frame(lab, HTTP2_GOAWAY, 0));
     client_lab_close(lab);
 }
 END_TEST
@@ -709,6 +855,11 @@ Suite *http2_session_suite(void) {
     tcase_add_test(tcase, a_window_that_nobody_waits_for_may_stay_shut);
     tcase_add_test(tcase, frames_are_read_while_a_reply_is_not_taken);
     tcase_add_test(tcase, bodies_of_all_refused_uploads_may_be_under_way);
+    tcase_add_test(tcase, answers_do_not_pay_for_a_flood_of_resets);
+    tcase_add_test(tcase, a_good_past_does_not_pay_for_a_flood_of_resets);
+    tcase_add_test(tcase, who_cancels_much_and_uses_more_goes_on);
+    tcase_add_test(tcase, what_was_under_way_of_answered_uploads_costs_nothing);
+    tcase_add_test(tcase, a_client_that_says_goaway_may_ask_on);
     tcase_add_test(tcase, a_tunnel_whose_window_is_shut_sleeps);
     tcase_add_test(tcase, a_download_leaves_a_tunnel_its_turns);
     tcase_add_test(tcase, who_takes_what_we_send_may_say_so);
