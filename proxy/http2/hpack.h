@@ -51,7 +51,7 @@ struct hpack_field {
     uint8_t id;         /* enum http_name */
     uint8_t pseudo;     /* enum hpack_pseudo */
     bool is_clean;      /* name and value are such as RFC 9113 §8.2.1 allows */
-    bool never_indexed; /* its sender takes it for a secret (§6.2.3) */
+    bool never_indexed; /* its sender takes it for a secret (§6.2.3); hpack_encode.h heeds that */
 };
 
 /* Where the fields of a block go. */

@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "http2/hpack_static.h"
 
-/* The first bytes of the kinds of literals (RFC 7541 §6.2.2, §6.2.3), and of an entry (§6.1). */
-enum { LITERAL = 0x00, LITERAL_NEVER_INDEXED = 0x10, ENTRY = 0x80, INDEX_MASK = 0x0f };
+/* The first bytes of a literal that is never indexed (RFC 7541 §6.2.3), and of an entry (§6.1). */
+enum { LITERAL = 0x10, ENTRY = 0x80, INDEX_MASK = 0x0f };
 
 /* The entries of the static table that are named here. */
 enum {
@@ -21,10 +21,6 @@ enum {
     STATIC_STATUS_400 = 12,
     STATIC_STATUS_404 = 13,
     STATIC_STATUS_500 = 14,
-    STATIC_AUTHORIZATION = 23,
-    STATIC_COOKIE = 32,
-    STATIC_PROXY_AUTHORIZATION = 49,
-    STATIC_SET_COOKIE = 55,
 };
 
 static char *put_long_number(char *at, unsigned kind, unsigned mask, size_t number) {
@@ -46,15 +42,9 @@ static inline char *put_string(char *at, struct slice text) {
     return slice_put(hpack_put_prefixed(at, 0, 0x7f, text.length), text);
 }
 
-static inline bool hpack_is_secret(unsigned index) {
-    return index == STATIC_AUTHORIZATION || index == STATIC_COOKIE ||
-           index == STATIC_PROXY_AUTHORIZATION || index == STATIC_SET_COOKIE;
-}
-
 char *hpack_put_literal_name(char *at, unsigned index, struct slice name) {
     if (index > 0)
-        return hpack_put_prefixed(at, hpack_is_secret(index) ? LITERAL_NEVER_INDEXED : LITERAL,
-                                  INDEX_MASK, index);
+        return hpack_put_prefixed(at, LITERAL, INDEX_MASK, index);
     *at++ = LITERAL;
     at = hpack_put_prefixed(at, 0, 0x7f, name.length);
     return slice_put_lower(at, name);

@@ -11,9 +11,13 @@
  *     at = hpack_put_lines(at, SLICE("ETag: \"1\"\r\n"));
  *
  * Fields of connections (RFC 9113 §8.2.2: Connection, Keep-Alive, Proxy-Connection, TE,
- * Transfer-Encoding, Upgrade) are left out, whoever asks for them. Authorization,
- * Proxy-Authorization, Cookie and Set-Cookie are written so that no later proxy compresses them
- * (§7.1.3). Strings have no Huffman code, which takes more instructions than all the rest.
+ * Transfer-Encoding, Upgrade) are left out, whoever asks for them. Strings have no Huffman code,
+ * which takes more instructions than all the rest.
+ *
+ * Each literal is one that no later proxy may index (§6.2.3). What came so has to leave so, and a head
+ * that has been stored, or that rules and services have changed, does not say any more how its
+ * fields came. So all of them leave so: it costs no byte, and nothing here is indexed anyway. Only
+ * values that the static table has are written as its entries, and these are no secrets.
  *
  * Each function returns the end of what it wrote, and needs the room that HPACK_ROOM or the function
  * beside it says. Threads: constants only.

@@ -8,6 +8,7 @@ import time
 from harness import http2_origin as h2
 from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, one_of, same_bytes, true, until
+from harness.http2 import Http2, hpack, request_fields
 from harness.http2_origin import Http2Origin, Stream, at_once, frame
 from harness.raw_origin import RawOrigin, pattern, read_request
 from harness.retort import Retort
@@ -90,6 +91,24 @@ def test_what_is_sent(lab):
     equal(origin.streams[0]["upper-case"], "Kept", "a field")
     contains(origin.streams[0]["via"], "retort", "Via")
     true(origin.streams[0].ended.is_set(), "the request has ended with its head")
+
+
+def test_secrets_stay_out_of_tables(lab):
+    """RFC 7541 §6.2.3: what a client has sent as never indexed leaves so, whatever its name is; and so do fields of responses."""
+    def answer(stream):
+        stream.head([(":status", "200"), ("cache-control", "max-age=60"), ("x-key", "secret")])
+        stream.data(b"hello", end=True)
+    origin, proxy = start(lab, answer)
+    for path in ("/miss", "/hit", "/hit"):
+        with Http2(proxy.reverse) as client:
+            seen, decode = [], client.decoder.decode
+            client.decoder.decode = lambda *args, **how: seen.extend(fields := decode(*args, **how)) or fields
+            stream = client.take_stream()
+            client.headers(stream, request_fields("GET", path, [("x-api-key", "1"), ("user-agent", "me")]), first=0x10)
+            equal(client.response(stream).body, b"hello", path)
+        equal([field[0] for field in seen if field[0] == b"x-key" and isinstance(field, hpack.NeverIndexedHeaderTuple)], [b"x-key"], path)
+    for stream in origin.streams:
+        equal({"x-api-key", "user-agent", ":path"} - stream.never_indexed, set(), "indexable fields")
 
 
 def test_requests_that_need_a_connection_of_their_own(lab, shared):

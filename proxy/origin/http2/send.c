@@ -12,9 +12,9 @@ static struct slice send_scheme(const struct origin_call *call) {
 }
 
 /* "TE: trailers" is the one field of a connection that may be sent (RFC 9113 §8.2.2). It is written
- * without an index: the length of the name, the name, and the same of the value. */
+ * as hpack_encode.h writes others: the length of the name, the name, and the same of the value. */
 static char *put_te(char *at, const struct http_head *fields) {
-    static const char te[] = "\0\002te\010trailers";
+    static const char te[] = "\020\002te\010trailers";
     return http_head_has(fields, HTTP_TE) ? slice_put(at, slice_make(te, sizeof te - 1)) : at;
 }
 

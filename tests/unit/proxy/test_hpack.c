@@ -596,8 +596,8 @@ static const char stored[] = "HTTP/1.1 200 OK\r\n"
                              "Set-Cookie: a=b\r\n"
                              "Empty:\r\n"
                              "\r\n";
-static const char stored_shown[] = ":status: 200\ncontent-type: text/html\netag: \"1\"\n"
-                                   "x-powered-by-somebody: PHP\n!set-cookie: a=b\nempty: \n";
+static const char stored_shown[] = ":status: 200\n!content-type: text/html\n!etag: \"1\"\n"
+                                   "!x-powered-by-somebody: PHP\n!set-cookie: a=b\n!empty: \n";
 
 START_TEST(stored_heads_are_encoded) {
     char block[1000];
@@ -624,7 +624,7 @@ START_TEST(heads_are_encoded) {
                      "Authorization: Basic x\nConnection: X-A\nCookie: c=d\n");
     char *at = hpack_put_fields(block, &head);
     ck_assert_uint_le((size_t)(at - block), hpack_fields_room(&head));
-    ck_assert_str_eq(encoded(block, at), "content-type: text/html\nx-a: 1\naccept-language: de\n"
+    ck_assert_str_eq(encoded(block, at), "!content-type: text/html\n!x-a: 1\n!accept-language: de\n"
                                          "!authorization: Basic x\n!cookie: c=d\n");
 }
 END_TEST
@@ -642,14 +642,14 @@ START_TEST(pseudo_fields_are_encoded) {
     at = hpack_put_protocol(at, SLICE("websocket"));
     at = hpack_put_number(at, HTTP_AGE, 1234567890123);
     ck_assert_str_eq(encoded(block, at),
-                     ":method: GET\n:method: POST\n:method: PURGE\n:scheme: https\n:scheme: http\n"
-                     ":authority: a:1\n:path: /\n:path: /a?b\n:protocol: websocket\n"
-                     "age: 1234567890123\n");
+                     ":method: GET\n:method: POST\n!:method: PURGE\n:scheme: https\n:scheme: http\n"
+                     "!:authority: a:1\n:path: /\n!:path: /a?b\n!:protocol: websocket\n"
+                     "!age: 1234567890123\n");
     for (unsigned status = 100; status < 1000; status++) {
         char text[32];
         at = hpack_put_status(hpack_put_no_table(block), status);
         ck_assert_int_le(at - block, HPACK_STATUS_ROOM);
-        sprintf(text, ":status: %u\n", status);
+        sprintf(text, "%s:status: %u\n", (unsigned char)at[-1] & 0x80 ? "" : "!", status);
         ck_assert_str_eq(encoded(block, at), text);
     }
 }
