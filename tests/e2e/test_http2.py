@@ -328,6 +328,42 @@ def test_what_is_urgent_takes_little_longer_than_alone(lab):
                 client.reset_stream(stream)
 
 
+@heavy("times")
+@seconds(120)
+def test_what_is_urgent_is_as_fast_as_alone(lab):
+    """The 99th percentile of urgent responses beside a large one that is not is at most half as much again as alone."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url()})
+    large, urgent = "/bytes?n=20000000&cc=max-age%3D60", "/bytes?n=1000000&cc=max-age%3D60"
+    for target in (large, urgent):
+        equal(proxy.get(target).status, 200, "into the cache")
+
+    def worst(client, beside):
+        """Of 50 urgent responses, of which each begins in the middle of a large one. The second longest of them."""
+        taken = []
+        for _ in range(50):
+            lazy = client.request("GET", large, [("priority", "u=6")]) if beside else None
+            if beside:
+                client.read_until(lambda stream=lazy: client.answer(stream).length > 100000)
+            began = time.monotonic()
+            answer = client.response(client.request("GET", urgent, [("priority", "u=1")]))
+            taken.append(time.monotonic() - began)
+            equal(answer.length, 1000000, "bytes of the urgent one")
+            if beside:
+                true(not client.answer(lazy).ended, "the large one is under way")
+                client.reset_stream(lazy)
+                client.settle()
+        return sorted(taken)[-2]
+    tries = []
+    for _ in range(6):
+        with Http2(proxy.reverse, timeout=20 * lab.patience, receive_buffer=32768, initial_window_size=1 << 27, credit=False) as client:
+            client.give(0, 1 << 30)
+            tries.append((worst(client, False), worst(client, True)))
+        if tries[-1][1] <= 1.5 * tries[-1][0] + 0.001:
+            return
+    equal(tries, "alone and beside, at most 1.5 times as long", "seconds of urgent responses")
+
+
 def test_streams_share_a_connection(lab):
     """A small response need not wait for a large one that came first."""
     origin = Origin(lab)
