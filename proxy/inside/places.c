@@ -17,8 +17,8 @@ struct inside_places *inside_places_new(const struct service_settings *settings,
         atomic_init(&places->references, 1);
         pthread_mutex_init(&places->lock, NULL);
         list_init(&places->waiting);
+        atomic_init(&places->most, settings->max_messages);
     }
-    atomic_store(&places->most, settings->max_messages);
     return places;
 }
 
@@ -43,14 +43,24 @@ static bool places_take(struct inside_places *places) {
     return false;
 }
 
-static void places_give(struct inside_places *places, const struct loop *loop) {
-    atomic_fetch_sub(&places->taken, 1);
+/* Who waits asks again: there may be room. */
+static void places_call(struct inside_places *places, const struct loop *loop) {
     if (!atomic_load(&places->asking))
         return;
     pthread_mutex_lock(&places->lock);
     atomic_store(&places->asking, false);
     waiters_wake(&places->waiting, loop);
     pthread_mutex_unlock(&places->lock);
+}
+
+static void places_give(struct inside_places *places, const struct loop *loop) {
+    atomic_fetch_sub(&places->taken, 1);
+    places_call(places, loop);
+}
+
+static void places_limit(struct inside_places *places, unsigned most, const struct loop *loop) {
+    if (atomic_exchange(&places->most, most) < most)
+        places_call(places, loop);
 }
 
 /* Of one worker. */
@@ -87,6 +97,7 @@ void inside_queue_init(struct inside_queue *queue, struct inside_places *places,
     *queue = (struct inside_queue){
         .places = places, .loop = loop, .mailbox = mailbox, .most = settings->queue_max};
     atomic_fetch_add(&places->references, 1);
+    places_limit(places, settings->max_messages, loop);
     list_init(&queue->waiting);
     task_init(&queue->task, queue_on_place);
 }

@@ -15,7 +15,8 @@
  *     inside_turn_leave(&service->queue, &call->turn);       in any of these states, and again; the
  *                                                            task does not run afterwards
  *
- * Places go on over a reload, so that messages that are under way count.
+ * Places go on over a reload, so that messages that are under way count. Settings that may still be
+ * refused make places, so their max_messages counts only when a worker uses them.
  *
  * Threads: places are shared, and their number is atomic; a queue and its turns are the worker's.
  * Ownership: a queue references its places.
@@ -63,6 +64,7 @@ struct inside_places *inside_places_new(const struct service_settings *settings,
                                         struct inside_places *before);
 void inside_places_release(struct inside_places **placesp);
 
+/* From now on the places are as many as these settings say. */
 void inside_queue_init(struct inside_queue *queue, struct inside_places *places,
                        const struct service_settings *settings, struct loop *loop,
                        struct mailbox *mailbox);

@@ -240,6 +240,33 @@ def test_max_messages(lab):
     until(lambda: connections() == 0, 20 * lab.patience, "all places are free")
 
 
+def test_another_number_of_messages(lab):
+    """A reload that is refused, for a mistake elsewhere, changes no limit; and those that wait hear of a higher one at once."""
+    texts = Texts(lab)
+    waits = {"timeout": "1h", "bypass": False, "queue_max": 5, "queue_timeout": "1h"}
+
+    def services(most, other):
+        return [odd(lab, "wait-for-ever", "waits", max_messages=most, **waits), odd(lab, other, "other")]
+    proxy = Retort(lab, workers=2, services=services(2, "head"), adapt={"all": ["waits"]})
+    waiting = []
+
+    def ask(pending):
+        waiting.append(proxy.wire())
+        waiting[-1].send(f"GET {texts.url('/long?no-store')}{len(waiting)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until(lambda: account(proxy, "waits")["connections"] == len(waiting), 20 * lab.patience, "the message")
+        equal(account(proxy, "waits")["pending"], pending, f"of {len(waiting)} messages, those that wait")
+    proxy.write_config(proxy.text(services=services(1, "refuse")))
+    equal(proxy.reload().status, 409, "the reload is refused")
+    for pending in (0, 0, 1, 2):
+        ask(pending)
+    proxy.write_config(proxy.text(services=services(4, "head")))
+    equal(proxy.reload().status, 200, "a reload")
+    until(lambda: account(proxy, "waits")["pending"] == 0, 20 * lab.patience, "all to come to the service")
+    for one in waiting:
+        one.abort()
+    until(lambda: account(proxy, "waits")["connections"] == 0, 20 * lab.patience, "all places are free")
+
+
 def test_what_is_left_alone_takes_no_place(lab):
     texts = Texts(lab)
     texts.bodies["/huge"] = LONG * 100

@@ -87,7 +87,43 @@ START_TEST(who_was_called_may_leave) {
 }
 END_TEST
 
+/* Settings that are refused have made places, and no worker uses them. */
+START_TEST(refused_settings_limit_nothing) {
+    const struct service_settings one = {.max_messages = 1, .queue_max = 1};
+    struct places_lab lab;
+    places_lab_begin(&lab, 2, 1);
+    struct inside_places *refused = inside_places_new(&one, lab.places);
+    ck_assert_ptr_eq(refused, lab.places);
+    inside_places_release(&refused);
+    ck_assert_int_eq(take(&lab, 0), INSIDE_TURN_TAKEN);
+    ck_assert_int_eq(take(&lab, 1), INSIDE_TURN_TAKEN);
+    places_lab_end(&lab);
+}
+END_TEST
+
+/* A reload makes another queue; those of the one before wait for the same places. */
+START_TEST(who_waits_hears_of_more_places) {
+    const struct service_settings three = {.max_messages = 3, .queue_max = 2};
+    struct places_lab lab;
+    struct inside_queue later;
+    places_lab_begin(&lab, 1, 2);
+    ck_assert_int_eq(take(&lab, 0), INSIDE_TURN_TAKEN);
+    ck_assert_int_eq(take(&lab, 1), INSIDE_TURN_WAITS);
+    ck_assert_int_eq(take(&lab, 2), INSIDE_TURN_WAITS);
+    inside_queue_init(&later, lab.places, &three, &lab.loop, &lab.mailbox);
+    loop_run_once(&lab.loop);
+    ck_assert_uint_eq(lab.turns[1].ran, 1);
+    ck_assert_int_eq(take(&lab, 1), INSIDE_TURN_TAKEN);
+    loop_run_once(&lab.loop);
+    ck_assert_uint_eq(lab.turns[2].ran, 1);
+    ck_assert_int_eq(take(&lab, 2), INSIDE_TURN_TAKEN);
+    inside_queue_release(&later);
+    places_lab_end(&lab);
+}
+END_TEST
+
 Suite *inside_places_suite(void) {
-    const TTest *tests[] = {who_waits_is_called, who_was_called_may_leave};
+    const TTest *tests[] = {who_waits_is_called, who_was_called_may_leave,
+                            refused_settings_limit_nothing, who_waits_hears_of_more_places};
     return suite_of("inside_places", tests, COUNT_OF(tests));
 }
