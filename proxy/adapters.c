@@ -13,6 +13,10 @@ void adapters_use_content(struct content_room *room) {
     inside_adapter_use_content(room);
 }
 
+void adapters_abandon_starts(void) {
+    inside_starts_abandon();
+}
+
 void adapters_await_end(unsigned milliseconds) {
     if (!inside_runners_await(milliseconds))
         log_warn("a service that runs in a thread or process of its own did not end; it is left "

@@ -12,6 +12,8 @@
 #include "adapt/shared_service.h"
 
 struct content_room;
+/* When the proxy begins to end: nobody waits any more for the start of services that are new. */
+void adapters_abandon_starts(void);
 /* Before the proxy ends, when the last shared service is released: waits for threads and processes that
  * run services, at most so long. */
 void adapters_await_end(unsigned milliseconds);

@@ -411,6 +411,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/takeover/wire.c proxy/takeover/wire.h \
 	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \
+	proxy/reloader.c proxy/reloader.h \
 	proxy/configured_names.c proxy/configured_names.h \
 	proxy/worker.c proxy/worker.h proxy/worker_inside.h proxy/worker_orders.c \
 	proxy/settings/config_file.c proxy/settings/config_file.h proxy/settings/document.c \

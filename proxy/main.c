@@ -1,3 +1,4 @@
+#include "adapters.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/plural.h"
@@ -6,6 +7,7 @@
 #include "control.h"
 #include "libraries.h"
 #include "readiness.h"
+#include "reloader.h"
 #include "takeover/notify.h"
 #include "takeover/successor.h"
 #include "takeover/takeover.h"
@@ -96,14 +98,9 @@ struct running {
     struct upgrade upgrade;
     struct handover *handover; /* NULL: nobody can take over */
     struct successor successor;
+    struct reloader *reloader; /* NULL: it does not serve yet */
     bool takes_over;
 };
-
-static void main_reload(struct server *server) {
-    struct settings_outcome outcome = {.error = ""};
-    server_reload(server, &outcome);
-    settings_outcome_release(&outcome);
-}
 
 /* Returns the signal that ends it. */
 static int main_serve(struct running *running, const sigset_t *signals) {
@@ -111,7 +108,7 @@ static int main_serve(struct running *running, const sigset_t *signals) {
     for (;;) {
         int number = main_wait(server, signals);
         if (number == SIGHUP)
-            main_reload(server);
+            reloader_ask(running->reloader);
         else if (number == SIGUSR1)
             server_reopen_logs(server);
         else if (number == SIGUSR2 && running->handover != NULL)
@@ -133,6 +130,7 @@ static void main_finish(struct running *running, int signal) {
     struct server *server = running->server;
     pthread_t hurry;
     bool ordered = atomic_exchange(&server->draining, true);
+    adapters_abandon_starts();
     bool hurrying = pthread_create(&hurry, NULL, hurry_on_signal, server) == 0;
     if (!handover_is_done(running->handover)) {
         if (ordered)
@@ -152,6 +150,7 @@ static void main_finish(struct running *running, int signal) {
 /* Also after a start that failed. */
 static void main_leave(struct running *running) {
     handover_stop(&running->handover);
+    reloader_stop(&running->reloader);
     admin_stop(&running->admin);
     takeover_free(&running->takeover);
 }
@@ -250,6 +249,7 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     log_info("serving with %u %s, pid %d", server->worker_count, workers, (int)getpid());
     notify_send("READY=1\nSTATUS=serves with %u %s", server->worker_count, workers);
     server_keep_sockets(server);
+    running.reloader = reloader_start(server);
     int signal = main_serve(&running, &signals);
     main_finish(&running, signal);
     bool nobody = handover_has_failed(running.handover);
@@ -294,7 +294,9 @@ int main(int argc, char **argv) {
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    struct server server = {.path = CONFIGURATION, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct server server = {.path = CONFIGURATION,
+                            .changing = PTHREAD_MUTEX_INITIALIZER,
+                            .lock = PTHREAD_MUTEX_INITIALIZER};
     char error[SETTINGS_ERROR];
     bool check = false, alone = false, takes_over = false;
     int option;

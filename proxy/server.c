@@ -140,11 +140,26 @@ static struct shared_services *services_for(const struct server *server,
     return services;
 }
 
+/* A service manager has its own idea of how long a start or a reload takes (sd_notify(3)). */
+static void ask_for_time(const struct settings *settings) {
+    enum { MORE = 30000 }; /* milliseconds, for all the rest */
+    uint64_t longest = 0;
+    for (size_t i = 0; i < settings->service_count; i++) {
+        const struct service_settings *service = &settings->services[i];
+        if (service->kind == SERVICE_INSIDE && service->runs == SERVICE_RUNS_PROCESS &&
+            !service->disabled && service->start_timeout > longest)
+            longest = service->start_timeout;
+    }
+    if (longest > 0)
+        notify_send("EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)(longest + MORE) * 1000);
+}
+
 /* The same; NULL and a message: one of them can't be used with its settings. */
 static struct shared_services *usable_services(const struct server *server,
                                                const struct settings *settings,
                                                char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
+    ask_for_time(settings);
     struct shared_services *services = services_for(server, settings);
     shared_services_note_problems(services, &findings);
     if (findings.count == 0)
@@ -242,7 +257,7 @@ static bool server_refuse(struct settings_outcome *outcome, const char *reason) 
     return false;
 }
 
-/* Called under the lock, as the functions below. */
+/* Called by who changes the settings, as the functions below. */
 static bool takes_settings(const struct server *server, struct settings_outcome *outcome) {
     if (server->handing_over)
         return server_refuse(outcome,
@@ -274,7 +289,8 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     struct claims *claims = NULL;
     settings->start = settings_reference(server->first);
     struct shared_services *services = usable_services(server, settings, outcome->error);
-    if (services != NULL && (!keep || disks_possible(server->settings, settings, outcome->error)))
+    if (services != NULL && takes_settings(server, outcome) &&
+        (!keep || disks_possible(server->settings, settings, outcome->error)))
         claims = server_claim(settings, server->settings, NULL, outcome->error);
     enum overrides_written written = OVERRIDES_WRITTEN;
     if (claims != NULL && keep)
@@ -293,8 +309,10 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
     settings->workers = server->first->workers;
     outcome->before = settings_reference(server->settings);
     outcome->after = settings_reference(settings);
+    pthread_mutex_lock(&server->lock);
     apply_settings(server, settings, services, &claims);
     keep_changed_sockets(server, outcome->before);
+    pthread_mutex_unlock(&server->lock);
     return true;
 }
 
@@ -338,7 +356,7 @@ static void tell_of_reloaded(const struct settings_outcome *outcome, bool good) 
 }
 
 bool server_reload(struct server *server, struct settings_outcome *outcome) {
-    pthread_mutex_lock(&server->lock);
+    pthread_mutex_lock(&server->changing);
     bool takes = takes_settings(server, outcome);
     if (takes)
         tell_of_reload();
@@ -346,7 +364,7 @@ bool server_reload(struct server *server, struct settings_outcome *outcome) {
                                     false, outcome);
     if (takes)
         tell_of_reloaded(outcome, good);
-    pthread_mutex_unlock(&server->lock);
+    pthread_mutex_unlock(&server->changing);
     log_left(outcome);
     if (good)
         log_info("configuration read again from %s%s", server->path,
@@ -402,11 +420,11 @@ static struct settings *changed_settings(const struct server *server,
 
 bool server_change(struct server *server, const struct overrides *changes, bool keep,
                    const char *anew, struct settings_outcome *outcome) {
-    pthread_mutex_lock(&server->lock);
+    pthread_mutex_lock(&server->changing);
     bool good =
         change_is_possible(server, changes, keep, outcome) &&
         server_use(server, changed_settings(server, changes, keep, anew, outcome), keep, outcome);
-    pthread_mutex_unlock(&server->lock);
+    pthread_mutex_unlock(&server->changing);
     log_left(outcome);
     if (good)
         log_info("settings changed at run time%s", keep ? " and saved" : "");
@@ -425,9 +443,9 @@ void server_reopen_logs(struct server *server) {
 }
 
 void server_forbid_reload(struct server *server, bool forbidden) {
-    pthread_mutex_lock(&server->lock);
+    pthread_mutex_lock(&server->changing);
     server->handing_over = forbidden;
-    pthread_mutex_unlock(&server->lock);
+    pthread_mutex_unlock(&server->changing);
 }
 
 void server_retire(struct server *server) {

@@ -3,7 +3,8 @@
  * origins and services. main.c makes one and calls it when signals arrive; the admin plane calls it
  * through control.h.
  *
- *     struct server server = {.path = "retort.conf", .lock = PTHREAD_MUTEX_INITIALIZER};
+ *     struct server server = {.path = "retort.conf", .changing = PTHREAD_MUTEX_INITIALIZER,
+ *                             .lock = PTHREAD_MUTEX_INITIALIZER};
  *     server.settings = settings_load(server.path, error);
  *     if (server_prepare(&server, NULL, error) && server_open(&server, false, error) &&
  *         server_run(&server, error)) {
@@ -27,8 +28,10 @@ enum { SERVER_PATIENCE = 1000 }; /* milliseconds for the answer of a worker */
 struct content_room;
 
 struct server {
-    const char *path;     /* of the configuration */
-    pthread_mutex_t lock; /* for settings, origins, services and recorder */
+    const char *path;         /* of the configuration */
+    pthread_mutex_t changing; /* taken before the lock, for as long as a reload or a change takes */
+    pthread_mutex_t lock;     /* for settings, origins, services and recorder; nobody waits under it
+                               * for a service that starts */
     struct settings *settings;
     struct settings *first; /* the settings of the start */
     struct cache *cache;
@@ -58,7 +61,7 @@ struct server {
     struct client_total clients;
     struct memory_shares *memory;
     struct claims *claims; /* between server_prepare and server_open */
-    bool handing_over;     /* under the lock: to the next process */
+    bool handing_over;     /* under `changing`: to the next process */
 };
 
 /* A start has three parts. False and a message: something is missing or in use. The caller then

@@ -67,6 +67,9 @@ struct adapter_class {
     struct shared_service *(*share)(const struct settings *settings, size_t index,
                                     const struct shared_services *before);
     void (*unshare)(struct shared_service **sharedp);
+    /* Does `share` wait for somebody else? Then it is called in a thread of its own, beside those of other
+     * services. May be missing: it does not. */
+    bool (*share_waits)(const struct service_settings *settings);
     /* Its state, and those of its endpoints. */
     void (*report_shared)(struct shared_service *shared, struct service_report *report);
     /* Why it can't be used with its settings: then the configuration is refused. NULL: it can be.

@@ -3,6 +3,7 @@
 #include "adapt/service_report.h"
 #include "base/assert.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* The tag that the same service had before, or a new one. */
@@ -55,6 +56,51 @@ void shared_service_report(struct shared_service *shared, struct service_report 
     report->bypassed = bypasses_count(shared->bypasses);
 }
 
+/* One service that is being made. */
+struct share_task {
+    const struct adapter_class *class;
+    const struct settings *settings;
+    size_t index;
+    const struct shared_services *before;
+    struct shared_service *shared;
+    bool threaded;
+    pthread_t thread;
+};
+
+static void *share_main(void *arg) {
+    struct share_task *task = arg;
+    task->shared = task->class->share(task->settings, task->index, task->before);
+    return NULL;
+}
+
+static void share_begin(struct share_task *task) {
+    const struct service_settings *service = &task->settings->services[task->index];
+    task->threaded = task->class->share_waits != NULL && task->class->share_waits(service) &&
+                     pthread_create(&task->thread, NULL, share_main, task) == 0;
+}
+
+/* Services that wait do so at the same time, and all others are made meanwhile. */
+static void share_all(struct shared_services *services, const struct settings *settings,
+                      adapter_class_fn *class_of, const struct shared_services *before) {
+    struct share_task *tasks = xcalloc(services->count + 1, sizeof *tasks);
+    for (size_t i = 0; i < services->count; i++) {
+        tasks[i] = (struct share_task){.class = class_of(&settings->services[i]),
+                                       .settings = settings,
+                                       .index = i,
+                                       .before = before};
+        share_begin(&tasks[i]);
+    }
+    for (size_t i = 0; i < services->count; i++)
+        if (!tasks[i].threaded)
+            share_main(&tasks[i]);
+    for (size_t i = 0; i < services->count; i++) {
+        if (tasks[i].threaded)
+            pthread_join(tasks[i].thread, NULL);
+        services->services[i] = tasks[i].shared;
+    }
+    free(tasks);
+}
+
 struct shared_services *shared_services_new(const struct settings *settings,
                                             adapter_class_fn *class_of,
                                             const struct shared_services *before) {
@@ -63,8 +109,7 @@ struct shared_services *shared_services_new(const struct settings *settings,
     atomic_init(&services->references, 1);
     services->count = settings->service_count;
     services->services = xcalloc(services->count + 1, sizeof *services->services);
-    for (size_t i = 0; i < services->count; i++)
-        services->services[i] = class_of(&settings->services[i])->share(settings, i, before);
+    share_all(services, settings, class_of, before);
     return services;
 }
 

@@ -42,7 +42,8 @@ struct shared_services {
 /* The class that serves it; never NULL. */
 typedef const struct adapter_class *adapter_class_fn(const struct service_settings *settings);
 
-/* `before`: those of an earlier snapshot; NULL: there is none. */
+/* `before`: those of an earlier snapshot; NULL: there is none. Waits until services that start a
+ * process have started it, all at the same time. */
 struct shared_services *shared_services_new(const struct settings *settings,
                                             adapter_class_fn *class_of,
                                             const struct shared_services *before);

@@ -41,7 +41,7 @@ struct admin {
     struct admin_connections connections;
     struct admin_guard guard;
     struct sampler *sampler; /* NULL: there is no admin plane */
-    pthread_mutex_t lock;    /* all pages except purges are made one at a time */
+    pthread_mutex_t lock;    /* all pages but those of shared routes are made one at a time */
     char *path;              /* path of the Unix socket while it belongs to this process */
     dev_t device;
     ino_t inode;

@@ -87,7 +87,7 @@ const struct api_route api_routes[] = {
     {CHANGES, .path = "/services/bump", .ask = services_page_bump, .answer = "bumped string",
      .summary = "Makes all earlier results of a service old.",
      .parameters = {NEEDED("name", "the name of the service"), END}},
-    {CHANGES_BY(ADMIN, "POST"), .path = "/services/load", .ask = service_control_page_load,
+    {CHANGES_BY(ADMIN, "POST"), .shared = true, .path = "/services/load", .ask = service_control_page_load,
      .answer = "service string, loaded boolean, notes array, changed array, "
                "waits_for_restart array, refused array, saved boolean",
      .summary = "Starts a service anew: its section, its lists and its module are read again.",
@@ -126,7 +126,7 @@ const struct api_route api_routes[] = {
      .parameters = {END}},
     {READS, .path = "/settings/schema", .show = settings_page_schema, .answer = "",
      .summary = "Describes the settings (JSON schema, draft 7).", .parameters = {END}},
-    {CHANGES, .path = "/reload", .show = settings_page_reload,
+    {CHANGES, .shared = true, .path = "/reload", .show = settings_page_reload,
      .answer = "reloaded boolean, changed array, waits_for_restart array, refused array, "
                "not_applied array",
      .summary = "Reads the configuration again. 409: it is refused, or something in it.",

@@ -56,6 +56,11 @@ static struct shared_service *inside_share(const struct settings *settings, size
     return &shared->shared;
 }
 
+/* For a process, up to start_timeout. */
+static bool inside_share_waits(const struct service_settings *settings) {
+    return settings->runs == SERVICE_RUNS_PROCESS && !settings->disabled;
+}
+
 static void inside_unshare(struct shared_service **sharedp) {
     struct inside_shared *shared = inside_shared_of(*sharedp);
     *sharedp = NULL;
@@ -269,6 +274,7 @@ void inside_adapter_use_content(struct content_room *room) {
 const struct adapter_class inside_adapter_class = {
     .name = "inside",
     .share = inside_share,
+    .share_waits = inside_share_waits,
     .unshare = inside_unshare,
     .report_shared = inside_report_shared,
     .problem = inside_problem,

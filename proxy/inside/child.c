@@ -240,6 +240,13 @@ static void child_quiet_watcher(const struct inside_child *child) {
     (void)got;
 }
 
+static bool child_is_abandoned(struct inside_child *child) {
+    if (child->start == NULL || !inside_starts_abandoned())
+        return false;
+    child_note(child, "retort is stopping");
+    return true;
+}
+
 /* True: it runs. */
 static bool child_await_ready(struct inside_child *child) {
     uint64_t until = child->started + child->start_timeout;
@@ -253,10 +260,10 @@ static bool child_await_ready(struct inside_child *child) {
                        (unsigned long long)child->start_timeout);
             return false;
         }
-        poll(polls, 2, (int)(until - now));
+        poll(polls, 2, (int)(until - now < LOOK_EVERY ? until - now : LOOK_EVERY));
         if (polls[1].revents != 0)
             child_quiet_watcher(child);
-        if (is_stopping(child))
+        if (is_stopping(child) || child_is_abandoned(child))
             return false;
         if (polls[0].revents != 0)
             word = child_hear(child);

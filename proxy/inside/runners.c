@@ -15,6 +15,7 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t all_ended = PTHREAD_COND_INITIALIZER;
 static unsigned all_count;
+static _Atomic bool starts_abandoned;
 
 struct inside_runners *inside_runners_new(const struct service_settings *settings,
                                           unsigned workers) {
@@ -75,6 +76,14 @@ void inside_runner_ended(struct inside_runner *runner) {
     all_count--;
     pthread_cond_broadcast(&all_ended);
     pthread_mutex_unlock(&all_lock);
+}
+
+void inside_starts_abandon(void) {
+    atomic_store(&starts_abandoned, true);
+}
+
+bool inside_starts_abandoned(void) {
+    return atomic_load(&starts_abandoned);
 }
 
 bool inside_runners_await(unsigned milliseconds) {

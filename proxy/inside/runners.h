@@ -66,6 +66,11 @@ void inside_runners_free(struct inside_runners **runnersp);
 /* False: some did not end in so many milliseconds. */
 bool inside_runners_await(unsigned milliseconds);
 
+/* The proxy ends: whoever waits for the first start of a process gives up, soon. One that is started again
+ * for the last messages goes on. */
+void inside_starts_abandon(void);
+bool inside_starts_abandoned(void);
+
 /* Referenced; NULL: it is down. */
 struct inside_run *inside_runner_run(struct inside_runner *runner, uint64_t *generation);
 /* Takes the run over; NULL: it is down for that reason. */

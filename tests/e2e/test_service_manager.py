@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from harness import media
@@ -15,9 +16,9 @@ from harness.checks import Skip, contains, equal, true, until, within
 from harness.origin import Origin
 from harness.process import gone
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort
+from harness.retort import Inside, Retort
 from harness.services import Services
-from harness.suite import heavy
+from harness.suite import heavy, seconds
 from harness.units import UNITS, analyze, calls_of, confined, unit
 from harness.wire import Wire
 from test_lists import NEW, Publisher, plain
@@ -27,7 +28,7 @@ class Manager:
     """The socket of a service manager."""
 
     def __init__(self, lab):
-        self.path = lab.path("notify.sock")
+        self.path = lab.path(lab.unique("notify.sock"))
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.path)
         self.heard = []
@@ -94,6 +95,57 @@ def test_the_manager_follows_a_reload(lab):
     contains(reload_by(proxy.hang_up), "but: workers is still 1", "status of a reload that leaves something")
     proxy.write_config(good)
     equal(reload_by(proxy.hang_up), "STATUS=serves by the configuration as it was read again", "status at the end")
+
+
+def slow_starter(lab, name, seconds):
+    """A service whose module does not come to an end with its start."""
+    return Inside(name, lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": "start-hang"}, runs="process", start_timeout=f"{seconds}s")
+
+
+@seconds(60)
+def test_signs_of_life_while_services_start(lab):
+    """A reload starts the processes of all services at the same time. Meanwhile the main thread gives signs of life, opens logs
+    again, and the manager is told how long it may take; nobody else waits for it."""
+    manager, each = Manager(lab), 3 * lab.patience
+    proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "300000"})
+    manager.wait_for(lab, "READY=1")
+    proxy.write_config(proxy.text(services=[slow_starter(lab, name, each) for name in ("one", "two", "three")], adapt={}))
+    os.rename(proxy.log_path, proxy.log_path + ".1")
+    manager.listen().clear()
+    start = time.monotonic()
+    proxy.hang_up()
+    manager.wait_for(lab, f"EXTEND_TIMEOUT_USEC={(each + 30) * 1000000}")
+    before = manager.listen().count("WATCHDOG=1")
+    proxy.process.send_signal(signal.SIGUSR1)
+    until(lambda: os.path.exists(proxy.log_path) and manager.listen(), 10 * lab.patience, "the log that is opened again")
+    equal(proxy.status()["state"], "running", "what others are told meanwhile")
+    manager.wait_for(lab, "WATCHDOG=1", before + 3)
+    true("READY=1" not in manager.heard, "the reload is still under way")
+    manager.wait_for(lab, "READY=1")
+    true(time.monotonic() - start < 2 * each, "the services started one after the other")
+    status = next(line for line in manager.heard if line.startswith("STATUS="))
+    contains(status, "service one: its module did not start within start_timeout", "status")
+    asks = threading.Thread(target=proxy.run_ctl, args=("reload",))
+    manager.listen().clear()
+    asks.start()
+    manager.wait_for(lab, "RELOADING=1")
+    equal(proxy.status()["state"], "running", "while another client of the admin plane waits for a reload")
+    true(asks.is_alive(), "it still waits")
+    asks.join()
+    equal(proxy.get(Origin(lab).url("/text", say="hello")).text(), "hello", "it serves")
+
+
+@seconds(60)
+def test_an_end_while_services_start(lab):
+    """Neither a signal nor a reload by the admin plane holds up the end."""
+    for ask in (lambda proxy: proxy.hang_up(), lambda proxy: threading.Thread(target=proxy.run_ctl, args=("reload",), daemon=True).start()):
+        manager = Manager(lab)
+        proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path})
+        proxy.write_config(proxy.text(services=[slow_starter(lab, "one", 300)], adapt={}))
+        ask(proxy)
+        manager.wait_for(lab, "EXTEND_TIMEOUT_USEC=330000000")
+        proxy.terminate()
+        equal(proxy.wait_exit(15 * lab.patience), 0, "exit status")
 
 
 def test_abstract_socket_and_nonsense(lab):
