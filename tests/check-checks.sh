@@ -139,7 +139,8 @@ expect includes "is of c-icap"
 # guide LINE TEXT: what is said of a guide with this line. Without a text it is good.
 guide() {
     tree
-    mkdir -p docs proxy/admin tests/e2e
+    mkdir -p docs proxy/admin proxy/ctl tests/e2e
+    printf 'COMMAND(.name = "set",\nCOMMAND(.name = "cache",\nCOMMAND(.name = "cache purge",\n' >proxy/ctl/commands.def
     printf '# Options\n\n### client.memory\n\n## What is where?\n' >docs/CONFIGURATION.md
     printf 'COUNTER(memory_refused)\n' >proxy/admin/counters.def
     printf 'def test_hit(lab):\n' >tests/e2e/test_cache.py
@@ -161,6 +162,9 @@ guide 'Set `client.memory`.' ""
 guide 'Set `client.memroy`.' "no such option: client.memroy"
 guide 'See `memory_refused` and `retort_memory_refused_total`.' ""
 guide 'See `memory_denied`.' "nothing in the sources has this name: memory_denied"
+guide 'Call `retortctl cache purge` and `retortctl -s /run/it set name=1`.' ""
+guide 'Call `retortctl purge`.' "retortctl has no such command: purge"
+guide '    retortctl cache prune URL' "retortctl has no such command: cache prune"
 guide 'See test_cache.test_hit.' ""
 guide 'See test_cache.test_miss.' "no such test: test_cache.test_miss"
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the guides: README.md, docs/*.md and the other *.md files at the top.
+# Checks the guides: README.md, docs/*.md, the other *.md files at the top, and those of the examples.
 #
 #   - A line has at most 120 columns. Tables, code, lines with a long link and what programs wrote are free.
 #   - A relative link points to a file, and its anchor to a heading of that file.
@@ -7,6 +7,7 @@
 #   - An option in `backticks`, such as `client.memory`, is in docs/CONFIGURATION.md.
 #   - A name in `backticks` with an underscore, such as a metric, occurs somewhere in the sources.
 #   - A test that is named as test_FILE.test_NAME exists in tests/e2e.
+#   - A command of retortctl, in `backticks` or in code, is in proxy/ctl/commands.def.
 #   - docs/METRICS.md has the row of each counter, and no other row.
 #
 # Prints each mistake as FILE:LINE: TEXT. Usage: check-docs.sh [TOP-OF-THE-TREE]
@@ -16,13 +17,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$top" || exit 1
 export LC_ALL=C
 
-guides=$(ls ./*.md docs/*.md examples/*/README.md 2>/dev/null | sed 's|^\./||')
+guides=$(ls ./*.md docs/*.md examples/*.md examples/*/*.md 2>/dev/null | sed 's|^\./||')
 # The folders that a path may begin in, beside the top.
 folders=". proxy proxy/transaction common icap-services tests tests/e2e tests/unit tests/bench docs examples conf"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# What the guides say, one item a line: KIND FILE LINE TEXT. Kinds: long, link, code, heading.
+# What the guides say, one item a line: KIND FILE LINE TEXT. Kinds: long, link, code, heading, command.
 # shellcheck disable=SC2086
 awk '
 function item(kind, text) { print kind "\t" FILENAME "\t" FNR "\t" text }
@@ -35,6 +36,20 @@ function anchor(heading) {
     return heading
 }
 
+# The command of retortctl in a text that begins behind that word: one or two words, without options.
+function command(text,    words, count, i, found) {
+    count = split(text, words, /[ \t]+/)
+    for (i = 1; i <= count && split(found, parts, " ") < 2; i++)
+        if (words[i] ~ /^(-s|-H|--address|--socket|--token-file|--ca)$/)
+            i++
+        else if (words[i] ~ /^[a-z]+$/)
+            found = found (found == "" ? "" : " ") words[i]
+        else if (words[i] != "" && words[i] !~ /^-/)
+            break
+    if (found != "")
+        item("command", found)
+}
+
 function columns(line) { gsub(/[\200-\277]/, "", line); return length(line) }
 
 FNR == 1 { fenced = measured = 0 }
@@ -44,6 +59,12 @@ FNR == 1 { fenced = measured = 0 }
 !/^ *\|/ { in_others = 0 }
 /^\|.*\| Retort \|$/ { in_others = 1 }
 /^```/ { fenced = !fenced; next }
+(fenced || /^    /) && match($0, /(^|[ \/])retortctl [^#|]*/) {
+    rest = substr($0, RSTART, RLENGTH)
+    sub(/^.?retortctl /, "", rest)
+    sub(/   .*/, "", rest) # what is said beside it
+    command(rest)
+}
 fenced || /^    / { next }
 /^#/ { heading = $0; sub(/^#+ */, "", heading); item("heading", anchor(heading)) }
 columns($0) > 120 && !/^ *\|/ && !/[^ ]{80}/ && !measured && FILENAME != "docs/CONFIGURATION.md" { item("long", substr($0, 1, 60) "...") }
@@ -56,6 +77,8 @@ columns($0) > 120 && !/^ *\|/ && !/[^ ]{80}/ && !measured && FILENAME != "docs/C
     rest = in_others ? substr($0, index(substr($0, 2), "|") + 1) : $0
     while (match(rest, /`[^`]+`/)) {
         item("code", substr(rest, RSTART + 1, RLENGTH - 2))
+        if (substr(rest, RSTART, 11) == "`retortctl ")
+            command(substr(rest, RSTART + 11, RLENGTH - 12))
         rest = substr(rest, RSTART + RLENGTH)
     }
     rest = $0
@@ -70,6 +93,12 @@ find proxy common icap-services conf examples tests configure.ac Makefile.am -ty
     ! -name '*.md' ! -path '*/corpus/*' ! -path 'tests/data/*' -exec grep -IhoE '[A-Za-z_][A-Za-z0-9_]*' {} + 2>/dev/null |
     sort -u >"$work/words"
 sed -n 's/^### //p' docs/CONFIGURATION.md | sort -u >"$work/options"
+grep -ohE 'COMMAND\(\.name = "[^"]+"' proxy/ctl/commands.def 2>/dev/null | sed 's/.*"\(.*\)"/\1/' >"$work/commands"
+
+# A group such as "ca" or "adlist" stands in the table, but is none without its second word; other commands may have arguments.
+command_exists() {
+    grep -qx -- "$1" "$work/commands" || { grep -qx -- "${1%% *}" "$work/commands" && ! grep -q "^${1%% *} " "$work/commands"; }
+}
 
 # A path may hold a star, NAME for any name, and lack the ending of a C file.
 path_exists() {
@@ -113,6 +142,8 @@ while IFS=$tab read -r kind file line text; do
                     echo "$file:$line: no heading has this anchor: $text" ;;
             esac
         fi ;;
+    command)
+        command_exists "$text" || echo "$file:$line: retortctl has no such command: $text" ;;
     test)
         grep -q "^def ${text#*.}(" "tests/e2e/${text%%.*}.py" 2>/dev/null ||
             echo "$file:$line: no such test: $text" ;;
