@@ -542,17 +542,30 @@ static inline bool may_be_in_path(const struct rules *rules, struct slice path_q
     return edges_may_find(&rules->path_edges, path_query);
 }
 
-const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
-                             struct slice url_text) {
-    CHECK_OBJ(rules, RULES_MAGIC);
-    if (rules->by_nothing || (rules->by_path_edges && !may_be_in_path(rules, url->path_query)))
-        return rules->always;
+static inline __attribute__((always_inline)) const uint64_t *
+glance_at_host(const struct rules *rules, const struct url *url, struct slice url_text) {
     const struct name_table *below = &rules->places[PLACE_BELOW];
     struct slice host = url_class_host(url->host);
     if (rules->by_host && !name_table_may_have_whole(&rules->places[PLACE_HOSTS], host) &&
         (host.length < below->shortest + 2 || !name_table_may_have_end(below, host)))
         return rules->always;
     return look_closer(rules, url, url_text);
+}
+
+/* Apart, so that a look at the host alone saves no registers. */
+static __attribute__((noinline)) const uint64_t *
+glance_at_path(const struct rules *rules, const struct url *url, struct slice url_text) {
+    return may_be_in_path(rules, url->path_query) ? glance_at_host(rules, url, url_text)
+                                                  : rules->always;
+}
+
+const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
+                             struct slice url_text) {
+    CHECK_OBJ(rules, RULES_MAGIC);
+    if (rules->by_nothing)
+        return rules->always;
+    return rules->by_path_edges ? glance_at_path(rules, url, url_text)
+                                : glance_at_host(rules, url, url_text);
 }
 
 const uint64_t *rules_always(const struct rules *rules) {

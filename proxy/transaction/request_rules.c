@@ -84,7 +84,9 @@ request_rules_match(struct transaction *transaction) {
 
 const uint64_t *request_rules(struct transaction *transaction) {
     const uint64_t *rules = transaction->request.rules;
-    return rules != NULL && transaction->access == NULL ? rules : request_rules_match(transaction);
+    const struct access *access = transaction->access;
+    return rules != NULL && (access == NULL || !access->tunnel) ? rules
+                                                                : request_rules_match(transaction);
 }
 
 const uint64_t *request_rules_without_type(struct transaction *transaction) {
