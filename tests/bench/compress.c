@@ -59,7 +59,7 @@ static void compare(const char *name, enum coding coding, struct slice bytes) {
     struct work work = {coding, spare_codecs_new(), bytes, NULL, 2 * bytes.length + 65536, 0};
     work.out = xmalloc(work.capacity);
     struct turns turns = turns_take(TURNS, direct, by_encoder, &work);
-    printf("%-24s %-5.*s %10.0f %10.0f %7.3f %10zu\n", name, SLICE_PRINT(codec_of(coding)->name),
+    printf("%-24s %-5.*s %10.1f %10.1f %7.3f %10zu\n", name, SLICE_PRINT(codec_of(coding)->name),
            turns.direct * 1e6, turns.ours * 1e6, turns.ours / turns.direct, work.length);
     free(work.out);
     spare_codecs_free(&work.spare);

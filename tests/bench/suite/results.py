@@ -66,6 +66,17 @@ class Figures:
         pairs = [(a, b) for a, b in zip(self.values(row, server, name), self.values(row, other, name)) if b]
         return statistics.median(a / b for a, b in pairs) if pairs else None
 
+    def differences(self, row, server, other, name):
+        """How much more than other's server's figure is, round by round."""
+        return [a - b for a, b in zip(self.values(row, server, name), self.values(row, other, name))]
+
+    def difference(self, row, server, other, name):
+        """The median of the rounds' differences, and whether all rounds agree on what is more; None: not known."""
+        rounds = self.differences(row, server, other, name)
+        if not rounds:
+            return None, False
+        return statistics.median(rounds), min(rounds) > 0 or max(rounds) < 0
+
     def best(self, row, name, among, least):
         """Of `among`, the server with the least or the most."""
         known = [(self.median(row, server, name), server) for server in among if self.there(row, server)]

@@ -1,27 +1,37 @@
-"""What a service costs inside the proxy and by ICAP: the same services, with the same settings and bytes, in either place."""
+"""What a service costs inside the proxy and by ICAP: the same services, with the same settings and bytes, in either place.
+
+Beside two of them stands what their work alone takes, in a program that does nothing else.
+"""
+
+import re
+import subprocess
 
 from harness.checks import contains, equal
 from harness.services import module_path
 
 from .. import origin, peers, plots, table
 from ..icap_server import INJECTED, IcapServer
-from ..machine import cpu_seconds
+from ..machine import SERVER_CORE, cpu_seconds, pinned
 from ..requests import MISSES_ONLY, measure
 from ..rounds import Case, Point
 from .adaptation import page
 
 SIZE = 10_000
 NONE = "none"
-UNMATCHED, NOTHING, HEADER, REWRITTEN, SMALLER = ("configured, not matched", "left alone after the preview", "header added",
-                                                  "body rewritten (inject)", "body compressed (gzip)")
+UNMATCHED, JUDGED, NOTHING, HEADER, REWRITTEN, SMALLER = (
+    "configured, not matched", "request judged (adremover)", "left alone after the preview", "header added", "body rewritten (inject)",
+    "body compressed (gzip)")
 # what is done: (service, file name, fields of the request)
-DONE = {UNMATCHED: ("gzip", "10000.txt", ()), NOTHING: ("gzip", "10000.bin", ()), HEADER: ("gzip", "10000.txt", ()),
+DONE = {UNMATCHED: ("gzip", "10000.txt", ()), JUDGED: ("adremover", "10000.txt", ()), NOTHING: ("gzip", "10000.bin", ()), HEADER: ("gzip", "10000.txt", ()),
         REWRITTEN: ("inject", "10000.html", ()), SMALLER: ("gzip", "10000.txt", ("Accept-Encoding: gzip",))}
 INSIDE, ICAP = "inside", "by ICAP"
 CLASS = "url_class c {{ path_regex = '{regex}' }}\nadapt c {{ services = {{ s }} }}\n"
 MISS, SINGLE = "miss, 20 connections", "miss, 1 connection"
 ROWS = {MISS: 20, SINGLE: 1}
 FOLDER = "/miss/i/"
+# The work alone: what does it, and the goal for what the proxy adds to it, in microseconds.
+ALONE, ALONE_ROW = {SMALLER: ("zlib, called directly", 3), JUDGED: ("the rules of EasyList, asked for the same URL", 1)}, "alone"
+QUESTIONS = 20_000
 
 
 class Inside(Case):
@@ -39,10 +49,12 @@ class Inside(Case):
             check(done, *(self.fetched(done, place) for place in (INSIDE, ICAP)))
 
     def section(self, place, service):
+        point = "reqmod_precache" if service == "adremover" else "respmod_precache"
         if place == ICAP:
-            return self.icap.section(service)
-        more = f'helpers = "{self.icap.helperd.socket}"  settings = {{ Scope = "shared" }}  ' if service == "inject" else ""
-        return (f'service s {{ module = "{module_path(self.bench.lab, service, "")}"  point = respmod_precache  bypass = false  '
+            return self.icap.section(service, point)
+        more = {"inject": f'helpers = "{self.icap.helperd.socket}"  settings = {{ Scope = "shared" }}  ',
+                "adremover": f'settings = {{ List = "{self.bench.lab.data("lists/easylist.txt")}" }}  '}.get(service, "")
+        return (f'service s {{ module = "{module_path(self.bench.lab, service, "")}"  point = {point}  bypass = false  '
                 f'timeout = "5s"  preview = "1KB"  {more}}}\n')
 
     def fetched(self, done, place):
@@ -52,8 +64,26 @@ class Inside(Case):
     def points(self):
         columns = [(NONE, "10000.txt", ()), *((column(done, place), file, fields) for done, (_, file, fields) in DONE.items()
                                               for place in (INSIDE, ICAP))]
-        return [Point(row, name, self.measured(name, file, fields, connections))
-                for row, connections in ROWS.items() for name, file, fields in columns]
+        alone = [Point(ALONE_ROW, SMALLER, self.zlib_alone), Point(ALONE_ROW, JUDGED, self.rules_alone)]
+        return alone + [Point(row, name, self.measured(name, file, fields, connections))
+                        for row, connections in ROWS.items() for name, file, fields in columns]
+
+    def zlib_alone(self):
+        text = self.bench.lab.write("10000.txt", origin.body(SIZE))
+        seen = self.said_by([self.bench.lab.built("tests/bench/compress"), text])
+        return {"us": float(re.search(r"^10000\.txt +gzip +([\d.]+)", seen, re.M).group(1))}
+
+    def rules_alone(self):
+        lab = self.bench.lab
+        urls = self.servers[NONE].url(DONE[JUDGED][1].join((FOLDER, "\n"))) * QUESTIONS
+        seen = self.said_by([lab.built("icap-services/retort-adlist"), "test", lab.data("lists/easylist.txt"), "--time"], urls)
+        return {"us": int(re.search(r", (\d+) ns each", seen).group(1)) / 1000}
+
+    @staticmethod
+    def said_by(command, given=""):
+        """On the core of the servers, as these work there."""
+        return subprocess.run(pinned(SERVER_CORE, command), input=given, check=True, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT).stdout
 
     def measured(self, name, file, fields, connections):
         return lambda: self.with_helpers(lambda: measure(self, self.servers[name], FOLDER + file, connections, headers=fields,
@@ -80,12 +110,27 @@ class Inside(Case):
         about = ("The same services with the same settings on both sides, on a miss of 10 KB; what they make is the same. CPU time is that of "
                  "one request with 20 connections: of the proxy alone, and with c-icap, retort-helperd and its helpers. c-icap and the "
                  "helper share a core with the origin and wrk.\n\n")
-        return about + table.markdown(["the service", *heads], [[cpu[0], *cpu[1:], *both[1:], *time[1:]] for cpu, both, time in lines])
+        return (about + table.markdown(["the service", *heads], [[cpu[0], *cpu[1:], *both[1:], *time[1:]] for cpu, both, time in lines])
+                + ABOUT_ALONE + beyond(figures))
 
     @staticmethod
     def plots(figures):
         series = {place: [(done, figures.median(MISS, column(done, place), "all_us")) for done in (NONE, *DONE)] for place in (INSIDE, ICAP)}
         return [plots.Plot("inside", "A service inside the proxy, and by ICAP: a miss of 10 KB", "CPU time of all processes, µs", series)]
+
+
+ABOUT_ALONE = ("\nWhat the proxy adds to the work itself, in microseconds of CPU time: how much more a request takes with the service inside than "
+               "without, and how much of that the same work takes in a program that does nothing else, over and over.\n\n")
+
+
+def beyond(figures):
+    rows = []
+    for done, (what, goal) in ALONE.items():
+        more, _ = figures.difference(MISS, column(done, INSIDE), NONE, "all_us")
+        alone = figures.median(ALONE_ROW, done, "us")
+        rest = None if more is None or alone is None else more - alone
+        rows.append([done, what, table.number(alone, 1), table.number(more, 1), table.number(rest, 1), str(goal)])
+    return table.markdown(["the service", "the work alone", "alone", "a request takes more", "beyond the work", "goal"], rows, texts=2)
 
 
 def column(done, place):

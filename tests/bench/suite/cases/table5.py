@@ -101,7 +101,9 @@ class Table5(Case):
 
 ABOUT = ("After Table 5 of the DataReactor paper, which measured its API inside the proxy; here beside it the other places where the same "
          "service may run. Microseconds of CPU time for a request, of the proxy, its processes and c-icap together, with "
-         f"{CONNECTIONS} connections; behind the plus sign, how much more than without any service. A process and a thread share the core "
+         f"{CONNECTIONS} connections; behind the sign, how much more than without any service: the median of each round's difference. Where "
+         "the rounds do not agree on the sign, a question mark stands in its place: the difference is smaller than what the machine adds "
+         "by itself. A process and a thread share the core "
          "of the worker, c-icap that of the origin and wrk. A body that is read is held back until all of it is there.\n\n")
 ABOUT_HITS = "\nThe same for hits. What a service made is stored, so a hit costs the same wherever the service runs.\n\n"
 ABOUT_SINGLE = f"\nThe median time of a miss of {USUAL} with 1 connection, in milliseconds.\n\n"
@@ -110,12 +112,11 @@ ABOUT_SINGLE = f"\nThe median time of a miss of {USUAL} with 1 connection, in mi
 def choice(figures):
     """For docs/SERVICES.md: what a service costs in each place, and when the place hardly matters. None: not known."""
     row, there = row_of("miss", USUAL), places(figures)
-    none = figures.median(row, NONE, "all_us")
 
     def more(work, place):
-        cost = figures.median(row, column_of(work, place), "all_us")
-        return None if cost is None or none is None else max(cost - none, 0)
-    if none is None or more(SEEN, WORKER) is None:
+        cost, _ = figures.difference(row, column_of(work, place), NONE, "all_us")
+        return None if cost is None else max(cost, 0)
+    if more(SEEN, WORKER) is None:
         return None
     rows = [[work, *(table.number(more(work, place), 1) for place in there)] for work in (SEEN, HEADER, READ, REWRITTEN)]
     rows.append(["the place is a tenth of the cost of a service that computes for",
@@ -139,10 +140,14 @@ def places(figures):
 def costs(figures, kind):
     """A line for each work in each place, a column for each size."""
     def cell(column, title):
-        cost, none = (figures.median(row_of(kind, title), name, "all_us") for name in (column, NONE))
-        if cost is None or none is None:
+        row = row_of(kind, title)
+        cost = figures.median(row, column, "all_us")
+        more, sure = figures.difference(row, column, NONE, "all_us")
+        if cost is None or more is None:
             return ""
-        return table.number(cost) if column == NONE else f"{table.number(cost)} {cost - none:+.1f}"
+        if column == NONE:
+            return table.number(cost)
+        return f"{table.number(cost)} {more:+.1f}" if sure else f"{table.number(cost)} ?{abs(more):.1f}"
     columns = [NONE] + [column_of(work, place) for place in places(figures) for work in WORKS
                         if figures.there(row_of(kind, USUAL), column_of(work, place))]
     return table.markdown([kind, *SIZES], [[column, *(cell(column, title) for title in SIZES)] for column in columns])
