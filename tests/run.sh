@@ -4,7 +4,7 @@
 #   - installs the packages that are missing, fetches the test data
 #   - builds in ./build; unit tests and the check of includes (make check)
 #   - end-to-end tests with real c-icap, nginx, Squid
-#   - the services in c-icap, spoken to by an ICAP client of the tests
+#   - the services in c-icap, spoken to by an ICAP client of the tests, and the same tests with the services in the proxy
 #   - the public suite http-cache-tests, through Retort in reverse and in forward mode and by HTTP/2
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
@@ -247,13 +247,31 @@ e2e() {
     counted "$name" "$where/$name.log" "$status"
 }
 
-services() {
-    local status=0 log=$build/services.log
-    tests/e2e/services/run.py --builddir "$build" >"$log" 2>&1 || status=$?
-    cat "$log"
+# services_at HOST [NAME...]: those tests of the services; the status becomes the last line of the log.
+services_at() {
+    local status=0 log=$build/services-$1.log host=$1
+    shift
+    tests/e2e/services/run.py --builddir "$build" --host "$host" "$@" >"$log" 2>&1 || status=$?
     sed -nE 's/^([0-9]+) tests, ([0-9]+) failed.*/\1 \2/p' "$log" |
         { read -r all bad && echo "$((all - bad)) passed, $bad failed" >>"$log"; }
-    counted services "$log" $status
+    echo "exit status $status" >>"$log"
+}
+
+# In c-icap alone, since many of these tests are about time; in the proxy meanwhile in two ways that keep each a processor busy.
+services() {
+    local host log
+    services_at icap
+    services_at inside &
+    local whole=$!
+    services_at thread test_gzip test_adremover test_inject_a test_gray_gif test_many
+    services_at process test_gzip test_adremover test_inject_a test_gray_gif test_many
+    wait $whole
+    for host in icap inside thread process; do
+        log=$build/services-$host.log
+        heading "services: $host"
+        cat "$log"
+        counted "services-$host" "$log" "$(sed -n 's/^exit status //p' "$log" | tail -1)"
+    done
 }
 
 conformance() {

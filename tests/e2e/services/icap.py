@@ -94,7 +94,7 @@ class Connection:
         self.socket.sendall(b"0\r\n\r\n")
 
     def call(self, method, service, request, response=None, body=None, preview=None,
-             allow204=False, allow206=False, client_ip=None, piece=4096, on_data=None, pieces=None, extra=()):
+             allow204=False, allow206=False, client_ip=None, piece=4096, on_data=None, pieces=None, user=None):
         """`body` None: no body. `pieces`: the body as it shall be cut (may be a generator)."""
         heads = [("req-hdr", request)] if request else []
         if response is not None:
@@ -114,7 +114,8 @@ class Connection:
             lines.append("X-Client-IP: " + client_ip)
         if preview is not None:
             lines.append("Preview: %d" % preview)
-        lines += list(extra)
+        if user:
+            lines.append("X-Client-Username: " + user)
         self.socket.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + block)
         if not has_body:
             return self.read_response(on_data)
@@ -141,17 +142,10 @@ class Connection:
         return answer
 
 
-def respmod(port, service, **arguments):
-    connection = Connection(port)
-    try:
-        return connection.call("RESPMOD", service, **arguments)
-    finally:
-        connection.close()
-
-
-def reqmod(port, service, **arguments):
-    connection = Connection(port)
-    try:
-        return connection.call("REQMOD", service, **arguments)
-    finally:
-        connection.close()
+def pieces_of(body, size, preview=None):
+    """Those of an ordinary call; the first one is the preview."""
+    if preview:
+        yield body[:preview]
+        body = body[preview:]
+    for start in range(0, len(body), size):
+        yield body[start:start + size]

@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 
-from services.icap import Broken, Connection, respmod
+from services.icap import Broken, Connection
 from services import SOURCE
+from services.inside import InsideHost
 from services.pictures import picture
 
 REQUEST = "GET http://origin.example/a HTTP/1.1\nHost: origin.example\nAccept-Encoding: gzip\n"
@@ -58,7 +59,7 @@ class Lab:
                    "||ads.example/named/$redirect-rule=noop.json\n||page.example^$removeparam=utm_id\n")
         self.write("texts.tsv", "10.0.0.0/8\t<b>ten %{ip}</b>\ndefault\t<b>%{ip}</b>\n")
         self.start_helperd()
-        self.start_cicap()
+        self.host = CicapHost(self) if options.host == "icap" else InsideHost(self, "worker" if options.host == "inside" else options.host)
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -90,30 +91,30 @@ class Lab:
         until(lambda: os.path.exists(self.socket) and len(self.workers("gray", "idle")) == 2,
               10 * self.patience, "retort-helperd")
 
-    def start_cicap(self):
+    def connect(self, timeout=60):
+        return self.host.connect(timeout)
+
+    def respmod(self, service, **arguments):
+        return self.call("RESPMOD", service, arguments)
+
+    def reqmod(self, service, **arguments):
+        return self.call("REQMOD", service, arguments)
+
+    def call(self, method, service, arguments):
+        connection = self.connect()
+        try:
+            return connection.call(method, service, **arguments)
+        finally:
+            connection.close()
+
+    def directives(self):
+        """c-icap's configuration, of which the part about services holds for every host."""
         with open(os.path.join(SOURCE, "conf", "c-icap-build.conf.in"), encoding="utf-8") as file:
             text = file.read()
         for name, value in (("DIR", self.dir), ("BUILD", self.build), ("PORT", str(self.port))):
             text = text.replace("@%s@" % name, value)
         text += "\ngzip.SkipUrl http://secret.example/* */login?*"
-        text += "\ngray.Deadline %ds\ngray.MaxSize 2M\ninject.Deadline %ds\n" % (4 * self.stretch, 2 * self.stretch)
-        self.write("c-icap.conf", text)
-        self.cicap = self.spawn("c-icap", ["c-icap", "-N", "-f", self.path("c-icap.conf")])
-        until(self.answers, 20 * self.patience, "c-icap")
-
-    def answers(self):
-        try:
-            return self.options_of("gzip").status == 200
-        except (OSError, Broken):
-            return False
-
-    def options_of(self, service):
-        connection = Connection(self.port)
-        connection.socket.sendall(b"OPTIONS icap://127.0.0.1/%s ICAP/1.0\r\nHost: x\r\n\r\n" % service.encode())
-        try:
-            return connection.read_response()
-        finally:
-            connection.close()
+        return text + "\ngray.Deadline %ds\ngray.MaxSize 2M\ninject.Deadline %ds\n" % (4 * self.stretch, 2 * self.stretch)
 
     def command(self, **command):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
@@ -146,8 +147,8 @@ class Lab:
         return True
 
     def close(self):
+        findings = self.host.close()
         stopped = [self.stop(process) for process in self.processes]
-        findings = []
         for path in glob.glob(self.path("valgrind.*")):
             with open(path, encoding="utf-8", errors="replace") as file:
                 text = file.read()
@@ -166,12 +167,56 @@ class Lab:
         return findings
 
 
+class CicapHost:
+    """c-icap with our modules, asked by an ICAP client."""
+
+    is_icap = True
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.process = lab.spawn("c-icap", ["c-icap", "-N", "-f", lab.write("c-icap.conf", lab.directives())])
+        until(self.answers, 20 * lab.patience, "c-icap")
+
+    def answers(self):
+        try:
+            return self.options_of("gzip").status == 200
+        except (OSError, Broken):
+            return False
+
+    def options_of(self, service):
+        connection = self.connect()
+        connection.socket.sendall(b"OPTIONS icap://127.0.0.1/%s ICAP/1.0\r\nHost: x\r\n\r\n" % service.encode())
+        try:
+            return connection.read_response()
+        finally:
+            connection.close()
+
+    def connect(self, timeout=60):
+        return Connection(self.lab.port, timeout)
+
+    def close(self):
+        return []
+
+
+def icap_only(why):
+    """A mark of tests that look at ICAP itself."""
+    def mark(test):
+        test.icap_only = why
+        return test
+    return mark
+
+
+def helpers_only(test):
+    """A mark of tests that ask retort-helperd or a helper by themselves: no service has a part in them, wherever it runs."""
+    return icap_only("asks retort-helperd or a helper without a service")(test)
+
+
 def every_way(lab, service, kind, body, check, length=True, request=REQUEST, **more):
-    """Sends the body with every preview, with and without Allow: 204, with and without its length."""
-    for preview in PREVIEWS:
-        for allow in (False, True):
+    """Sends the body with every preview, with and without its length; by ICAP with and without Allow: 204."""
+    for preview in PREVIEWS if lab.host.is_icap else PREVIEWS[1:]:
+        for allow in (False, True) if lab.host.is_icap else (True,):
             for known in ((True, False) if length else (False,)):
-                answer = respmod(lab.port, service, request=request,
+                answer = lab.respmod(service, request=request,
                                  response=head(kind, len(body) if known else None), body=body, preview=preview,
                                  allow204=allow, **more)
                 got = body if answer.status == 204 else answer.body
@@ -211,4 +256,4 @@ def in_background(function):
 
 def send_photo(lab):
     body = picture("photo.jpg")
-    return respmod(lab.port, "gray", request=REQUEST, response=head("image/jpeg", len(body)), body=body, preview=1024)
+    return lab.respmod("gray", request=REQUEST, response=head("image/jpeg", len(body)), body=body, preview=1024)

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""The services as they run: c-icap with our modules, retort-helperd, its helpers, and an ICAP client.
+"""The services as they run: c-icap with our modules, retort-helperd, its helpers, and an ICAP client. Or with --host inside, thread or
+process the proxy with the services in it, and a client and an origin: the same tests (inside.py).
 
-    run.py [--builddir DIR] [--valgrind] [--keep] [NAME...]
+    run.py [--builddir DIR] [--valgrind] [--keep] [--host HOST] [NAME...]
 
 Runs the functions test_* of this folder (those whose name contains a NAME) against processes started in a
 scratch directory, not as root if it need not be. With --valgrind all of them run under memcheck, and
-an error or a definite leak in our code fails the run. Exit status 0 when all is well.
+an error or a definite leak in our code fails the run. Exit status 0 when all is well. A test that can not run under a host counts
+as skipped and says why.
 """
 import argparse
 import os
@@ -30,14 +32,19 @@ def main():
     parser.add_argument("--builddir", default=os.environ.get("RETORT_BUILDDIR", os.path.join(SOURCE, "build")))
     parser.add_argument("--valgrind", action="store_true")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--host", choices=("icap", "inside", "thread", "process"), default="icap", help="where the services run")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     pictures = tempfile.mkdtemp(prefix="retort-pictures-")
     make_pictures(pictures)
     tests = [(name, function) for file in FILES for name, function in vars(file).items() if name.startswith("test_")
              and function.__module__ == file.__name__ and (not options.names or any(part in name for part in options.names))]
-    lab, failed = Lab(options), 0
+    lab, failed, skipped = Lab(options), 0, 0
     for name, function in tests:
+        if options.host != "icap" and hasattr(function, "icap_only"):
+            skipped += 1
+            print("SKIP %s: %s" % (name, function.icap_only))
+            continue
         begun = time.monotonic()
         try:
             function(lab)
@@ -50,7 +57,7 @@ def main():
     shutil.rmtree(pictures)
     for finding in findings:
         print("FINDING:", finding)
-    print("%d tests, %d failed, %d findings" % (len(tests), failed, len(findings)))
+    print("%d tests, %d failed, %d findings, %d skipped" % (len(tests) - skipped, failed, len(findings), skipped))
     return 1 if failed or findings else 0
 
 

@@ -4,6 +4,7 @@ import random
 import struct
 import zlib
 
+from services.lab import helpers_only
 from services.pictures import netpbm
 from services.test_gray import by_hand
 from services.test_shares import chunk
@@ -76,6 +77,7 @@ def expect(lab, name, data, pixels, off_by=0):
     assert len(rest) == len(wanted) and far <= off_by, (name, far)
 
 
+@helpers_only
 def test_bmp_with_masks(lab):
     """Of 16 and 32 bits, in any order, in headers of all sizes, from below and from above."""
     pixels = colours()
@@ -103,6 +105,7 @@ def row_of(line):
     return b"".join(bytes((blue, green, red)) for red, green, blue in line)
 
 
+@helpers_only
 def test_bmp_with_palettes(lab):
     """Of 1, 4 and 8 bits, of OS/2 and of Windows, run-length coded: all but the palette stays."""
     chance = random.Random(9)
@@ -133,6 +136,7 @@ def expect_palette(lab, data, pixels, by_hand_alone):
     assert values[::each] == wanted, (values[:9], wanted[:9])
 
 
+@helpers_only
 def test_bmp_that_is_transparent(lab):
     """Keeps its alpha: each pixel is made gray in its place."""
     masks = (0xff0000, 0xff00, 0xff, 0xff000000)
@@ -146,6 +150,7 @@ def test_bmp_that_is_transparent(lab):
     assert all(list(gray[at + i::4]) == wanted for i in range(3))
 
 
+@helpers_only
 def test_bmp_that_is_refused(lab):
     """Pictures of other kinds inside, masks that are none, and what is cut: the original goes out."""
     rows, _ = masked(colours(), 32, (0xff0000, 0xff00, 0xff))
@@ -181,6 +186,7 @@ SHOWN = {1: lambda rows: rows, 2: lambda rows: [row[::-1] for row in rows], 3: l
          4: lambda rows: rows[::-1]}
 
 
+@helpers_only
 def test_tiff_in_all_forms(lab):
     """Right, or the original goes out; a recipe of the operator's may do more."""
     pixels = colours()
@@ -286,6 +292,7 @@ def frames_of(data):
             pixels += content[4:]
 
 
+@helpers_only
 def test_animated_png_becomes_gray(lab):
     """Frame by frame, with places, times and ways to go, for those who know animations and those who do not."""
     whole, part = colours(1), [row[5:30] for row in colours(2)[3:20]]

@@ -8,8 +8,7 @@ import struct
 import subprocess
 import zlib
 
-from services.icap import respmod
-from services.lab import REQUEST, every_way, head, send_photo
+from services.lab import REQUEST, every_way, head, helpers_only, send_photo
 from services.pictures import netpbm, picture
 
 
@@ -116,7 +115,7 @@ def test_gray_gif_scaled(lab):
     """Each frame shows what it showed, scaled as netpbm scales it; delays, disposal and repetitions stay."""
     for body in (composed_gif(), picture("animated.gif")):
         for width, height in ((23, 15), (60, 40), (1, 1)):
-            answer = respmod(lab.port, "gray?larger&width=%d" % width, request=REQUEST, response=head("image/gif", len(body)),
+            answer = lab.respmod("gray?larger&width=%d" % width, request=REQUEST, response=head("image/gif", len(body)),
                              body=body, preview=1024)
             if width == 60:
                 assert answer.status == 204 or len(answer.body) == len(body)
@@ -158,6 +157,7 @@ def by_hand(lab, data, *options, arguments=""):
     return done.returncode, done.stdout
 
 
+@helpers_only
 def test_gray_by_hand(lab):
     photo = picture("photo.jpg")
     status, gray = by_hand(lab, photo)
@@ -174,7 +174,7 @@ def test_gray_by_hand(lab):
 def test_gray_as_the_uri_says(lab):
     for name, kind, decoder in (("photo.jpg", "jpeg", "djpeg"), ("photo.png", "png", "pngtopnm")):
         body = picture(name)
-        answer = respmod(lab.port, "gray?width=100&quality=50&strip", request=REQUEST,
+        answer = lab.respmod("gray?width=100&quality=50&strip", request=REQUEST,
                          response=head("image/" + kind, len(body)), body=body, preview=1024)
         magic, width, _ = netpbm(decoder, answer.body).split(None, 2)
         assert (magic, width) == (b"P5", b"100") and len(answer.body) < len(body) / 10, (magic, width)
@@ -184,10 +184,11 @@ def test_gray_is_never_larger(lab):
     """Unless that is wanted: nobody gains by an image that takes longer."""
     photo = picture("coarse.jpg")
     for service, wanted in (("gray?quality=100", False), ("gray?quality=100&larger", True)):
-        answer = respmod(lab.port, service, request=REQUEST, response=head("image/jpeg", len(photo)), body=photo, preview=1024)
+        answer = lab.respmod(service, request=REQUEST, response=head("image/jpeg", len(photo)), body=photo, preview=1024)
         assert (answer.body != photo) == wanted, (service, len(answer.body))
 
 
+@helpers_only
 def test_gray_recipes(lab):
     """Programs without a shell, which may not write, nor reach others over the network."""
     bmp, mark = picture("photo.bmp"), lab.path("mark")
@@ -215,7 +216,7 @@ def has_landlock():
 def test_gray_tiff(lab):
     """Its program needs a file for a moment; it can make one in a place of its own, and nowhere else."""
     body, mark = netpbm("bmptopnm | pamtotiff -lzw -truecolor", picture("photo.bmp")), lab.path("tiff-mark")
-    answer = respmod(lab.port, "gray", request=REQUEST, response=head("image/tiff", len(body)), body=body, preview=1024)
+    answer = lab.respmod("gray", request=REQUEST, response=head("image/tiff", len(body)), body=body, preview=1024)
     if not lab.options.valgrind and sandbox_of(lab) == "2" and not has_landlock():
         assert answer.body == body
         return
@@ -258,12 +259,12 @@ def test_bombs(lab):
             damaged[chance.randrange(2, len(damaged))] = chance.randrange(256)
         bombs.append(("image/jpeg", bytes(damaged)))
     for number, (kind, body) in enumerate(bombs):
-        answer = respmod(lab.port, "gray", request=REQUEST, response=head(kind, len(body)), body=body, preview=1024)
+        answer = lab.respmod("gray", request=REQUEST, response=head(kind, len(body)), body=body, preview=1024)
         got = body if answer.status == 204 else answer.body
         assert number > 2 or got == body, "bomb %d of %s was changed" % (number, kind)
     frame = b"!\xf9\x04\x04\x01\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0"
     body = b"GIF89a\x01\0\x01\0\x80\0\0\xff\0\0\0\xff\0" + frame * 10000 + b";"
-    answer = respmod(lab.port, "gray", request=REQUEST, response=head("image/gif", len(body)), body=body)
+    answer = lab.respmod("gray", request=REQUEST, response=head("image/gif", len(body)), body=body)
     assert answer.status == 200 and answer.body == body[:13] + b"LLL\x96\x96\x96" + body[19:], answer.body[:40]
     assert send_photo(lab).status == 200
 
@@ -305,12 +306,12 @@ def test_gray_looks_at_what_has_no_type(lab):
         previews = (None, 0, 5, 1024) if told == "" else (1024,)
         for body in pictures:
             for preview in previews:
-                answer = respmod(lab.port, "gray", request=REQUEST, response=plain % told, body=body, preview=preview)
+                answer = lab.respmod("gray", request=REQUEST, response=plain % told, body=body, preview=preview)
                 assert answer.status == 200 and answer.body != body, (told, body[:4], preview)
         for body in (b"", b"B", b"BMW has cars for sale " * 9, b"P6 is a name", b"II*\0" + bytes(500), b"<html>" * 500, bytes(5000)):
             for preview in previews:
-                answer = respmod(lab.port, "gray", request=REQUEST, response=plain % told, body=body, preview=preview)
+                answer = lab.respmod("gray", request=REQUEST, response=plain % told, body=body, preview=preview)
                 assert answer.status == 204 or answer.body == body, (told, body[:4])
     for field in ("X-Content-Type-Options: nosniff\n", "Content-Disposition: attachment; filename=a\n", "Content-Type: text/plain\n"):
-        answer = respmod(lab.port, "gray", request=REQUEST, response=plain % field, body=pictures[0], preview=1024)
+        answer = lab.respmod("gray", request=REQUEST, response=plain % field, body=pictures[0], preview=1024)
         assert answer.status == 204, field

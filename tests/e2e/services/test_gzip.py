@@ -5,7 +5,6 @@ import threading
 import time
 
 from harness.codings import DECODERS, decode
-from services.icap import Connection, respmod
 from services.lab import REQUEST, accepting, digits, every_way, head
 
 
@@ -13,7 +12,7 @@ def test_gzip_every_way(lab):
     def check(answer, got):
         assert answer.status == 200, answer.status
         assert decode(coding, got) == body, "not the original"
-        assert answer.header("content-encoding") == coding and answer.header("content-length") is None
+        assert answer.header("content-encoding") == coding and answer.header("content-length") in (None, str(len(got)))
         assert answer.header("vary") == "Accept-Encoding" and answer.header("etag") == 'W/"tag"'
         assert answer.header("accept-ranges") is None
 
@@ -32,7 +31,7 @@ def test_gzip_chooses(lab):
                           ("br;q=0.5, gzip", "gzip"), ("br;q=0, zstd;q=0.1, gzip;q=0.2", "gzip"), ("BR", "br"),
                           ("deflate", None), ("br;q=0", None), ("*;q=0, zstd", "zstd"), ("x-gzip", "gzip"),
                           ("gzip;q=0.9, br;q=0.9, zstd;q=0.8", "br")):
-        answer = respmod(lab.port, "gzip", request=accepting(value), response=head("text/html", len(body)), body=body)
+        answer = lab.respmod("gzip", request=accepting(value), response=head("text/html", len(body)), body=body)
         assert answer.header("content-encoding") == coding, (value, answer.header("content-encoding"))
         assert decode(coding, answer.body) == body and answer.header("vary") == "Accept-Encoding", value
 
@@ -44,7 +43,7 @@ def test_gzip_of_what_varies_already(lab):
     for vary in ("Vary: Accept-Encoding\n", "Vary: Cookie, accept-encoding\n", "Vary: Cookie\nVary: ACCEPT-ENCODING\n",
                  "Vary: Accept-Encoding, Accept-Encoding\n"):
         for preview in (None, 0, 1024):
-            answer = respmod(lab.port, "gzip", request=accepting("br, gzip"), response=head("text/html", len(body), vary), body=body,
+            answer = lab.respmod("gzip", request=accepting("br, gzip"), response=head("text/html", len(body), vary), body=body,
                              preview=preview)
             assert answer.header("content-encoding") == "br" and decode("br", answer.body) == body, (vary, preview)
             assert "\n".join("Vary: " + value for value in answer.http_headers["vary"]) + "\n" == vary, answer.http_headers["vary"]
@@ -58,7 +57,7 @@ def test_gzip_levels_by_arguments(lab):
     for coding, low, high in (("gzip", "1", "9"), ("br", "0", "11"), ("zstd", "1", "19")):
         sizes = []
         for level in (low, high, "99"):  # what is no level changes nothing
-            answer = respmod(lab.port, "gzip?%s=%s" % (coding, level), request=accepting(coding),
+            answer = lab.respmod("gzip?%s=%s" % (coding, level), request=accepting(coding),
                              response=head("text/plain", len(body)), body=body, preview=1024)
             assert decode(coding, answer.body) == body
             sizes.append(len(answer.body))
@@ -87,12 +86,12 @@ def test_gzip_leaves_alone(lab):
     for request, response in cases:
         for preview in (None, 1024):
             for allow in (False, True):
-                answer = respmod(lab.port, "gzip", request=request, response=response, body=body, preview=preview,
-                                 allow204=allow)
-                assert answer.status == 204 or answer.body == body, (request, response)
+                sent = body[:100] if response == head("text/html", 100) else body
+                answer = lab.respmod("gzip", request=request, response=response, body=sent, preview=preview, allow204=allow)
+                assert answer.status == 204 or answer.body == sent, (request, response)
                 if answer.status == 200:
                     assert answer.header("content-encoding") in (None, "br"), response
-    answer = respmod(lab.port, "gzip", request=REQUEST, response=head("text/html"), body=b"short", preview=1024)
+    answer = lab.respmod("gzip", request=REQUEST, response=head("text/html"), body=b"short", preview=1024)
     assert answer.status == 204
 
 
@@ -101,7 +100,7 @@ def test_gzip_leaves_alone_what_does_not_shrink(lab):
     for size in (300, 1000, 1024, 100000):
         body = random.Random(size).randbytes(size)
         for request in (REQUEST, accepting("identity")):
-            answer = respmod(lab.port, "gzip", request=request, response=head("text/html", size), body=body, preview=1024)
+            answer = lab.respmod("gzip", request=request, response=head("text/html", size), body=body, preview=1024)
             assert answer.status == 204, (size, answer.status)
 
 
@@ -110,14 +109,16 @@ def test_gzip_not_accepted(lab):
     def check(answer, got):
         assert answer.status == 200 and got == body
         assert answer.header("vary") == "Accept-Encoding" and answer.header("content-encoding") is None
-        assert answer.header("etag") == '"tag"' and answer.header("content-length") in (None, str(len(body)))
+        # A proxy takes it for another representation, whoever has adapted it.
+        assert answer.header("etag") == '"tag"' or (not lab.host.is_icap and answer.header("etag") == 'W/"tag"')
+        assert answer.header("content-length") in (None, str(len(body)))
 
     for request in (accepting("gzip;q=0"), REQUEST.replace("Accept-Encoding: gzip\n", "")):
         for size in (300, 1024, 100000):
             body = digits(random.Random(size), size)
             every_way(lab, "gzip", "text/html", body, check, request=request)
-            for preview in (0, 1024, 200000):
-                connection = Connection(lab.port)
+            for preview in (0, 1024, 200000) * lab.host.is_icap:
+                connection = lab.connect()
                 for _ in range(3):
                     answer = connection.call("RESPMOD", "gzip", request=request, response=head("text/html", size),
                                              body=body, preview=preview, allow206=True)
@@ -139,7 +140,7 @@ def test_gzip_streams(lab):
             for _ in range(20):
                 yield digits(chance, 16384)
 
-        answer = respmod(lab.port, "gzip", request=accepting(coding), response=head("text/plain"), pieces=pieces(),
+        answer = lab.respmod("gzip", request=accepting(coding), response=head("text/plain"), pieces=pieces(),
                          on_data=lambda data: arrived.set())
         again = random.Random(2)
         assert decode(coding, answer.body) == b"".join(digits(again, 16384) for _ in range(120)), coding
@@ -164,6 +165,6 @@ def test_gzip_lets_out_what_is_inside_when_the_sender_pauses(lab):
             if decode(coding, seen, whole=False) == b"".join(sent):
                 more.set()
 
-        answer = respmod(lab.port, "gzip", request=accepting(coding), response=head("text/html"), pieces=pieces(),
+        answer = lab.respmod("gzip", request=accepting(coding), response=head("text/html"), pieces=pieces(),
                          on_data=on_data)
         assert decode(coding, answer.body) == b"".join(sent), coding

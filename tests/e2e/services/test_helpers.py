@@ -9,9 +9,8 @@ import struct
 import subprocess
 import time
 
-from services.icap import respmod
 from services import HERE, SOURCE
-from services.lab import PAGE, REQUEST, Lab, head, in_background, send_photo, until
+from services.lab import PAGE, REQUEST, Lab, head, helpers_only, in_background, send_photo, until
 from services.pictures import picture
 
 
@@ -39,7 +38,7 @@ def test_helper_killed_at_work(lab):
     busy = until(lambda: lab.workers("gray", "busy"), 5 * lab.patience, "a busy helper")
     os.kill(busy[0], signal.SIGKILL)
     got = answer()
-    assert got.status == 200 and got.body == body and got.header("content-length") == str(len(body)), got
+    assert got.body == body and got.header("content-length") == str(len(body)), got
     for pid in set(pids) - set(busy):
         os.kill(pid, signal.SIGCONT)
     until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "a new helper")
@@ -97,7 +96,7 @@ def test_late_text(lab):
     page = PAGE.replace(b"@", b"")
     pids = stopped(lab, "text")
     begun = time.monotonic()
-    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, client_ip="10.1.2.3")
+    answer = lab.respmod("inject", request=REQUEST, response=head("text/html"), body=page, client_ip="10.1.2.3")
     assert answer.body == page and time.monotonic() - begun < 4 * lab.stretch
     go_on(pids)
     until(lambda: lab.workers("text", "idle"), 10 * lab.patience, "a text helper")
@@ -108,11 +107,12 @@ def test_texts_are_read_again(lab):
     old = open(lab.path("texts.tsv"), encoding="utf-8").read()
     for text, expected in (("default\tnew text\n", b"new text"), ("broken\n", b"new text"), (old, b"<b>192.0.2.1</b>")):
         lab.write("texts.tsv", text)
-        answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page,
+        answer = lab.respmod("inject", request=REQUEST, response=head("text/html"), body=page,
                          client_ip="192.0.2.1")
         assert answer.body == b"<html><head>" + expected + b"</head>", answer.body
 
 
+@helpers_only
 def test_nonsense_to_helperd(lab):
     for packet in (b"x", b"\0" * 64, b"\xff" * 5000, struct.pack("=IHHQQIIII24s", 0x52744a31, 9, 1, 7, 0, 0, 1, 0, 0, b"gray")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -153,6 +153,7 @@ def test_renice_and_resize(lab):
     assert send_photo(lab).body != picture("photo.jpg")
 
 
+@helpers_only
 def test_a_job_is_cheap_to_hand_over(lab):
     """System calls of retort-helperd for each: what takes time is mostly who wakes whom, and these are what it adds."""
     if lab.options.valgrind:
@@ -172,6 +173,7 @@ def test_a_job_is_cheap_to_hand_over(lab):
     assert 4 < calls < 11, said
 
 
+@helpers_only
 def test_reload_of_helperd(lab):
     good = open(lab.path("helperd.conf"), encoding="utf-8").read()
     lab.write("helperd.conf", "pool gray { nice = 77 }")
@@ -191,7 +193,7 @@ def test_helperd_gone(lab):
     assert not os.path.exists(lab.socket)
     got = send_photo(lab)
     assert got.body == body
-    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, preview=1024)
+    answer = lab.respmod("inject", request=REQUEST, response=head("text/html"), body=page, preview=1024)
     assert answer.status == 204
     lab.start_helperd()
     assert send_photo(lab).body != body
@@ -203,7 +205,7 @@ def test_helperd_hangs(lab):
     lab.helperd.send_signal(signal.SIGSTOP)
     try:
         begun = time.monotonic()
-        answer = in_background(lambda: respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, preview=1024))
+        answer = in_background(lambda: lab.respmod("inject", request=REQUEST, response=head("text/html"), body=page, preview=1024))
         assert send_photo(lab).body == body and answer().body == page
         assert time.monotonic() - begun < 8 * lab.stretch
         crowd = fill_backlog(lab.socket)
@@ -262,6 +264,7 @@ def result_of(connection):
 DONE, UNCHANGED, REFUSED, FAILED, TIMEOUT, UNUSABLE = range(6)
 
 
+@helpers_only
 def test_jobs_by_hand(lab):
     assert result_of(submit(lab, "text", parameters=b"10.0.0.1")) == (DONE, b"<b>ten 10.0.0.1</b>")
     status, why = result_of(submit(lab, "nothing"))
@@ -279,6 +282,7 @@ def test_jobs_by_hand(lab):
     assert result_of(first)[0] == result_of(second)[0] == DONE
 
 
+@helpers_only
 def test_helpers_are_replaced(lab):
     """After max_jobs, here one."""
     before = lab.pool("slow")["restarts"]
@@ -290,6 +294,7 @@ def test_helpers_are_replaced(lab):
     assert len(pids) == 3
 
 
+@helpers_only
 def test_helper_that_does_not_start(lab):
     """It is tried again at growing intervals, and its jobs end at their deadline."""
     status, _ = result_of(submit(lab, "broken"))
@@ -330,6 +335,7 @@ class OtherHelperd(Lab):
                               stdout=subprocess.PIPE, encoding="utf-8", timeout=60, check=True).stdout
 
 
+@helpers_only
 def test_pools_grow_and_shrink(lab):
     """Processes come while jobs wait, up to the limit, and leave when there is nothing to do."""
     pool = """pool some { command = {"%s/icap-services/text-helper", "--delay", "300ms"} processes = 1 max_processes = 3
@@ -345,6 +351,7 @@ def test_pools_grow_and_shrink(lab):
         assert "some" in other.retortctl("top", "0.1", "2") and other.pool("some")["cpu_ms"] >= 0
 
 
+@helpers_only
 def test_breaker(lab):
     """Helpers that die of every job: soon jobs are refused at once, and one in a while is tried."""
     flag = lab.path("cured")
@@ -376,6 +383,7 @@ def bad_helpers(lab, name, **more):
     return OtherHelperd(lab, name, pool)
 
 
+@helpers_only
 def test_helpers_that_misbehave(lab):
     """Whatever one does, its job gets one answer, in time, and the next job another helper. Nothing is left open."""
     with bad_helpers(lab, "misbehaving") as other:
@@ -397,6 +405,7 @@ def test_helpers_that_misbehave(lab):
         assert result_of(submit(other, "bad", parameters=b"good")) == (DONE, b"good")
 
 
+@helpers_only
 def test_what_helpers_write_is_bounded(lab):
     """Each line in the log with its helper, so many a second; the others are counted, and last words are heard."""
     with bad_helpers(lab, "shouting", log_lines=5) as other:
@@ -412,6 +421,7 @@ def test_what_helpers_write_is_bounded(lab):
         assert log.index("last words") < log.index("ended by signal"), log
 
 
+@helpers_only
 def test_why_a_helper_does_not_start_stands_in_the_log_file(lab):
     path = lab.path("nowhere.file")
     with OtherHelperd(lab, "nowhere", 'log = "%s"\npool nowhere { command = {"/nowhere"} }' % path):
@@ -426,6 +436,7 @@ def text_of(path):
         return file.read()
 
 
+@helpers_only
 def test_a_mended_command_works_at_once(lab):
     """What helpers of the command before did, by themselves or because they would not leave, says nothing of the new one."""
     good = '{"%s/icap-services/text-helper"}' % lab.build
@@ -442,6 +453,7 @@ def test_a_mended_command_works_at_once(lab):
             assert other.pool("some")["breaker"] == "closed", name
 
 
+@helpers_only
 def test_the_log_file_is_opened_again_at_a_reload(lab):
     """So that it can be rotated: what comes after that is in the new one."""
     path = lab.path("rotated.file")
@@ -454,6 +466,7 @@ def test_the_log_file_is_opened_again_at_a_reload(lab):
         assert "read again" not in text_of(path + ".1") and text_of(path).count("read again") == 2
 
 
+@helpers_only
 def test_a_result_counts_though_its_helper_is_gone(lab):
     """It came before the end did. That of another helper is what retort-helperd hears of first here."""
     with bad_helpers(lab, "leaving", processes=2) as other:
@@ -475,6 +488,7 @@ def state_of(pid):
         return stat.read().rpartition(")")[2].split()[0]
 
 
+@helpers_only
 def test_many_wait_while_helpers_die(lab):
     """Every job gets an answer: done, or failed at the hands of the one helper that was killed."""
     with bad_helpers(lab, "dying", processes=2) as other:
@@ -488,6 +502,7 @@ def test_many_wait_while_helpers_die(lab):
         assert statuses == [FAILED] * 2 + [DONE] * 20, statuses
 
 
+@helpers_only
 def test_an_idle_helper_that_died_costs_no_job(lab):
     """A job that never reached a helper is for the next one."""
     with bad_helpers(lab, "killed") as other:
@@ -500,6 +515,7 @@ def test_an_idle_helper_that_died_costs_no_job(lab):
         assert result_of(job) == (DONE, b"good")
 
 
+@helpers_only
 def test_clients_that_misbehave(lab):
     """Descriptors that come with nonsense are closed, in whatever packet."""
     before = descriptors_of(lab.helperd)
@@ -512,6 +528,7 @@ def test_clients_that_misbehave(lab):
     until(lambda: descriptors_of(lab.helperd) <= before, 5 * lab.patience, "descriptors to be closed")
 
 
+@helpers_only
 def test_terms_of_helpers(lab):
     """Nice, I/O priority, scheduler, memory, cgroup and CPU time are what the configuration says."""
     group = lab.path("cgroup")
@@ -543,6 +560,7 @@ def test_terms_of_helpers(lab):
         assert other.pool("spins")["breaker"] == "closed", "the fault was the job's"
 
 
+@helpers_only
 def test_examples_of_helpers(lab):
     """Those of examples/helper: in C on its own, and in Python with bodies."""
     folder, program = os.path.join(SOURCE, "examples", "helper"), lab.path("upper-helper")

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 
-from services.icap import Connection, respmod
 from services import SOURCE
 from services.lab import PAGE, REQUEST, every_way, head
 
@@ -18,16 +17,18 @@ from services.lab import PAGE, REQUEST, every_way, head
 def test_inject_every_way(lab):
     def check(answer, got):
         assert answer.status == 200 and got == PAGE.replace(b"@", text), got[:300]
-        assert answer.header("cache-control") == "private" and answer.header("content-length") is None
+        assert answer.header("cache-control") == "private" and answer.header("content-length") in (None, str(len(got)))
 
-    for address, text in (("10.1.2.3", b"<b>ten 10.1.2.3</b>"), ("2001:db8::1", b"<b>2001:db8::1</b>"),
-                          (None, b"<b>unknown</b>")):
+    clients = [("10.1.2.3", b"<b>ten 10.1.2.3</b>"), ("2001:db8::1", b"<b>2001:db8::1</b>")]
+    if lab.host.is_icap:  # which may not be told; the proxy knows its clients
+        clients.append((None, b"<b>unknown</b>"))
+    for address, text in clients:
         every_way(lab, "inject", "text/html; charset=utf-8", PAGE.replace(b"@", b""), check, client_ip=address)
 
 
 def test_inject_any_split(lab):
     page = b"<html><head><title>t</title></head><body>b</body></html>"
-    connection = Connection(lab.port)
+    connection = lab.connect()
     for cut in range(1, len(page)):
         answer = connection.call("RESPMOD", "inject", request=REQUEST, response=head("text/html"),
                                  pieces=[page[:cut], page[cut:]], client_ip="192.0.2.1")
@@ -43,7 +44,7 @@ def test_inject_passes_on_while_it_scans(lab):
         assert arrived.wait(20 * lab.patience), "nothing passed on before the end of the head"
         yield b"</head><body>" + b"x" * 100000
 
-    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), pieces=pieces(),
+    answer = lab.respmod("inject", request=REQUEST, response=head("text/html"), pieces=pieces(),
                      client_ip="192.0.2.1", on_data=lambda data: arrived.set())
     assert b"--><b>192.0.2.1</b></head>" in answer.body and len(answer.body) == 114025 + len("<b>192.0.2.1</b>")
 
@@ -52,16 +53,16 @@ def test_inject_leaves_alone(lab):
     page = PAGE.replace(b"@", b"")
     for kind, extra in (("text/plain", ""), ("text/html; charset=UTF-16", ""), ("text/html", "Content-Encoding: gzip\n"),
                         ("text/html", "Cache-Control: no-transform\n")):
-        answer = respmod(lab.port, "inject", request=REQUEST, response=head(kind, len(page), extra), body=page,
+        answer = lab.respmod("inject", request=REQUEST, response=head(kind, len(page), extra), body=page,
                          preview=1024)
         assert answer.status == 204, (kind, extra)
     page = b"<p>no head at all" * 10000
-    answer = respmod(lab.port, "inject", request=REQUEST + "Sec-Fetch-Dest: empty\n", response=head("text/html"), body=page)
+    answer = lab.respmod("inject", request=REQUEST + "Sec-Fetch-Dest: empty\n", response=head("text/html"), body=page)
     assert answer.body == page
 
 
 def injected(lab, arguments, page, extra="", ip="192.0.2.1", **more):
-    answer = respmod(lab.port, "inject" + arguments, request=REQUEST, response=head("text/html", len(page), extra),
+    answer = lab.respmod("inject" + arguments, request=REQUEST, response=head("text/html", len(page), extra),
                      body=page, preview=1024, client_ip=ip, **more)
     return page if answer.status == 204 else answer.body
 
@@ -80,8 +81,8 @@ def test_inject_tells_the_page(lab):
     lab.write("texts.tsv", "default\t[%{url}|%{user}|%{time}]\n")
     try:
         page, request = b"<head></head>", REQUEST.replace("/a HTTP", "/a?b='&c HTTP")
-        answer = respmod(lab.port, "inject?url", request=request, response=head("text/html"), body=page,
-                         client_ip="192.0.2.1", extra=("X-Client-Username: <jo>",))
+        answer = lab.respmod("inject?url", request=request, response=head("text/html"), body=page,
+                         client_ip="192.0.2.1", user="<jo>")
         assert re.fullmatch(rb"<head>\[http://origin.example/a\?b=&#39;&amp;c\|&lt;jo&gt;\|20\d\d-\d\d-\d\dT[\d:]+Z\]</head>",
                             answer.body), answer.body
     finally:
@@ -146,7 +147,7 @@ def test_inject_adds_hashes_to_the_head(lab):
         for policy, expected in cases:
             for arguments in ("?csp=hash", "?csp=hash&ttl=10m", "?csp=hash&ttl=10m"):
                 for preview in (0, 16, 1024, 10**6, None):
-                    answer = respmod(lab.port, "inject" + arguments, request=REQUEST, body=page, preview=preview, allow204=True,
+                    answer = lab.respmod("inject" + arguments, request=REQUEST, body=page, preview=preview, allow204=True,
                                      response=head("text/html", len(page), "Content-Security-Policy: %s\n" % policy))
                     if expected is None:
                         assert answer.status == 204 or answer.body == page, (policy, preview, answer.status)
@@ -174,21 +175,21 @@ def test_inject_and_policies_of_the_page(lab):
         page = b"<!doctype html>" + META % b"script-src a" + META % b"img-src b" + META % b"default-src c" + b"<p>"
         wanted = page.replace(b"-src a", b"-src a " + ours).replace(b"-src c", b"-src c; script-src c " + ours)
         wanted = wanted.replace(b"<p>", script + b"<p>")
-        connection = Connection(lab.port)
+        connection = lab.connect()
         for cut in range(1, len(page)):
             answer = connection.call("RESPMOD", "inject?csp=hash", request=REQUEST, response=head("text/html"),
                                      pieces=[page[:cut], page[cut:]])
             assert answer.body == wanted, (cut, answer.body)
         connection.close()
         for cut in (META % b"script-src a")[:-1], META % b"script-src a":  # the end of a page in a tag, and behind it
-            answer = respmod(lab.port, "inject?csp=hash", request=REQUEST, response=head("text/html"), body=cut)
+            answer = lab.respmod("inject?csp=hash", request=REQUEST, response=head("text/html"), body=cut)
             assert answer.body == cut.replace(b"-src a\">", b"-src a " + ours + b"\">" + script), answer.body
     with texts(lab, "<script nonce='%{nonce}'>x()</script>"):
         page = b"<head>" + META % b"script-src 'nonce-abc'" + b"</head>"
         assert b"nonce='abc'" in injected(lab, "?csp=nonce", page) and injected(lab, "", page) == page
     with texts(lab, "<script>'\u00e4'</script>"):  # its hash is known in UTF-8 only
         for kind, known in (("text/html", False), ("text/html; charset=UTF-8", True)):
-            answer = respmod(lab.port, "inject?csp=hash", request=REQUEST, response=head(kind), body=META % b"script-src a" + b"</head>")
+            answer = lab.respmod("inject?csp=hash", request=REQUEST, response=head(kind), body=META % b"script-src a" + b"</head>")
             assert (hash_of("'\u00e4'").encode() in answer.body) == known, kind
 
 
@@ -272,7 +273,7 @@ def comment_is_in_body(page):
 def test_inject_in_any_order_of_tags(lab):
     """What a browser makes of tags that belong to no such place."""
     import random  # pylint: disable=import-outside-toplevel
-    chance, connection = random.Random(1), Connection(lab.port)
+    chance, connection = random.Random(1), lab.connect()
     for place, text in MARKERS.items():
         with texts(lab, text.decode()):
             for _ in range(40 if lab.options.valgrind else 150):
@@ -308,7 +309,7 @@ def test_inject_leaves_fragments_alone(lab):
         request = REQUEST + extra + "\n" * bool(extra)
         for place in MARKERS:
             for page, expected in ((b"<p>part", is_page), (b"<!doctype html><p>all", True), (b'{"a": 1}', False)):
-                answer = respmod(lab.port, "inject?position=" + place, request=request, response=head("text/html"), body=page)
+                answer = lab.respmod("inject?position=" + place, request=request, response=head("text/html"), body=page)
                 assert (answer.body != page) == expected, (extra, place, page, answer.body)
 
 
@@ -318,7 +319,7 @@ def test_inject_costs_no_time(lab):
     page = b"<html><head><title>t</title></head><body>" + b"x" * 30000
 
     def first_byte(service, kind):
-        connection, times = Connection(lab.port), []
+        connection, times = lab.connect(), []
         for _ in range(150):
             seen = []
             begin = time.perf_counter()

@@ -5,7 +5,7 @@ import signal
 import time
 
 from services import HERE
-from services.lab import until
+from services.lab import helpers_only, until
 from services.test_helpers import DONE, FAILED, TIMEOUT, UNUSABLE, OtherHelperd, result_of, submit
 
 SECRET = b"S3cret.of.joe"
@@ -27,6 +27,7 @@ def ask(lab, pool, *fields, milliseconds=60000):
     return result_of(submit(lab, pool, milliseconds, b"\0".join((kind,) + fields)))
 
 
+@helpers_only
 def test_questions_and_answers_of_lines(lab):
     """Fields are escaped, so no name is two words or two lines; what is no question never comes to a helper."""
     with line_helpers(lab, "lines", ("basic", "squid_basic", False), ("groups", "squid_external_acl", True)) as other:
@@ -48,6 +49,7 @@ def test_questions_and_answers_of_lines(lab):
         assert SECRET.decode() not in other.log() + other.retortctl() + other.retortctl("--json")
 
 
+@helpers_only
 def test_helpers_of_lines_that_misbehave(lab):
     """No lie is an answer. The helper that told it is killed, and the next job gets another one."""
     with line_helpers(lab, "lying", ("plain", "squid_basic", False), ("many", "squid_basic", True)) as other:
@@ -64,6 +66,7 @@ def test_helpers_of_lines_that_misbehave(lab):
         assert SECRET.decode() not in other.log() + other.retortctl("--json")
 
 
+@helpers_only
 def test_a_reload_to_another_protocol(lab):
     """A helper that is still there from before gets no question in the new language."""
     with line_helpers(lab, "changed", ("basic", "squid_basic", False)) as other:

@@ -6,8 +6,8 @@ import threading
 import time
 import zlib
 
-from services.icap import Broken, respmod
-from services.lab import REQUEST, head, until
+from services.icap import Broken
+from services.lab import REQUEST, head, helpers_only, until
 from services.pictures import netpbm
 from services.test_helpers import DONE, FAILED, REFUSED, TIMEOUT, bad_helpers, result_of
 
@@ -26,7 +26,7 @@ def large_png(width=5000, height=4000):
 
 
 def send(lab, kind, body, client):
-    return respmod(lab.port, "gray", request=REQUEST, response=head(kind, len(body)), body=body, preview=1024, client_ip=client)
+    return lab.respmod("gray", request=REQUEST, response=head(kind, len(body)), body=body, preview=1024, client_ip=client)
 
 
 class Crowd:
@@ -87,6 +87,7 @@ def submit_for(lab, client, cost, what, milliseconds=60000):
     return connection
 
 
+@helpers_only
 def test_a_deadline_is_the_jobs_fault(lab):
     """Helpers that are killed for jobs that take too long are no reason to do without helpers."""
     with bad_helpers(lab, "overdue", breaker=2, breaker_time='"10m"') as other:
@@ -100,6 +101,7 @@ def test_a_deadline_is_the_jobs_fault(lab):
         until(lambda: other.pool("bad")["breaker"] == "open", 10 * lab.patience, "the breaker to open")
 
 
+@helpers_only
 def test_one_clients_crashes_are_its_own(lab):
     """A picture that kills helpers, sent again and again, costs the others nothing, though its client does not wait for an answer."""
     with bad_helpers(lab, "deadly", breaker=3, breaker_time='"10m"') as other:
@@ -118,6 +120,7 @@ def test_one_clients_crashes_are_its_own(lab):
         assert other.pool("bad")["breaker"] == "closed"
 
 
+@helpers_only
 def test_times_are_of_what_was_done(lab):
     """A job that nobody finished says nothing of how long one takes."""
     with bad_helpers(lab, "timed") as other:
@@ -128,6 +131,7 @@ def test_times_are_of_what_was_done(lab):
         assert other.pool("bad")["mean_ms"] == before
 
 
+@helpers_only
 def test_a_full_queue_is_shared(lab):
     """Who has less waiting takes the place of who has more; who has most is refused."""
     with bad_helpers(lab, "shared", queue=4, queue_large=2) as other:
@@ -150,6 +154,7 @@ def test_a_full_queue_is_shared(lab):
         assert [result_of(job)[0] for job in waiting + [newcomer]] == [DONE] * 4
 
 
+@helpers_only
 def test_small_jobs_do_not_wait_for_large_ones(lab):
     """Nor do large ones wait for ever; the spare helper goes when nobody needs it any more."""
     with bad_helpers(lab, "lanes", idle='"200ms"') as other:
@@ -164,6 +169,7 @@ def test_small_jobs_do_not_wait_for_large_ones(lab):
         until(lambda: len(other.workers("bad")) == 1, 10 * lab.patience, "the spare to leave")
 
 
+@helpers_only
 def test_what_would_be_too_late_is_refused_at_once(lab):
     """By what such jobs have taken so far; what can start at once is tried all the same."""
     with bad_helpers(lab, "late") as other:

@@ -6,8 +6,7 @@ import socket
 import threading
 import traceback
 
-from services.icap import Connection, reqmod
-from services.lab import PAGE, REQUEST, head, send_photo, until
+from services.lab import PAGE, REQUEST, head, icap_only, send_photo, until
 from services.pictures import picture
 from services.test_gzip import test_gzip_every_way
 
@@ -18,7 +17,7 @@ def test_many_at_once(lab):
 
     def worker(number):
         try:
-            connection = Connection(lab.port, timeout=60 * lab.patience)
+            connection = lab.connect(timeout=60 * lab.patience)
             for i in range(10):
                 kind = (number + i) % 3
                 if kind == 0:
@@ -31,7 +30,7 @@ def test_many_at_once(lab):
                 else:
                     answer = connection.call("RESPMOD", "gray", request=REQUEST, response=head("image/jpeg", len(photo)),
                                              body=photo, preview=1024)
-                    assert answer.status == 200 and len(answer.body) > 100
+                    assert answer.status == 204 or len(answer.body) > 100
             connection.close()
         except Exception:  # pylint: disable=broad-except
             failures.append(traceback.format_exc())
@@ -47,7 +46,7 @@ def test_many_at_once(lab):
 def test_any_pieces(lab):
     """Bodies of any length in pieces of any length, on one connection, with any preview."""
     chance = random.Random(5)
-    connection = Connection(lab.port)
+    connection = lab.connect()
     for turn in range(400):
         noise = chance.random() < 0.5
         size = chance.choice((0, 1, 300, 1023, 1024, 1025, 4064, 4096, 8128, chance.randrange(200000)))
@@ -69,6 +68,7 @@ def test_any_pieces(lab):
     connection.close()
 
 
+@icap_only("is about clients of ICAP that leave; test_inside has those of the proxy")
 def test_clients_that_leave(lab):
     page = PAGE.replace(b"@", b"")
     for service, kind, body in (("gzip", "text/html", page), ("inject", "text/html", page),
@@ -86,15 +86,16 @@ def test_clients_that_leave(lab):
     assert send_photo(lab).body != picture("photo.jpg")
 
 
+@icap_only("looks at the ISTag")
 def test_istag(lab):
     """The same in every child, and another after a change of configuration."""
-    tags = {service: {lab.options_of(service).headers["istag"][0] for _ in range(20)}
+    tags = {service: {lab.host.options_of(service).headers["istag"][0] for _ in range(20)}
             for service in ("gzip", "gray", "inject", "adremover")}
     assert all(len(tag) == 1 for tag in tags.values()), tags
     lab.write("rules.txt", "||ads.example^\n/banner/*\n@@||good.example^\n0.0.0.0 exact.example\n||new.example^\n")
     with open(lab.path("c-icap.ctl"), "w", encoding="utf-8") as control:
         control.write("reconfigure")
-    until(lambda: {lab.options_of("adremover").headers["istag"][0]} != tags["adremover"], 30 * lab.patience, "another ISTag")
-    until(lambda: reqmod(lab.port, "adremover", request="GET http://new.example/ HTTP/1.1\n", preview=0).status == 200,
+    until(lambda: {lab.host.options_of("adremover").headers["istag"][0]} != tags["adremover"], 30 * lab.patience, "another ISTag")
+    until(lambda: lab.reqmod("adremover", request="GET http://new.example/ HTTP/1.1\n", preview=0).status == 200,
           10 * lab.patience, "the new rule")
-    assert {lab.options_of("gzip").headers["istag"][0]} == tags["gzip"]
+    assert {lab.host.options_of("gzip").headers["istag"][0]} == tags["gzip"]
