@@ -15,7 +15,7 @@ build=${1:?usage: $0 BUILD [options of bench.py]}
 shift
 "$here/../install.sh" bench >"$build/bench-install.log" 2>&1 || { tail -20 "$build/bench-install.log" >&2; exit 1; }
 make -C "$build" -j"$(nproc)" all tests/bench/limit tests/bench/canned tests/bench/reader tests/bench/pace \
-    tests/bench/tls_limit tests/bench/tls_connect >"$build/bench-make.log" 2>&1 ||
+    tests/bench/tls_limit tests/bench/tls_connect tests/bench/compress >"$build/bench-make.log" 2>&1 ||
     { tail -20 "$build/bench-make.log" >&2; exit 1; }
 [ $# -gt 0 ] || set -- --document
 exec /usr/bin/python3 "$here/bench.py" "$build" "$@"
