@@ -8,7 +8,7 @@ from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.icap import IcapServer, append
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
-from harness.scanner import Scanner, clean, dies, infected
+from harness.scanner import InsideScanner, Scanner, clean, dies, infected
 from harness.suite import memcheck
 from harness.wire import request
 
@@ -76,6 +76,36 @@ def test_the_page_becomes_the_download(lab):
         same_bytes(download.proxy.get(url, host=download.origin.authority).body, pattern(SIZE), "once more, through the other listener")
     equal(len(download.origin.requests), 1, "requests at the origin")
     equal([download.proxy.counter(name) for name in ("patience_pages", "patience_delivered", "patience_failures")], [1, 7, 0], "counters")
+
+
+class DownloadInside(Download):
+    """The same with a service inside the proxy."""
+
+    def __init__(self, lab, runs):  # pylint: disable=super-init-not-called
+        self.scanner = InsideScanner(lab, runs=runs, patience_after="50ms")
+        self.origin = RawOrigin(lab, file())
+        self.proxy = Retort(lab, services=[self.scanner.service], workers=2)
+        self.path = "/file-1.zip"
+
+
+def test_services_inside(lab):
+    """In a worker, a thread and a process: progress and the file, or what the service says instead."""
+    for runs in ("worker", "thread", "process"):
+        download = DownloadInside(lab, runs)
+        url = download.page()
+        until(lambda download=download, url=url: "100 % (200000 of 200000 bytes)" in download.proxy.get(download.origin.url(url)).text(),
+              30 * lab.patience, f"{runs}: progress")
+        download.scanner.decide("clean")
+        answer = download.ask(url)
+        equal((answer.status, answer.header("Content-Type")), (200, "application/zip"), f"{runs}: status")
+        same_bytes(answer.body, pattern(SIZE), f"{runs}: body")
+        download.path = "/file-2.zip"
+        url = download.page()
+        download.scanner.decide("infected")
+        answer = download.ask(url)
+        equal((answer.status, answer.body), (403, b"denied"), f"{runs}: the service's own page")
+        equal(len(download.origin.requests), 2, f"{runs}: requests at the origin")
+        equal([download.proxy.counter(name) for name in ("patience_pages", "patience_failures")], [2, 0], f"{runs}: counters")
 
 
 def test_what_a_service_makes_of_it(lab):

@@ -7,7 +7,7 @@ from harness.codings import encode
 from harness.icap import IcapServer, append, echo
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
-from harness.scanner import Scanner, clean, dies, infected
+from harness.scanner import InsideScanner, Scanner, clean, dies, infected
 from harness.suite import memcheck
 from harness.wire import Head, Truncated, chunked, request
 
@@ -108,6 +108,27 @@ def unchunk(wire, first):
     wire.buffer = first + wire.buffer
     wire._chunks(Head("", []), pieces.append)
     return b"".join(pieces)
+
+
+def test_services_inside(lab):
+    """In a worker, a thread and a process: some bytes before the verdict; behind it all others, or an end in the middle."""
+    for runs in ("worker", "thread", "process"):
+        scanner, origin = InsideScanner(lab, runs=runs, **SOON), RawOrigin(lab, page())
+        proxy = Retort(lab, services=[scanner.service])
+        for path, decision in (("/clean", "clean"), ("/infected", "infected")):
+            before = proxy.counter("adapt_trickled_bytes")
+            with proxy.wire() as wire:
+                wire.send(request("GET", origin.url(path)))
+                until(lambda proxy=proxy, before=before: proxy.counter("adapt_trickled_bytes") >= before + 1000, 30 * lab.patience, "bytes")
+                equal(proxy.entries(path, 0), [], f"{runs}: still under way")
+                scanner.decide(decision)
+                if decision == "clean":
+                    same_bytes(wire.response().body, pattern(SIZE), f"{runs}: body")
+                    continue
+                response = raises(Truncated, wire.response, f"{runs}: a body that breaks off").response
+                same_bytes(response.body, pattern(len(response.body)), f"{runs}: the beginning")
+                true(1000 <= len(response.body) <= SIZE // 2, f"{runs}: {len(response.body)} bytes")
+        equal((proxy.counter("adapt_trickled"), proxy.counter("adapt_trickle_cut")), (2, 1), f"{runs}: trickled, cut")
 
 
 def test_infected(lab):

@@ -3,9 +3,18 @@
     scanner = Scanner()
     icap = IcapServer(lab, scanner)
     ... scanner.read.wait(); scanner.decide(clean)
+
+The same as a service inside the proxy:
+
+    scanner = InsideScanner(lab, runs="thread", patience_after="50ms")
+    proxy = Retort(lab, services=[scanner.service])
+    ... scanner.decide("clean")
 """
 
+import os
 import threading
+
+from .retort import Inside
 
 
 class Scanner:
@@ -35,3 +44,18 @@ def infected(_icap, transaction):
 
 def dies(_icap, _transaction):
     return True
+
+
+class InsideScanner:
+    """The module odd, which waits for a word in a FIFO once it has read all."""
+
+    def __init__(self, lab, **options):
+        path = lab.path(lab.unique("decision"))
+        os.mkfifo(path)
+        self.fifo = os.open(path, os.O_RDWR)
+        self.service = Inside("scanner", lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": "scan", "Word": path},
+                              **{"bypass": False, "timeout": "60s", **options})
+
+    def decide(self, word):
+        """For one message: "clean" or "infected"."""
+        os.write(self.fifo, word[:1].encode())

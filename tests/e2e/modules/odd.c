@@ -10,6 +10,7 @@
 #include "service/service.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ struct odd {
     int pipe[2]; /* -1: none */
     size_t taken, given;
     bool finished, ready;
+    char decision; /* of "scan": what the test has written; 0: nothing yet */
 };
 
 static bool does(const struct odd *odd, const char *what) {
@@ -162,6 +164,8 @@ static void *odd_begin(void *service, struct service_exchange *exchange) {
     odd->settings = service;
     odd->pipe[0] = odd->pipe[1] = -1;
     spool_init(&odd->body);
+    if (does(odd, "scan"))
+        odd->pipe[0] = open(odd->settings->word, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     return odd;
 }
 
@@ -208,7 +212,8 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
     CAST_OBJ(odd, state, ODD_MAGIC);
     struct service_exchange *exchange = odd->exchange;
     (void)body, (void)complete;
-    if (does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever"))
+    if (does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever") ||
+        does(odd, "scan"))
         return SERVICE_HOLD;
     if (does(odd, "wait") || does(odd, "wait-for-ever")) {
         odd_wait(odd, does(odd, "wait") ? 200 : 600000);
@@ -248,12 +253,13 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
 static size_t odd_push(void *state, struct slice body) {
     struct odd *odd;
     CAST_OBJ(odd, state, ODD_MAGIC);
-    size_t most = does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever")
-                      ? ODD_DEEP
-                      : ODD_ROOM;
+    bool deep = does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever") ||
+                does(odd, "scan");
+    size_t most = deep ? ODD_DEEP : ODD_ROOM;
     size_t room = odd->body.length < most ? most - odd->body.length : 0;
     size_t length = body.length < room ? body.length : room;
     char byte;
+    bool kept = does(odd, "skip-late") || does(odd, "scan");
     misbehave(odd->settings->does, "push");
     if (does(odd, "greedy"))
         return body.length + 1;
@@ -261,7 +267,7 @@ static size_t odd_push(void *state, struct slice body) {
         return 0;
     for (size_t i = 0; i < length; i++) {
         byte = (char)toupper((unsigned char)body.base[i]);
-        spool_append(&odd->body, does(odd, "skip-late") ? body.base + i : &byte, 1);
+        spool_append(&odd->body, kept ? body.base + i : &byte, 1);
     }
     odd->taken += length;
     return length;
@@ -271,6 +277,23 @@ static void odd_finish(void *state) {
     struct odd *odd;
     CAST_OBJ(odd, state, ODD_MAGIC);
     odd->finished = true;
+    if (does(odd, "scan"))
+        odd->exchange->wait = (struct service_wait){
+            .fd = odd->pipe[0], .events = 1 /* POLLIN */, .deadline = service_now() + 600000};
+}
+
+/* Once it has seen all, it waits for the test to write into the FIFO that Word names: c for clean, i for infected. */
+static enum service_verdict odd_scanned(struct odd *odd) {
+    if (odd->decision == 0)
+        return SERVICE_HOLD;
+    if (odd->decision == 'c')
+        return SERVICE_SKIP;
+    spool_release(&odd->body);
+    spool_init(&odd->body);
+    spool_append(&odd->body, "denied", 6);
+    odd->exchange->head->status = 403;
+    odd->exchange->body_length = 6;
+    return SERVICE_ADAPT;
 }
 
 static enum service_verdict odd_verdict(void *state) {
@@ -282,6 +305,8 @@ static enum service_verdict odd_verdict(void *state) {
     }
     if (does(odd, "skip-late") && odd->finished)
         return SERVICE_SKIP;
+    if (does(odd, "scan"))
+        return odd_scanned(odd);
     if ((does(odd, "wait") || does(odd, "together")) && odd->ready)
         return SERVICE_ADAPT;
     return SERVICE_HOLD;
@@ -305,6 +330,8 @@ static void odd_ready(void *state) {
     struct odd *odd;
     CAST_OBJ(odd, state, ODD_MAGIC);
     odd->ready = true;
+    if (does(odd, "scan") && read(odd->pipe[0], &odd->decision, 1) != 1)
+        odd->decision = 'i';
     if (!does(odd, "wait-for-ever"))
         service_wait_none(odd->exchange);
 }
