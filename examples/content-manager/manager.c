@@ -101,8 +101,8 @@ static void *manager_start(const void *settings, struct service_host *host, char
     struct manager *manager;
     if (host->content == NULL) {
         snprintf(error, error_size,
-                 "this host has no cache: run it in the proxy, as a service "
-                 "section");
+                 "where it runs there is no cache: run it in the workers of the proxy, by a "
+                 "service section with runs = worker");
         return NULL;
     }
     ALLOC_OBJ(manager, MANAGER_MAGIC);

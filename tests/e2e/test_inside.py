@@ -33,6 +33,7 @@ class Texts:
     """An origin of texts: with their length, or in chunks."""
 
     def __init__(self, lab):
+        self.types = {}  # of those that are no plain text
         self.bodies = {"/short": b"One line.\n", "/long": LONG, "/empty": b""}
         self.origin = RawOrigin(lab, self.answer)
 
@@ -43,7 +44,8 @@ class Texts:
         if "chunked" in how:
             framing, body = b"Transfer-Encoding: chunked", b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
         kept = b"no-store" if "store" in how else b"max-age=60"
-        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: " + kept + b"\r\n" + framing + b"\r\n\r\n" + body)
+        kind = self.types.get(path, b"text/plain")
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b"\r\nCache-Control: " + kept + b"\r\n" + framing + b"\r\n\r\n" + body)
 
     def url(self, path):
         return self.origin.url(path)

@@ -19,6 +19,7 @@ from harness.services import Services
 from harness.suite import memcheck
 from test_inside import LONG, Texts, each, module, odd, verdict_of
 from test_inside_faults import PROMISES, STOPPED, bad
+from test_service_content import do, keeper
 
 RUNS = ("worker", "thread", "process")
 QUICK = {"timeout": "1s", "hang_timeout": "1s"}
@@ -86,6 +87,29 @@ def test_the_four_services_everywhere(lab):
         # an encoder gives bytes out earlier when the next ones are late
         plain = [gzip.decompress(seen.body) if seen.header("Content-Encoding") == "gzip" else seen.body for seen in (one, two)]
         same_bytes(plain[1], plain[0], path)
+
+
+def test_three_workers_share_the_four_services(lab):
+    """Three workers, and two threads of each service, have one instance of each between them. Each answer is what it is alone."""
+    services, texts = Services(lab, host="inside", gray_more="queue_large = 16"), Texts(lab)
+    texts.bodies.update({"/page": b"<html><head><title>x</title></head><body>" + b"text " * 5000 + b"</body></html>",
+                         "/photo": lab.read_data("photos/flower.jpg"), "/ads/banner": b"an advertisement"})
+    texts.types = {"/page": b"text/html", "/photo": b"image/jpeg"}
+    for options in ({}, {"runs": "thread", "threads": 2}):
+        proxy = Retort(lab, workers=3, services=services.for_proxy(**options), adapt={"all": ["adremover", "gray", "inject", "gzip"]},
+                       extra="policy all { cache = never }")
+
+        def ask(path, proxy=proxy):
+            seen = proxy.get(texts.url(path), {"Accept-Encoding": "gzip"})
+            equal(seen.status, 200, path)
+            return gzip.decompress(seen.body) if seen.header("Content-Encoding") == "gzip" else seen.body
+        alone = {path: ask(path) for path in ("/page", "/photo", "/ads/banner", "/long")}
+        for path in ("/page", "/photo", "/ads/banner"):
+            true(alone[path] != texts.bodies[path], f"{path} is adapted")
+
+        def visit(ask=ask, alone=alone):
+            return all(ask(path) == alone[path] for _ in range(3) for path in alone)
+        equal(in_parallel(8, visit), [True] * 8, f"visits of eight clients at a time, {options}")
 
 
 def test_faults_are_told_alike(lab):
@@ -170,6 +194,22 @@ def test_a_module_that_can_not_start(lab):
     true(proxy.reload().status >= 400, "a reload with a module that dies")
     same_bytes(proxy.get(texts.url("/long")).body, LONG.upper(), "the old configuration serves on")
     until(lambda: len(children_of(proxy.process.pid)) == 1, 20 * lab.patience, "the processes of the refused configuration are gone")
+
+
+def test_what_needs_the_workers(lab):
+    """A module with a timer, or one that hears of connections, is refused in a process; one that asks for content in a thread or a
+    process is told that there is no cache."""
+    listen, outside = 'listen "127.0.0.1:3128" { mode = forward }\n', module(lab, "outside")
+    for runs, expected in (("thread", 0), ("process", 1)):
+        status, said = run_check(lab, lab.write("checked.conf", f'{listen}service s {{ module = "{outside}"  runs = {runs} }}\n'))
+        equal(status, expected, f"retort -t, {runs}: {said}")
+    contains(said, "checked.conf:2: service s: the module outside has a timer, or hears of requests, connections or names", "what -t says")
+    contains(said, "set runs = worker or runs = thread", "what to do")
+    for runs in ("thread", "process"):
+        proxy = Retort(lab, services=[keeper(lab, runs=runs)])
+        for what in ("query", "fetch", "leave", "validate", "expire", "delete", "pin", "inject", "pieces", "read", "parts"):
+            equal(do(proxy, what, "http://a.example/", head="HTTP/1.1 200 OK||", body="x", length=3), {"status": "none"}, f"{what} in a {runs}")
+        equal(do(proxy, "flood", "http://a.example/", count=10), {"begun": "0"}, f"many at a time in a {runs}")
 
 
 def test_a_hang_ends(lab):
