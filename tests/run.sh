@@ -399,8 +399,10 @@ for step in $steps; do
         e2e e2e "$build"
         e2e e2e-inside "$build" --host inside --filter test_services.test_pages --filter test_services.test_ph --filter test_services.test_pl --filter test_services.test_gzip \
             --filter test_services.test_ads --filter test_services.test_inject --filter test_services.test_list --filter test_services.test_what
-        e2e e2e-thread "$build" --host thread --filter test_inside.test_a --filter test_inside.test_what --filter test_inside.test_both
-        e2e e2e-process "$build" --host process --filter test_inside. --filter test_services.test_pages
+        e2e e2e-thread "$build" --host thread --filter test_inside.test_a --filter test_inside.test_what --filter test_inside.test_both \
+            --filter test_inside_cache. --filter test_inside_faults.test_each --filter test_inside_faults.test_a_body
+        e2e e2e-process "$build" --host process --filter test_inside. --filter test_services.test_pages \
+            --filter test_inside_cache. --filter test_inside_faults.test_each --filter test_inside_faults.test_a_body
         ;;
     conformance) conformance ;;
     memcheck) e2e memcheck "$build" --valgrind ;;

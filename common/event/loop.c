@@ -4,6 +4,7 @@
 #include "base/fetch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 void loop_update_time(struct loop *loop) {
@@ -120,6 +121,26 @@ void loop_remove(struct loop *loop, struct event *event) {
         return;
     epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, event->fd, NULL);
     loop_forget(loop, event);
+}
+
+bool loop_add_copy(struct loop *loop, struct event *event, int fd, uint32_t interest,
+                   void (*on_event)(struct event *event, uint32_t events)) {
+    int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    event_init(event);
+    if (copy < 0)
+        return false;
+    if (loop_add(loop, event, copy, interest, on_event))
+        return true;
+    close(copy);
+    return false;
+}
+
+void loop_remove_copy(struct loop *loop, struct event *event) {
+    int copy = event->fd;
+    if (copy < 0)
+        return;
+    loop_remove(loop, event);
+    close(copy);
 }
 
 void loop_forget(struct loop *loop, struct event *event) {

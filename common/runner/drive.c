@@ -55,8 +55,8 @@ void runner_exchange_wait_stop(struct runner_exchange *exchange) {
     if (!exchange->watched)
         return;
     exchange->watched = false;
-    loop_remove(loop, &exchange->event);
-    loop_remove(loop, &exchange->also);
+    loop_remove_copy(loop, &exchange->event);
+    loop_remove_copy(loop, &exchange->also);
     timer_set(&loop->timers, &exchange->timer, TIMER_NEVER);
 }
 
@@ -71,18 +71,14 @@ static uint32_t drive_epoll_events(short events) {
     return (events & POLLIN ? (uint32_t)EPOLLIN : 0) | (events & POLLOUT ? (uint32_t)EPOLLOUT : 0);
 }
 
-/* One that the loop can't watch is asked about at the deadline. */
+/* Several exchanges may wait for one descriptor, and one that the service closes may be open in a
+ * process that it has started. One that the loop can't watch is asked about at the deadline. */
 static void drive_watch_descriptors(struct runner_exchange *exchange, struct loop *loop) {
     const struct service_wait *wait = &exchange->exchange.wait, *also = &exchange->exchange.also;
-    bool same = also->fd == wait->fd;
-    short events = same ? (short)(wait->events | also->events) : wait->events;
-    if (!loop_add(loop, &exchange->event, wait->fd, drive_epoll_events(events),
-                  drive_wait_on_event))
-        event_init(&exchange->event);
-    if (also->fd >= 0 && !same &&
-        !loop_add(loop, &exchange->also, also->fd, drive_epoll_events(also->events),
-                  drive_wait_on_also))
-        event_init(&exchange->also);
+    loop_add_copy(loop, &exchange->event, wait->fd, drive_epoll_events(wait->events),
+                  drive_wait_on_event);
+    loop_add_copy(loop, &exchange->also, also->fd, drive_epoll_events(also->events),
+                  drive_wait_on_also);
 }
 
 static bool drive_wait_watch(struct runner_exchange *exchange) {

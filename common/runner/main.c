@@ -13,6 +13,7 @@
 #include "service/start.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -283,6 +284,8 @@ int main(int argc, char **argv) {
     struct stat status;
     if (argc > 1 || fstat(PROCESS_SOCKET, &status) != 0 || !S_ISSOCK(status.st_mode))
         return answer_person(argc, argv);
+    fcntl(PROCESS_SOCKET, F_SETFD,
+          FD_CLOEXEC); /* programs that the service starts do not have it */
     log_open(STDERR_FILENO, "retort-service", LOG_LEVEL_INFO);
     signals_ignore_harmless();
     main_prepare(&process);

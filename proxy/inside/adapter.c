@@ -141,9 +141,22 @@ static uint64_t shared_tag(struct inside_shared *shared, uint64_t generation, st
 
 /* The service, of one worker. */
 
-uint64_t inside_service_tag(struct inside_service *service, uint64_t generation) {
+/* Of results that a process makes behind the newest one: it was asked before all that is known now. */
+static uint64_t overtaken_tag(struct inside_service *service, uint64_t generation,
+                              uint64_t fingerprint) {
+    const struct service_tag_moment asked = {generation, 0};
+    char version[INSIDE_VERSION];
+    inside_version_write(fingerprint, version);
+    return service_tag_see(service->base.tag, 0, slice_from(version), &asked,
+                           service->net->loop->now)
+        .result;
+}
+
+uint64_t inside_service_tag(struct inside_service *service, uint64_t generation,
+                            uint64_t fingerprint) {
     struct service_tag_moment now = service_tag_moment(service->base.tag, 0);
-    uint64_t fingerprint = atomic_load(&service->shared->instance->fingerprint);
+    if (fingerprint != atomic_load(&service->shared->instance->fingerprint))
+        return overtaken_tag(service, generation, fingerprint);
     now.generation = generation;
     if (service->tag.value == 0 || now.era != service->tag.moment.era ||
         fingerprint != service->tag.fingerprint || generation != service->tag.moment.generation) {
@@ -168,8 +181,10 @@ static unsigned inside_fields_of(const struct service_settings *settings,
 
 static void inside_refresh(struct adapter *adapter) {
     struct inside_service *service = inside_service_of(adapter);
-    if (service->shared->instance != NULL)
-        inside_service_tag(service, service_tag_generation(adapter->tag));
+    const struct inside_instance *instance = service->shared->instance;
+    if (instance != NULL)
+        inside_service_tag(service, service_tag_generation(adapter->tag),
+                           atomic_load(&instance->fingerprint));
 }
 
 /* What is done once for all workers. */

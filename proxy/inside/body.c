@@ -219,6 +219,7 @@ static void inside_body_close(struct source *source) {
     call->mode = INSIDE_OVER;
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     task_cancel(&call->task);
+    inside_call_give_place(call);
 }
 
 static const struct source_class inside_body_class = {"adapted body", inside_body_read,

@@ -18,6 +18,8 @@ static void stop_timer(struct inside_call *call) {
 
 void inside_call_give_place(struct inside_call *call) {
     inside_turn_leave(&call->service->queue, &call->turn);
+    if (call->link != NULL && call->state != NULL)
+        inside_remote_let_go(call);
 }
 
 /* The end of the verdict */
@@ -26,7 +28,7 @@ static void inside_call_settle(struct inside_call *call, enum adapter_verdict ve
     const struct service_exchange *exchange = &call->exchange;
     struct adapter_result *result = &call->base.result;
     if (call->instance != NULL)
-        result->tag = inside_service_tag(call->service, call->generation);
+        result->tag = inside_service_tag(call->service, call->generation, call->fingerprint);
     if (exchange->failed)
         result->unable =
             xstrdup(exchange->failed_because != NULL ? exchange->failed_because : "failed");
@@ -34,7 +36,7 @@ static void inside_call_settle(struct inside_call *call, enum adapter_verdict ve
         result->lifetime = (int64_t)exchange->lifetime;
     result->client_fields = call->service->client_fields;
     stop_timer(call);
-    if (call->mode == INSIDE_OVER || call->mode == INSIDE_PASSED)
+    if (call->mode == INSIDE_OVER || call->mode == INSIDE_PASSED || call->complete)
         inside_call_give_place(call);
     adapter_call_settle(&call->base, verdict);
 }
@@ -276,13 +278,16 @@ static void ask_held(struct inside_call *call) {
     }
 }
 
-/* A service in a runner may not be interested before the preview is there. */
+/* A service in a runner may not be interested before the preview is there. False: the call does not go
+ * on now. */
 static bool remote_goes_on(struct inside_call *call) {
+    bool pending = call->mode == INSIDE_PREVIEW || call->mode == INSIDE_HELD;
     if (!inside_remote_check(call))
         return false;
-    if (call->mode == INSIDE_PREVIEW && inside_remote_has_verdict(call))
-        inside_ask_verdict(call);
-    return true;
+    if (!pending || !inside_remote_has_verdict(call))
+        return true;
+    inside_ask_verdict(call);
+    return false;
 }
 
 void inside_call_go_on(struct inside_call *call) {
@@ -390,7 +395,7 @@ static void call_on_place(struct task *task) {
     if (inside_turn_take(&call->service->queue, &call->turn) != INSIDE_TURN_TAKEN)
         return;
     stop_timer(call);
-    call->base.figures.queue = inside_clock() - call->base.started;
+    call->base.figures.queue = clocks_microseconds(CLOCK_MONOTONIC) - call->base.started;
     times_add(&account_of(call)->queue, call->base.figures.queue);
     call_run(call);
 }
@@ -438,6 +443,7 @@ void inside_call_start(struct inside_call *call, struct inside_service *service,
         return;
     }
     call->instance = inside_instance_reference(service->shared->instance);
+    call->fingerprint = atomic_load(&call->instance->fingerprint);
     call->input_ended = !call->base.has_body;
     call_fill_exchange(call, request);
     call_take_place(call);
@@ -448,6 +454,7 @@ static void end_state(struct inside_call *call) {
         return;
     uint64_t began = inside_clock();
     call->instance->ops->end(call->state);
+    call->state = NULL;
     inside_clocked(call, "end", began);
 }
 

@@ -63,6 +63,7 @@ struct inside_call {
     void *state;                     /* of the service; NULL: it is not interested */
     enum http_method method;         /* of the request as it was */
     uint64_t generation;             /* of the service's tag when the service was asked */
+    uint64_t fingerprint;            /* of who makes the result */
     bool hold;                       /* the verdict waits for the first byte of the adapted body */
     bool decided;                    /* ADAPT, and the verdict waits for that byte */
     bool all_there;                  /* all bytes of its stated length have been read */
@@ -142,6 +143,11 @@ extern _Thread_local bool inside_watchful; /* calls of this thread are measured 
 
 static inline uint64_t inside_clock(void) {
     return inside_watchful ? inside_clock_fine() : clocks_microseconds(CLOCK_MONOTONIC_COARSE);
+}
+/* Microseconds. One of the two clocks may be behind the other by a tick. */
+static inline uint64_t inside_clock_since(uint64_t began) {
+    uint64_t now = inside_clock();
+    return now > began ? now - began : 0;
 }
 static inline void inside_clocked(struct inside_call *call, const char *what, uint64_t began) {
     if (__builtin_expect(call->exchange.opt_out, 0) && call->opt_outs != NULL)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +52,7 @@ struct inside_child {
     struct inside_run *run; /* NULL: none */
     pid_t pid;
     int socket;
+    int pid_fd;       /* readable when it has ended: others may have its socket; -1: none */
     uint64_t started; /* milliseconds of CLOCK_MONOTONIC */
     uint64_t pause;   /* before the next one is started */
     uint64_t asked, asked_at, asked_number;
@@ -131,6 +133,7 @@ static int child_own_spawn(pid_t *pid, int socket) {
     sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, socket, PROCESS_SOCKET);
     posix_spawn_file_actions_addclosefrom_np(&actions, PROCESS_SOCKET + 1);
     posix_spawnattr_init(&attributes);
@@ -163,6 +166,7 @@ static bool child_spawn(struct inside_child *child) {
         child_note(child, "its process can't be started: %s: %s", SERVICE_PROGRAM, strerror(error));
         return false;
     }
+    child->pid_fd = pidfd_open(child->pid, 0);
     if (child_send_fds(child))
         return true;
     child_note(child, "its process can't be told what to run: %s", strerror(errno));
@@ -209,6 +213,7 @@ static bool child_take_ready(struct inside_child *child, const char *bytes, size
         return false;
     }
     child->told = told;
+    child->run->fingerprint = told.fingerprint;
     child->host.told(child->host.owner, &told);
     return true;
 }
@@ -234,6 +239,15 @@ static enum child_word child_hear(struct inside_child *child) {
     return WORD_GONE;
 }
 
+/* It has ended: what it said before that. A process that it has left behind may say more. */
+static enum child_word child_hear_last(struct inside_child *child) {
+    enum { WORDS = 64 };
+    enum child_word word = WORD_NONE;
+    for (unsigned i = 0; word == WORD_NONE && i < WORDS; i++)
+        word = child_hear(child);
+    return word == WORD_NONE ? WORD_GONE : word;
+}
+
 static void child_quiet_watcher(const struct inside_child *child) {
     uint64_t count;
     ssize_t got = read(child->runner->watcher_fd, &count, sizeof count);
@@ -247,26 +261,33 @@ static bool child_is_abandoned(struct inside_child *child) {
     return true;
 }
 
+/* Waits so many milliseconds for a word of it, its end, or whoever wakes its watcher. */
+static enum child_word child_listen(struct inside_child *child, int milliseconds) {
+    struct pollfd polls[] = {{child->socket, POLLIN, 0},
+                             {child->runner->watcher_fd, POLLIN, 0},
+                             {child->pid_fd, POLLIN, 0}};
+    poll(polls, 3, milliseconds);
+    if (polls[1].revents != 0)
+        child_quiet_watcher(child);
+    if (polls[2].revents != 0)
+        return child_hear_last(child);
+    return polls[0].revents != 0 ? child_hear(child) : WORD_NONE;
+}
+
 /* True: it runs. */
 static bool child_await_ready(struct inside_child *child) {
     uint64_t until = child->started + child->start_timeout;
     enum child_word word = WORD_NONE;
     while (word == WORD_NONE) {
         uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
-        struct pollfd polls[] = {{child->socket, POLLIN, 0},
-                                 {child->runner->watcher_fd, POLLIN, 0}};
         if (now >= until) {
             child_note(child, "its module did not start within start_timeout (%llu ms)",
                        (unsigned long long)child->start_timeout);
             return false;
         }
-        poll(polls, 2, (int)(until - now < LOOK_EVERY ? until - now : LOOK_EVERY));
-        if (polls[1].revents != 0)
-            child_quiet_watcher(child);
+        word = child_listen(child, (int)(until - now < LOOK_EVERY ? until - now : LOOK_EVERY));
         if (is_stopping(child) || child_is_abandoned(child))
             return false;
-        if (polls[0].revents != 0)
-            word = child_hear(child);
     }
     return word == WORD_READY;
 }
@@ -296,16 +317,11 @@ static bool child_shows_life(struct inside_child *child) {
 
 /* False: it is to end, or has ended. */
 static bool child_look(struct inside_child *child) {
-    struct pollfd polls[] = {{child->socket, POLLIN, 0}, {child->runner->watcher_fd, POLLIN, 0}};
-    poll(polls, 2, LOOK_EVERY);
-    if (polls[1].revents != 0)
-        child_quiet_watcher(child);
+    enum child_word word = child_listen(child, LOOK_EVERY);
     const char *broken = atomic_load(&child->run->broken);
     if (broken != NULL)
         child_note(child, "%s", broken);
-    if (polls[0].revents != 0 && child_hear(child) != WORD_NONE)
-        return false;
-    return broken == NULL && !is_stopping(child) && child_shows_life(child);
+    return word == WORD_NONE && broken == NULL && !is_stopping(child) && child_shows_life(child);
 }
 
 static void child_watch(struct inside_child *child) {
@@ -369,7 +385,9 @@ static void child_end(struct inside_child *child) {
     child_reap(child);
     if (child->socket >= 0)
         close(child->socket);
-    child->socket = -1;
+    if (child->pid_fd >= 0)
+        close(child->pid_fd);
+    child->socket = child->pid_fd = -1;
     if (child->run == NULL)
         return;
     inside_run_end(child->run);
@@ -500,7 +518,7 @@ static struct inside_child *child_new(struct inside_runner *runner, struct child
     child->start = start;
     child->host = *children;
     child->host.settings = NULL;
-    child->socket = -1;
+    child->socket = child->pid_fd = -1;
     child->wish = write_wish(settings, runner->runners->workers);
     child->start_timeout = settings->start_timeout;
     child->hang_timeout = settings->hang_timeout;

@@ -5,10 +5,13 @@
 
 #include <unistd.h>
 
-/* Frames of one link before others have their turn. */
-enum { FRAMES_AT_ONCE = 256 };
+enum {
+    FRAMES_AT_ONCE = 256, /* of one link before others have their turn */
+    FRAMES_IN_RING = RING_SIZE / sizeof(struct frame),
+};
 
 static void link_on_event(struct event *event, uint32_t events);
+static bool link_receive_some(struct desk_link *link);
 
 /* Life */
 
@@ -53,11 +56,19 @@ static void link_detach(struct desk_link *link, enum remote_failure failure) {
     inside_run_release(&link->run);
 }
 
+/* What it has said before it ended counts. */
+static void link_hear_last(struct desk_link *link) {
+    for (unsigned i = 0; link->run != NULL && i <= FRAMES_IN_RING / FRAMES_AT_ONCE; i++)
+        if (link_receive_some(link))
+            return;
+}
+
 /* Takes the run that the runner has now, where that is another one. */
 static void link_refresh(struct desk_link *link) {
     struct inside_desk *desk = link->desk;
     if (atomic_load(&link->runner->generation) == link->generation)
         return;
+    link_hear_last(link);
     link_detach(link, REMOTE_DIED);
     link->run = inside_runner_run(link->runner, &link->generation);
     if (link->run == NULL)
@@ -102,6 +113,15 @@ static void link_free_slot(struct desk_link *link, uint32_t slot) {
     atomic_fetch_sub(&link->run->under_way, 1);
 }
 
+/* It crossed CLOSE. False: there are more of them than that explains. */
+static bool slot_drops(struct desk_slot *slot, const struct frame *frame) {
+    uint64_t length = frame->length > 0 ? frame->length : 1;
+    if (length > slot->left)
+        return false;
+    slot->left -= length;
+    return true;
+}
+
 /* False: that can't be. */
 static bool link_take_frame(struct desk_link *link, const struct frame *frame) {
     if (frame->slot >= FRAME_SLOTS)
@@ -115,7 +135,9 @@ static bool link_take_frame(struct desk_link *link, const struct frame *frame) {
         link_free_slot(link, frame->slot);
         return true;
     }
-    return slot->remote == NULL || inside_remote_take(slot->remote, frame, link->desk->payload);
+    if (slot->state == DESK_SLOT_CLOSING)
+        return slot_drops(slot, frame);
+    return inside_remote_take(slot->remote, frame, link->desk->payload);
 }
 
 static void link_break(struct desk_link *link) {
@@ -150,10 +172,11 @@ static void link_serve(struct desk_link *link) {
     if (link->run == NULL)
         return;
     ring_stay_awake(&link->link.in);
+    bool ended = atomic_load(&link->run->ended); /* before the last frames are read */
     bool empty = link_receive_some(link);
     if (link->run == NULL)
         return;
-    if (empty && atomic_load(&link->run->ended)) {
+    if (empty && ended) {
         link_detach(link, REMOTE_DIED);
         return;
     }
@@ -206,7 +229,7 @@ uint32_t desk_link_take(struct desk_link *link, struct inside_remote *remote) {
     return slot;
 }
 
-void desk_link_give(struct desk_link *link, uint32_t slot, bool opened) {
+void desk_link_give(struct desk_link *link, uint32_t slot, bool opened, uint64_t left) {
     struct desk_slot *own = &link->slots[slot];
     ASSERT(own->state == DESK_SLOT_OPEN);
     own->remote = NULL;
@@ -215,6 +238,7 @@ void desk_link_give(struct desk_link *link, uint32_t slot, bool opened) {
         return;
     }
     own->state = DESK_SLOT_CLOSING;
+    own->left = left;
     own->close_due = true;
     link->due_count++;
     link_send_due(link);

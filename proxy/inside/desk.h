@@ -6,7 +6,7 @@
  *     struct desk_link *link = inside_desk_choose(desk, &refusal);      NULL: none can take more
  *     uint32_t slot = desk_link_take(link, remote);                     it is under way
  *     desk_link_send(link, &frame, bytes, &remote->blocked);
- *     desk_link_give(link, slot, true);                                 nobody wants more of it
+ *     desk_link_give(link, slot, true, left);                           nobody wants more of it
  *     inside_desk_close(&desk);
  *
  * Frames that come are checked here as far as they are about slots, and then by the exchange
@@ -31,6 +31,7 @@ struct desk_slot {
     uint32_t serial;
     enum desk_slot_state state;
     bool close_due; /* CLOSE could not be sent yet */
+    uint64_t left;  /* bytes of frames that may still cross CLOSE; one without any counts as one */
 };
 
 struct desk_link {
@@ -70,8 +71,8 @@ void inside_desk_free(struct inside_desk **deskp);
 
 struct desk_link *inside_desk_choose(struct inside_desk *desk, enum desk_refusal *refusal);
 uint32_t desk_link_take(struct desk_link *link, struct inside_remote *remote);
-/* `opened`: the runner has heard of it. */
-void desk_link_give(struct desk_link *link, uint32_t slot, bool opened);
+/* `opened`: the runner has heard of it. `left`: bytes of frames that it may still send. */
+void desk_link_give(struct desk_link *link, uint32_t slot, bool opened, uint64_t left);
 /* False: the ring has no room; the exchange is woken when there is some. */
 bool desk_link_send(struct desk_link *link, const struct frame *frame, const void *bytes,
                     struct list_link *blocked);

@@ -231,7 +231,12 @@ static bool instance_run_threads(struct inside_instance *instance,
 static void instance_told(void *owner, const struct inside_told *told) {
     struct inside_instance *instance;
     CAST_OBJ(instance, owner, INSIDE_INSTANCE_MAGIC);
-    atomic_store(&instance->fingerprint, told->fingerprint);
+    uint64_t before = atomic_exchange(&instance->fingerprint, told->fingerprint);
+    if (before != 0 && before != told->fingerprint && instance->runners->count > 1)
+        log_warn("service %s: a process of it has found other lists or other code than the ones "
+                 "before it; what those make is not remembered any more; reload the configuration "
+                 "to start all of them again",
+                 instance->name);
 }
 
 /* What a process counted that has ended. */
@@ -304,7 +309,7 @@ static bool instance_run_processes(struct inside_instance *instance,
     return true;
 }
 
-static void instance_write_version(uint64_t fingerprint, char version[INSIDE_VERSION]) {
+void inside_version_write(uint64_t fingerprint, char version[INSIDE_VERSION]) {
     snprintf(version, INSIDE_VERSION, "%s-%016" PRIx64, PACKAGE_VERSION, fingerprint);
 }
 
@@ -329,7 +334,7 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
     if (settings->runs == SERVICE_RUNS_WORKER)
         instance->content = inside_content_open(settings, atomic_load(&instance->counts)->content);
     atomic_store(&instance->fingerprint, instance->host.fingerprint);
-    instance_write_version(instance->host.fingerprint, instance->version);
+    inside_version_write(instance->host.fingerprint, instance->version);
     if (instance->host.notice[0] != '\0')
         log_warn("service %s: %s", instance->name, instance->host.notice);
     return instance;
@@ -339,7 +344,7 @@ const char *inside_instance_version(const struct inside_instance *instance,
                                     char version[INSIDE_VERSION]) {
     if (instance->module != NULL)
         return instance->version;
-    instance_write_version(atomic_load(&instance->fingerprint), version);
+    inside_version_write(atomic_load(&instance->fingerprint), version);
     return version;
 }
 

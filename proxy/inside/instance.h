@@ -77,6 +77,8 @@ struct inside_instance *inside_instance_start(const struct service_settings *set
 /* The version now; it may be written into `version`. */
 const char *inside_instance_version(const struct inside_instance *instance,
                                     char version[INSIDE_VERSION]);
+/* The version of what is made by who has that fingerprint. */
+void inside_version_write(uint64_t fingerprint, char version[INSIDE_VERSION]);
 /* What the service has counted itself. */
 uint64_t inside_instance_count(const struct inside_instance *instance, unsigned counter);
 struct inside_instance *inside_instance_reference(struct inside_instance *instance);

@@ -45,7 +45,10 @@ static bool remote_send(struct inside_remote *remote, enum frame_type type, uint
                                 .serial = remote->serial,
                                 .number = number};
     remote->needed = false;
-    return desk_link_send(remote->link, &frame, bytes, &remote->blocked);
+    if (!desk_link_send(remote->link, &frame, bytes, &remote->blocked))
+        return false;
+    remote->unanswered++;
+    return true;
 }
 
 static bool send_opening(struct inside_remote *remote) {
@@ -174,6 +177,8 @@ static void *remote_begin(void *service, struct service_exchange *exchange) {
 static enum service_verdict remote_preview(void *state, struct slice body, bool complete) {
     struct inside_remote *remote = remote_of(state);
     ASSERT(body.length <= FRAME_PAYLOAD);
+    if (remote->decided)
+        return SERVICE_HOLD; /* it is not interested, and `verdict` says so */
     remote->preview_due = true;
     remote->preview_whole = complete;
     remote->preview_length = body.length;
@@ -293,11 +298,26 @@ static void remote_ready(void *state) {
     (void)state;
 }
 
+/* Bytes of frames that may still come when nobody waits for them any more; one without any counts as
+ * one. */
+static uint64_t may_follow(const struct inside_remote *remote) {
+    enum { HOLD_PASS_END = 3 };
+    uint64_t verdict = remote->decided ? 0 : FRAME_TEXT_MAX;
+    return remote->credit + (remote->sent - remote->taken) + remote->unanswered + verdict +
+           HOLD_PASS_END;
+}
+
+static void let_go(struct inside_remote *remote) {
+    struct desk_link *link = remote->link;
+    list_remove(&remote->blocked);
+    remote->link = NULL;
+    if (link != NULL)
+        desk_link_give(link, remote->slot, remote->opened, may_follow(remote));
+}
+
 static void remote_end(void *state) {
     struct inside_remote *remote = remote_of(state);
-    list_remove(&remote->blocked);
-    if (remote->link != NULL)
-        desk_link_give(remote->link, remote->slot, remote->opened);
+    let_go(remote);
     free(remote->opening);
     bundle_release(&remote->bundle);
     spool_release(&remote->body);
@@ -322,6 +342,8 @@ bool inside_remote_find(struct inside_call *call) {
     struct adapter_account *account = &call->service->base.account;
     enum desk_refusal refusal;
     call->link = inside_desk_choose(call->service->desk, &refusal);
+    if (call->link != NULL && call->instance->runners->processes)
+        call->fingerprint = call->link->run->fingerprint;
     if (call->link != NULL)
         return true;
     if (refusal == DESK_DOWN)
@@ -338,6 +360,10 @@ bool inside_remote_check(struct inside_call *call) {
         return true;
     inside_call_fail(call, remote->error_count, remote->error);
     return false;
+}
+
+void inside_remote_let_go(struct inside_call *call) {
+    let_go(remote_of(call->state));
 }
 
 bool inside_remote_has_verdict(const struct inside_call *call) {
@@ -392,10 +418,13 @@ static bool remote_take_verdict(struct inside_remote *remote) {
     if (verdict->lifetime > LIFETIME_MAX)
         verdict->lifetime = LIFETIME_MAX;
     verdict->because = arena_slice(remote->call->exchange.arena, verdict->because);
-    if (verdict->skip)
-        remote->credit = 0;
     bundle_release(&remote->bundle);
     remote->decided = true;
+    if (!verdict->skip)
+        return true;
+    remote->credit = 0;
+    remote->preview_due = false; /* its bytes go another way from now on */
+    remote->preview_length = 0;
     return true;
 }
 
@@ -418,7 +447,7 @@ static bool remote_take_body(struct inside_remote *remote, const struct frame *f
 }
 
 static bool take_taken(struct inside_remote *remote, const struct frame *frame) {
-    if (frame->number > remote->sent - remote->taken)
+    if (frame->number == 0 || frame->number > remote->sent - remote->taken)
         return false;
     remote->taken += frame->number;
     return true;
@@ -426,8 +455,9 @@ static bool take_taken(struct inside_remote *remote, const struct frame *frame) 
 
 /* It may have been sent before the runner saw what was sent last. */
 static bool take_need(struct inside_remote *remote, const struct frame *frame) {
-    if (frame->number != remote->taken)
+    if (frame->number != remote->taken || remote->unanswered == 0)
         return false;
+    remote->unanswered--;
     remote->needed = remote->taken == remote->sent && !remote->idle_due && remote->opening == NULL;
     return true;
 }
@@ -474,6 +504,7 @@ static bool remote_take_end(struct inside_remote *remote, const struct frame *fr
                     remote->end == FRAME_STUCK ? &remote_account_of(remote)->error_server
                                                : &remote_account_of(remote)->error_protocol,
                     error);
+    let_go(remote);
     return true;
 }
 
@@ -505,11 +536,17 @@ bool inside_remote_take(struct inside_remote *remote, const struct frame *frame,
     return good;
 }
 
-/* Does the call want something more of it? */
-static bool is_wanted(const struct inside_remote *remote) {
+/* Has the runner said all that the call needs? The call may not have heard the verdict yet. */
+static bool has_said_all(const struct inside_remote *remote) {
     const struct inside_call *call = remote->call;
-    return !remote->ended && call->mode != INSIDE_OVER && call->mode != INSIDE_PASSED &&
-           !call->complete;
+    const struct facts_verdict *verdict = &remote->verdict;
+    if (!remote->decided || remote->applied)
+        return false;
+    if (verdict->skip)
+        return !call->pushed || virgin_body_is_whole(&call->base.virgin);
+    if (verdict->answers)
+        return verdict->body_length == 0;
+    return verdict->keeps_body || !call->base.has_body;
 }
 
 void inside_remote_lost(struct inside_remote *remote, enum remote_failure failure) {
@@ -517,8 +554,11 @@ void inside_remote_lost(struct inside_remote *remote, enum remote_failure failur
     struct adapter_account *account = remote_account_of(remote);
     list_remove(&remote->blocked);
     remote->link = NULL;
-    if (!is_wanted(remote))
+    if (has_said_all(remote)) {
+        remote->ended = true;
+        remote->end = FRAME_ABORTED;
         return;
+    }
     if (failure == REMOTE_LIED)
         remote_fail(remote, &account->error_protocol,
                     "its process wrote what no runner writes, and was ended");

@@ -11,10 +11,12 @@
  * that runs in the worker. What is different: the preview's verdict comes later, so `preview` says
  * HOLD, and no more of the body goes out until the runner has said HOLD or ADAPT as well.
  *
- * An exchange holds at most FRAME_WINDOW bytes of the adapted body that nobody has read yet.
+ * An exchange holds at most FRAME_WINDOW bytes of the adapted body that nobody has read yet. The runner
+ * is free of it as soon as it has said all, or nobody wants more of it, however long the body then takes.
  *
  * Nothing that comes from a runner is taken for true: its type at that moment, its lengths, its credit,
- * the text of its head.
+ * the text of its head. It may say nothing without end: each frame gives a byte, takes one, or answers
+ * one of ours.
  *
  * Threads: the worker's.
  */
@@ -33,7 +35,7 @@ struct inside_remote {
     unsigned magic;
 #define INSIDE_REMOTE_MAGIC 0x1451de4eu
     struct inside_call *call;
-    struct desk_link *link; /* NULL: the run is over */
+    struct desk_link *link; /* NULL: the run is over, or nothing more is wanted of it */
     uint32_t slot, serial;
     struct list_link blocked; /* in link->blocked */
     const char *error;        /* it has failed, and the call does not know yet; NULL: it has not */
@@ -50,6 +52,7 @@ struct inside_remote {
     uint64_t sent, taken;
     bool finished;
     bool needed; /* the service has taken `taken` bytes, all that was sent then, and wants more */
+    unsigned unanswered; /* frames for which the runner may say NEED */
     uint64_t idle_at;
     /* What has come back */
     bool held, decided, applied, passed, ended;
@@ -71,6 +74,8 @@ bool inside_remote_check(struct inside_call *call);
 /* Has the runner said what it wants? */
 bool inside_remote_has_verdict(const struct inside_call *call);
 bool inside_remote_must_go_on(const struct inside_call *call);
+/* The call wants nothing more of its runner, and will not call it again: others may have the slot. */
+void inside_remote_let_go(struct inside_call *call);
 
 /* For the desk. False: the runner may not say that now. */
 bool inside_remote_take(struct inside_remote *remote, const struct frame *frame,

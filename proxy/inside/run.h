@@ -27,6 +27,7 @@ struct inside_run {
     int watcher_fd;             /* wakes who watches over the process; not owned */
     _Atomic unsigned under_way; /* exchanges of all workers */
     _Atomic bool stopping;      /* it is to end */
+    uint64_t fingerprint;       /* of a process: of what it makes; set before others see the run */
     _Atomic bool ended;
     _Atomic(const char *) broken; /* why; NULL: it is not */
 };

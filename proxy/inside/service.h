@@ -3,7 +3,7 @@
  *
  *     struct inside_shared *shared = inside_shared_of(base);        shared->instance may be NULL
  *     struct inside_service *service = inside_service_of(adapter);
- *     result->tag = inside_service_tag(service, generation);        of what its instance has made
+ *     result->tag = inside_service_tag(service, generation, fingerprint);     of what was made there
  *
  * Threads: the shared part is read-only but for its era; the other one is the worker's.
  */
@@ -49,10 +49,13 @@ struct inside_service {
     } tag; /* as it was last asked for; value 0: not yet */
 };
 
-/* The tag of results of the instance, which were asked for in that generation of the service's tag.
+/* The tag of results of the instance, which were asked for in that generation of the service's tag, and
+ * made by who has that fingerprint. A process that others have overtaken, since they were started again
+ * and found other lists, makes results that are old from the beginning.
  * The instance of a later reload has begun a new era of the tag: what an earlier one still makes
  * does not bring its version back. As long as neither changes, no lock is taken. */
-uint64_t inside_service_tag(struct inside_service *service, uint64_t generation);
+uint64_t inside_service_tag(struct inside_service *service, uint64_t generation,
+                            uint64_t fingerprint);
 
 static inline struct inside_shared *inside_shared_of(struct shared_service *base) {
     struct inside_shared *shared = CONTAINER_OF(base, struct inside_shared, shared);

@@ -1,24 +1,14 @@
 #include "inside/remote.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
 /* What a service waits for: one or two descriptors and a deadline, which it names in its exchange. */
-
-static void forget_copy(struct inside_call *call, struct event *event) {
-    int fd = event->fd;
-    if (fd < 0)
-        return;
-    loop_remove(call->net->loop, event);
-    close(fd);
-}
 
 void inside_wait_stop(struct inside_call *call) {
     if (!call->watched)
         return;
-    forget_copy(call, &call->event);
-    forget_copy(call, &call->also);
+    loop_remove_copy(call->net->loop, &call->event);
+    loop_remove_copy(call->net->loop, &call->also);
     call->watched = false;
     timer_set(&call->net->loop->timers, &call->wait_timer, TIMER_NEVER);
 }
@@ -27,7 +17,7 @@ void inside_wait_stop(struct inside_call *call) {
 static void wait_over(struct inside_call *call) {
     call->told = call->exchange.wait;
     call->overdue = service_now() >= call->told.deadline;
-    call->waited += inside_clock() - call->began_waiting;
+    call->waited += inside_clock_since(call->began_waiting);
     inside_wait_stop(call);
     if (call->base.verdict != ADAPTER_PENDING)
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
@@ -67,18 +57,14 @@ static bool is_over_already(const struct inside_call *call) {
     return call->overdue && wait->fd == call->told.fd && wait->deadline == call->told.deadline;
 }
 
-/* Watches a copy: several messages may wait for one descriptor, and a service that names one which is
+/* Watches copies: several messages may wait for one descriptor, and a service that names one which is
  * not its own, or which it has closed, does not touch what others watch. A descriptor that the loop
  * can't watch is asked about at the deadline. */
-static void watch_copy(struct inside_call *call, struct event *event,
-                       const struct service_wait *wait,
-                       void (*on_event)(struct event *event, uint32_t events)) {
-    int fd = wait->fd < 0 ? -1 : fcntl(wait->fd, F_DUPFD_CLOEXEC, 0);
-    event_init(event);
-    if (fd < 0 || loop_add(call->net->loop, event, fd, epoll_events(wait->events), on_event))
-        return;
-    close(fd);
-    event_init(event);
+static void watch_copies(struct inside_call *call) {
+    const struct service_wait *wait = &call->exchange.wait, *also = &call->exchange.also;
+    struct loop *loop = call->net->loop;
+    loop_add_copy(loop, &call->event, wait->fd, epoll_events(wait->events), wait_on_event);
+    loop_add_copy(loop, &call->also, also->fd, epoll_events(also->events), wait_on_also);
 }
 
 static bool wait_watch(struct inside_call *call) {
@@ -91,8 +77,7 @@ static bool wait_watch(struct inside_call *call) {
         return true;
     call->watched = true;
     call->began_waiting = inside_clock();
-    watch_copy(call, &call->event, wait, wait_on_event);
-    watch_copy(call, &call->also, &call->exchange.also, wait_on_also);
+    watch_copies(call);
     timer_set(&call->net->loop->timers, &call->wait_timer,
               wait->deadline > 0 ? (uint64_t)wait->deadline : 0);
     return true;

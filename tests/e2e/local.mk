@@ -47,6 +47,13 @@ tests_e2e_faults_bad_la_SOURCES = tests/e2e/faults/bad.c
 tests_e2e_faults_bad_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -Wno-error -w
 tests_e2e_faults_bad_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 tests_e2e_faults_bad_la_LIBADD = common/libservice.la common/libcommon.la
+# Without the events that only the proxy has, so that a process may run it.
+check_LTLIBRARIES += tests/e2e/faults/quiet/bad.la
+tests_e2e_faults_quiet_bad_la_SOURCES = tests/e2e/faults/bad.c
+tests_e2e_faults_quiet_bad_la_CPPFLAGS = $(AM_CPPFLAGS) -DBAD_QUIET
+tests_e2e_faults_quiet_bad_la_CFLAGS = $(tests_e2e_faults_bad_la_CFLAGS)
+tests_e2e_faults_quiet_bad_la_LDFLAGS = $(tests_e2e_faults_bad_la_LDFLAGS)
+tests_e2e_faults_quiet_bad_la_LIBADD = common/libservice.la common/libcommon.la
 
 # The ad remover's decisions beside those of Brave's engine; the whole of it by hand, see the script.
 TESTS += tests/e2e/brave/compare-filters.sh

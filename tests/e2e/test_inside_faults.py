@@ -1,5 +1,5 @@
 """What a service inside the proxy may do wrong (faults/bad.c), and what becomes of the message and of the proxy then. docs/SERVICES.md,
-"Faults of a module", promises it."""
+"Faults of a module", promises it. Where a service runs in a thread or a process, the messages fare the same (run.py --host)."""
 
 import os
 import signal
@@ -50,7 +50,10 @@ def descriptors(pid):
 
 
 def bad(lab, fault, name="bad", **options):
-    return Inside(name, lab.built("tests/e2e/faults/.libs/bad.so"), settings={"Fault": fault}, **{"timeout": "500ms", **options})
+    service = Inside(name, lab.built("tests/e2e/faults/.libs/bad.so"), settings={"Fault": fault}, **{"timeout": "500ms", **options})
+    if service.options.get("runs") == "process":  # which hears of no events
+        service.options["module"] = lab.built("tests/e2e/faults/quiet/.libs/bad.so")
+    return service
 
 
 def proxy_of(lab, texts, faults, workers=1, environment=None, **options):
@@ -144,6 +147,19 @@ def test_descriptors_and_memory_that_are_lost(lab):
     for number in range(1, 21):
         proxy.get(texts.url(f"/descriptor/short?{number}"))
     true(descriptors(proxy.pid) >= before + 15, f"{descriptors(proxy.pid)} descriptors, {before} before")
+
+
+def test_state_that_messages_share(lab):
+    """A module counts bytes in a static variable, and changes each 4096th of them: all its instances in the proxy count together, on
+    workers and in threads, and each alone in a process of its own. retort-service-test finds it (test_service_test.py)."""
+    texts = Texts(lab)
+    texts.bodies.update({"/one": b"a" * 4095, "/two": b"b" * 10})
+    for runs, expected in (("worker", b"C" + b"B" * 9), ("thread", b"C" + b"B" * 9), ("process", b"B" * 10)):
+        services = [bad(lab, "static", name, runs=runs, bypass=False) for name in ("one", "two")]
+        proxy = Retort(lab, services=services, adapt={name: [name] for name in ("one", "two")},
+                       url_classes={name: {"path_regex": f"^/{name}$"} for name in ("one", "two")})
+        same_bytes(proxy.get(texts.url("/one")).body, b"A" * 4095, f"{runs}: the first service")
+        same_bytes(proxy.get(texts.url("/two")).body, expected, f"{runs}: the second service")
 
 
 def test_a_call_that_does_not_come_back(lab):

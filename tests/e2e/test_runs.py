@@ -6,6 +6,7 @@ import glob
 import gzip
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -13,6 +14,7 @@ import time
 from harness.adaptation import account, in_parallel, whole_or_cut
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.metrics import scrape, value
+from harness.origin import Origin
 from harness.process import gone, nice_of, wait_gone
 from harness.retort import Inside, Retort, run_check
 from harness.services import Services
@@ -220,11 +222,25 @@ def test_a_hang_ends(lab):
     same_bytes(proxy.get(texts.url("/long")).body, LONG, "the message passes")
     equal(account(proxy, "odd")["account"]["error_timeout"], 1, "timeouts")
     wait_gone(first, 20 * lab.patience)
-    contains(proxy.process.log(), "it has not answered for hang_timeout", "the log")
+    until(lambda: "it has not answered for hang_timeout" in proxy.process.log(), 20 * lab.patience, "the log")
     await_state(lab, proxy, "up", starts=2)
     until(lambda: f"its process {pids(proxy)[0]} runs, after 1 that ended" in proxy.process.log(), 20 * lab.patience, "the log says that it is back")
     equal((processes(proxy)[0]["hangs"], value(scrape(proxy), "retort_service_hangs_total", service="odd")), (1, 1), "hangs")
     until(lambda: len(children_of(proxy.process.pid)) == 1, 20 * lab.patience, "one process")
+
+
+def test_an_end_that_leaves_a_process_behind(lab):
+    """The module has started a process of its own, which has a copy of the socket and goes on: the end is seen all the same."""
+    texts, file = Texts(lab), lab.write("lives", "")
+    proxy = Retort(lab, services=[odd(lab, "begin-leave", runs="process", settings={"Word": file}, timeout="1h", hang_timeout="1h")])
+    first = pids(proxy)[0]
+    try:
+        same_bytes(proxy.get(texts.url("/long"), timeout=30 * lab.patience).body, LONG, "the message passes")
+        equal(account(proxy, "odd")["account"]["error_closed"], 1, "messages whose process ended")
+        await_state(lab, proxy, "up", starts=2)
+        contains(proxy.process.log(), f"its process {first} was ended by signal 11", "the log")
+    finally:
+        os.unlink(file)
 
 
 def test_a_process_that_lies_is_ended(lab):
@@ -272,6 +288,7 @@ def test_no_process_outlives_the_proxy(lab):
                    adapt={"all": ["odd"], "hangs": ["hangs"]}, url_classes={"hangs": {"path_regex": "/short"}})
     own, hanging = pids(proxy)[0], pids(proxy, "hangs")[0]
     equal(nice_of(own), 7, "its nice value")
+    equal([os.readlink(f"/proc/{own}/fd/{fd}") for fd in (0, 1)], ["/dev/null"] * 2, "its standard input and output")
     files = {os.readlink(f"/proc/{own}/fd/{fd}") for fd in os.listdir(f"/proc/{own}/fd") if int(fd) > 2}
     files = {re.sub(r"\d+", "N", name) for name in files}
     # its socket to the proxy, eventfds of itself and the workers, its loop; nothing that the proxy has open besides
@@ -313,6 +330,28 @@ def test_many_at_once(lab):
         client.close()
     for runs in adapt:
         until(lambda runs=runs: account(proxy, f"odd-{runs}")["connections"] == 0, 20 * lab.patience, "they are gone")
+
+
+def test_what_older_code_makes_is_not_remembered(lab):
+    """One of two processes is started again and finds other code: what the other one makes counts as made by the old."""
+    origin, path = Origin(lab), lab.path("odd.so")
+    shutil.copy(module(lab, "odd"), path)
+    proxy = Retort(lab, services=[Inside("odd", path, point="respmod_postcache", bypass=False, settings={"Do": "head"}, runs="process", threads=2,
+                                         remember=True)])
+
+    def word(number):
+        return proxy.get(origin.url("/text", say=f"page {number}", cc="max-age=600")).header("X-Odd")
+    shutil.copy(lab.built("tests/e2e/modules/other/.libs/odd.so"), path + ".new")
+    os.rename(path + ".new", path)
+    old, new = pids(proxy)
+    os.kill(old, signal.SIGKILL)
+    await_state(lab, proxy, "up", starts=3)
+    until(lambda: len(pids(proxy)) == 2, 20 * lab.patience, "two processes")
+    words = [word(number) for number in range(20)]
+    equal(set(words), {"1", "1+"}, "both work")
+    os.kill(new, signal.SIGKILL)
+    until(lambda: len(pids(proxy)) == 2 and new not in pids(proxy), 20 * lab.patience, "two processes with the new code")
+    equal({word(number) for number in range(20)}, {"1+"}, "after the restart of the second one")
 
 
 @memcheck

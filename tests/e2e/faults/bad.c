@@ -376,10 +376,12 @@ SERVICE_DEFINE(bad) = {
     .counters = bad_counters,
     .start = bad_start,
     .stop = bad_stop,
+#ifndef BAD_QUIET /* a module for a process has none of these */
     .timer_period = 10,
     .timer = bad_timer,
     .descriptor = bad_descriptor,
     .resolved = bad_resolved,
+#endif
     .begin = bad_begin,
     .preview = bad_preview,
     .push = bad_push,

@@ -89,6 +89,16 @@ static void hang(void) {
         usleep(1000);
 }
 
+/* Ends, and leaves a process behind that has all that it had open: until the file is gone. */
+static _Noreturn void leave(const char *file) {
+    if (fork() == 0) {
+        while (access(file, F_OK) == 0)
+            usleep(10000);
+        _exit(0);
+    }
+    crash();
+}
+
 static void misbehave(const char *what, const char *where) {
     size_t length = strlen(where);
     if (strncmp(what, where, length) != 0 || what[length] != '-')
@@ -156,6 +166,8 @@ static void *odd_begin(void *service, struct service_exchange *exchange) {
     if (strcmp(((const struct odd_settings *)service)->does, "nothing") == 0)
         return NULL;
     misbehave(((const struct odd_settings *)service)->does, "begin");
+    if (strcmp(((const struct odd_settings *)service)->does, "begin-leave") == 0)
+        leave(((const struct odd_settings *)service)->word);
     if (strcmp(((const struct odd_settings *)service)->does, "count") == 0)
         service_count(exchange->host, 1000);
     ALLOC_OBJ(odd, ODD_MAGIC);

@@ -77,6 +77,8 @@ Suite *wire_suite(void);
 Suite *service_tag_suite(void);
 Suite *inside_head_suite(void);
 Suite *inside_places_suite(void);
+Suite *inside_remote_suite(void);
+Suite *runner_drive_suite(void);
 Suite *runner_ring_suite(void);
 Suite *disk_record_suite(void);
 Suite *object_suite(void);

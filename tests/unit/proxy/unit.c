@@ -151,6 +151,8 @@ int main(void) {
     srunner_add_suite(runner, service_tag_suite());
     srunner_add_suite(runner, inside_head_suite());
     srunner_add_suite(runner, inside_places_suite());
+    srunner_add_suite(runner, inside_remote_suite());
+    srunner_add_suite(runner, runner_drive_suite());
     srunner_add_suite(runner, runner_ring_suite());
     srunner_add_suite(runner, disk_record_suite());
     srunner_add_suite(runner, object_suite());
