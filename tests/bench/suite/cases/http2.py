@@ -5,13 +5,17 @@ h2o and "nginx, file" serve files; nghttpx has no cache and asks the origin each
 
 import functools
 import os
+import ssl
 
 from harness.certificates import Authority
+from harness.http2 import Http2 as Client
 
-from .. import load, origin, peers, table
+from .. import load, machine, origin, peers, table
 from ..requests import HITS_ONLY, check_origin, observed
+from ..results import Figures
 from ..rounds import Case, Point
 from ..server import NAME
+from . import idle
 
 CACHED = ("haproxy", "nginx", "trafficserver")
 # row: (bytes, connections, streams)
@@ -19,6 +23,8 @@ ROWS = {"1 KB, 20 connections with 100 streams": (1000, 20, 100), "1 KB, 20 conn
         "100 KB, 20 connections with 100 streams": (100_000, 20, 100), "1 KB, 1000 connections with 10 streams": (1000, 1000, 10)}
 ONE_AT_A_TIME = "1 KB, 20 connections with 1 stream"
 MANY = "1 KB, 1000 connections with 10 streams"  # too many for nghttpx, which then asks on when nobody waits
+WEIGHED, IDLE, WEIGHED_SIZE = "idle connections", 1000, 1000
+MOST_KB = 30  # that Retort may take for each of them
 DIFFERENCE = 0.2  # what is under way when the time is over, of the bytes of all responses
 
 
@@ -54,7 +60,12 @@ class Http2(Case):
         size, connections, _ = ROWS[ONE_AT_A_TIME]
         points.append(Point(ONE_AT_A_TIME, "retort-http1", functools.partial(self.ask, self.cached["retort"], f"/hit/{size}", size,
                                                                              connections, 1, expect=HITS_ONLY, http1=True)))
+        points += [Point(WEIGHED, name, functools.partial(self.weigh, server)) for name, server in self.cached.items()]
         return points
+
+    @staticmethod
+    def weigh(server):
+        return idle.weigh(server, f"/hit/{WEIGHED_SIZE}", min(IDLE, machine.descriptors() - 500), answered)
 
     def ask(self, server, path, size, connections, streams, *, expect, http1=False):
         sample = observed(self.bench, server, lambda: load.h2load(server, path, connections, streams, self.seconds, http1=http1))
@@ -67,6 +78,9 @@ class Http2(Case):
 
     @staticmethod
     def show(figures):
+        weight = [[table.LABELS.get(server, server), *table.medians(figures, WEIGHED, server, {"KB": ("each_kb", 1)})]
+                  for row, server in figures.known() if row == WEIGHED]
+        figures = Figures({**figures.case, "points": [point for point in figures.case["points"] if point["row"] != WEIGHED]})
         about = "`w`: the server waited for h2load, so its CPU time decides. Requests a second; microseconds of CPU time for each.\n\n"
         rows = [[row, *(against(figures, row, name) for name in (*CACHED, "nginx-file", "h2o", "nghttpx"))] for row in figures.rows()]
         ratios = table.markdown(["Retort's requests/s; its CPU time, by that of", *(peers.LABELS[name] for name in (*CACHED, "nginx-file", "h2o", "nghttpx"))],
@@ -74,7 +88,22 @@ class Http2(Case):
         return (about + table.matrix(figures) + "\n" + ratios + "\n"
                 + table.markdown(["Retort by HTTP/2, one stream at a time, by the same by HTTP/1.1", "requests/s", "CPU time"],
                                  [[ONE_AT_A_TIME, *(table.ratio(figures.ratio(ONE_AT_A_TIME, "retort", "retort-http1", name))
-                                                    for name in ("rate", "cpu_us"))]]))
+                                                    for name in ("rate", "cpu_us"))]])
+                + ("\n" + table.markdown([f"idle HTTP/2 connection with TLS (goal: {MOST_KB} KB)", "KB each"], weight) if weight else ""))
+
+
+def answered(server, path, count):
+    """So many connections over which HTTP/2 has answered one request."""
+    sockets, context = [], ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    for _ in range(count):
+        client = Client(server.address, context=context)
+        sockets.append(client.socket)
+        response = client.get(server.url(path))
+        if response.status != 200:
+            raise AssertionError(f"{server.name} {path}: {response.status}")
+    return sockets
 
 
 def against(figures, row, other):
