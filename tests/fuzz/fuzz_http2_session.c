@@ -20,7 +20,6 @@
 #include "http2/hpack_encode.h"
 
 #include <string.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -87,30 +86,6 @@ static struct hpack_decoder decoder;
 static char block[1 << 17];
 static size_t block_length;
 static struct http2_frame block_of;
-
-/* What client_lab.c needs of the unit tests. */
-struct settings *settings_from(const char *text) {
-    char path[] = "/tmp/retort-fuzz-XXXXXX", error[SETTINGS_ERROR] = "";
-    int fd = mkstemp(path);
-    ASSERT(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    close(fd);
-    struct settings *settings = settings_load(path, error);
-    unlink(path);
-    ASSERT(settings != NULL);
-    return settings;
-}
-
-/* Check's own want to tell a process that runs tests. */
-void _mark_point(const char *file, int line) {
-    (void)file, (void)line;
-}
-
-void _ck_assert_failed(const char *file, int line, const char *expression, const char *format,
-                       ...) {
-    (void)format;
-    fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, expression);
-    abort();
-}
 
 /* The origin */
 

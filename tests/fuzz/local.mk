@@ -5,7 +5,7 @@ fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_
 fuzzers_proxy = tests/fuzz/fuzz_event_lines tests/fuzz/fuzz_helper_pools tests/fuzz/fuzz_info_text tests/fuzz/fuzz_log_record \
 	tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
 	tests/fuzz/fuzz_field_rules tests/fuzz/fuzz_forwarded tests/fuzz/fuzz_icap \
-	tests/fuzz/fuzz_http2_fields tests/fuzz/fuzz_http2_frame tests/fuzz/fuzz_http2_session \
+	tests/fuzz/fuzz_http2_fields tests/fuzz/fuzz_http2_frame tests/fuzz/fuzz_http2_origin tests/fuzz/fuzz_http2_session \
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt \
 	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
@@ -152,8 +152,14 @@ tests_fuzz_fuzz_http2_frame_SOURCES = tests/fuzz/fuzz_http2_frame.c
 tests_fuzz_fuzz_http2_frame_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_http2_frame_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_http2_frame_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_http2_origin_SOURCES = \
+	tests/fuzz/fuzz_http2_origin.c tests/fuzz/lab_needs.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
+tests_fuzz_fuzz_http2_origin_CPPFLAGS = $(fuzz_proxy_cppflags) -I$(top_srcdir)/tests/unit -I$(top_srcdir)/tests/unit/proxy
+tests_fuzz_fuzz_http2_origin_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_fuzz_fuzz_http2_origin_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_http2_origin_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_http2_session_SOURCES = \
-	tests/fuzz/fuzz_http2_session.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
+	tests/fuzz/fuzz_http2_session.c tests/fuzz/lab_needs.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
 tests_fuzz_fuzz_http2_session_CPPFLAGS = $(fuzz_proxy_cppflags) -I$(top_srcdir)/tests/unit -I$(top_srcdir)/tests/unit/proxy
 tests_fuzz_fuzz_http2_session_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_fuzz_fuzz_http2_session_LDFLAGS = $(fuzz_ldflags)

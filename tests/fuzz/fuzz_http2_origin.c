@@ -1,0 +1,561 @@
+/*
+ * Calls to an origin that speaks HTTP/2, as a whole, through a socketpair: session, carrier, calls and
+ * bodies, with an origin that sends what the input says.
+ *
+ * The input is a byte of flags (enum run_flags) and then steps. A step is a byte below 0x20, which
+ * is the type of a frame, and its flags, its stream, its length and its content, a byte each but the
+ * last; or another byte of enum step_kind. The origin sends no SETTINGS by itself.
+ *
+ * What must hold: a good client's frames, which are not too long, and heads that can be decoded;
+ * streams in rising order, and nothing for one that has not begun, has ended or was reset; never
+ * more data than the windows allow. A call is answered only after its request was sent, and its
+ * body ends only if the origin has ended the stream, with no more bytes than the origin sent. Time
+ * alone ends every call and the connection, and nothing is left over.
+ */
+#include "client_lab.h"
+
+#include "http2/frame.h"
+#include "http2/hpack_encode.h"
+#include "net/reach.h"
+#include "net/resolver.h"
+#include "origin/http1/http1.h"
+#include "origin/http2/call.h"
+#include "origin/http2/http2.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum run_flags {
+    FLAG_STALL = 1, /* bodies of responses are not read at first */
+    FLAG_SMALL = 2, /* the socket takes few bytes */
+};
+
+enum step_kind {
+    STEP_RUN = 0x20, /* what was put is sent; so it is after eight steps */
+    STEP_DEAF,       /* the origin reads nothing from here on, or does again */
+    STEP_PASS,       /* a byte: so many tenths of a second pass */
+    STEP_FEED,       /* bodies of requests have more bytes; */
+    STEP_CUT,        /* they break off */
+    STEP_STALL,      /* bodies of responses are not read from here on, or are again */
+    STEP_END,        /* the origin sends nothing more */
+    STEP_RAW,        /* a length, and bytes that are sent as they are */
+    STEP_SETTINGS,   /* a window for streams, of so many times 256 bytes */
+    STEP_ANSWER,     /* a stream: a head without a length; */
+    STEP_SIZED,      /* a stream and a length: a head with it */
+    STEP_EMPTY,      /* a stream: a head that ends it */
+    STEP_LEAVE,      /* a number: the call's user leaves */
+    STEP_CALL = 0x30 /* with bits of enum call_bits */
+};
+
+enum call_bits { CALL_POST = 1, CALL_SIZED = 2, CALL_LARGE = 4, CALL_HEAD = 8 };
+
+enum { CALLS = 8, STREAMS = 256, STEPS_AT_ONCE = 8, FEED = 3000, LARGE = 100000, SMALL = 4 };
+
+/* A request's body, of `total` bytes of which some are not there yet. */
+struct upload {
+    struct source source;
+    size_t total, there, read;
+    bool cut;
+};
+
+struct fuzz_call {
+    bool used;
+    struct arena arena;
+    struct http_head request, response;
+    struct upload upload;
+    struct task task;
+    struct source *body;
+    uint32_t stream;
+    size_t got;
+    struct origin_call call;
+};
+
+/* A stream as the origin sees it; `sent` and `end_sent` may be more than was taken. */
+struct seen {
+    bool opened, ended, reset;
+    int64_t given;
+    size_t sent;
+    bool end_sent;
+};
+
+static struct client_lab *lab;
+static struct origin_connections *connections;
+static struct fuzz_call calls[CALLS];
+static struct seen seen[STREAMS];
+static char wire[1 << 18], received[1 << 20];
+static char *wire_end;
+static size_t got;
+static int origin_fd = -1;
+static bool deaf, stalled, bare, preface_seen, settings_seen, in_block;
+static int64_t connection_given, window_most;
+static uint32_t highest;
+static struct hpack_decoder decoder;
+static struct http2_frame block_of;
+static char block[1 << 16];
+static size_t block_length;
+
+/* The bodies of requests */
+
+static enum source_status upload_read(struct source *source, char *buffer, size_t capacity,
+                                      size_t *read) {
+    struct upload *upload = CONTAINER_OF(source, struct upload, source);
+    size_t length = upload->there - upload->read;
+    *read = length < capacity ? length : capacity;
+    memset(buffer, 'u', *read);
+    upload->read += *read;
+    if (*read > 0)
+        return SOURCE_DATA;
+    if (upload->cut)
+        return SOURCE_FAILED;
+    return upload->read == upload->total ? SOURCE_END : SOURCE_WAIT;
+}
+
+static void upload_close(struct source *source) {
+    (void)source;
+}
+
+static const struct source_class upload_class = {"upload", upload_read, upload_close, NULL};
+
+static void feed(struct upload *upload, size_t bytes, bool cut) {
+    size_t left = upload->total - upload->there;
+    upload->there += bytes < left ? bytes : left;
+    upload->cut |= cut;
+    source_wake(&upload->source);
+}
+
+static void feed_all(size_t bytes, bool cut) {
+    for (unsigned i = 0; i < CALLS; i++)
+        if (calls[i].used && calls[i].call.request.body != NULL)
+            feed(&calls[i].upload, bytes, cut);
+}
+
+/* The calls */
+
+static void leave(struct fuzz_call *one) {
+    if (!one->used)
+        return;
+    if (one->body != NULL)
+        source_close(&one->body);
+    origin_call_close(&one->call);
+    task_cancel(&one->task);
+    arena_release(&one->arena);
+    one->used = false;
+}
+
+/* The head of its request was sent before the answer came, and the origin has sent what it says. */
+static void check_answered(struct fuzz_call *one) {
+    struct origin_http2 *http2 = origin_http2_of(&one->call);
+    ASSERT(http2->head_sent && one->call.response->status >= 200);
+    one->stream = http2->stream.id;
+}
+
+static void check_ended(const struct fuzz_call *one) {
+    if (bare || one->stream >= STREAMS)
+        return;
+    ASSERT(seen[one->stream].end_sent && one->got <= seen[one->stream].sent);
+}
+
+/* True: it is over. */
+static bool read_on(struct fuzz_call *one) {
+    char bytes[4096];
+    size_t count;
+    for (;;) {
+        switch (source_read(one->body, bytes, sizeof bytes, &count)) {
+        case SOURCE_DATA: one->got += count; break;
+        case SOURCE_WAIT: return false;
+        case SOURCE_END: check_ended(one); return true;
+        case SOURCE_FAILED: return true;
+        }
+    }
+}
+
+static void call_on_wake(struct task *task) {
+    struct fuzz_call *one = CONTAINER_OF(task, struct fuzz_call, task);
+    struct origin_call *call = &one->call;
+    if (call->state == ORIGIN_FAILED) {
+        ASSERT(call->error != NULL);
+        leave(one);
+        return;
+    }
+    if (call->state != ORIGIN_ANSWERED || stalled)
+        return;
+    if (one->body == NULL) {
+        check_answered(one);
+        one->body = origin_call_body(call);
+        if (one->body != NULL)
+            source_set_waker(one->body, &one->task);
+    }
+    if (one->body == NULL || read_on(one))
+        leave(one);
+}
+
+static void wake_all(void) {
+    for (unsigned i = 0; i < CALLS; i++)
+        if (calls[i].used)
+            loop_defer(&lab->loop, &calls[i].task);
+}
+
+static void make_request(struct fuzz_call *one, unsigned bits) {
+    struct http_head *head = &one->request;
+    http_head_init(head);
+    head->method_id = bits & CALL_POST   ? HTTP_METHOD_POST
+                      : bits & CALL_HEAD ? HTTP_METHOD_HEAD
+                                         : HTTP_METHOD_GET;
+    head->method = bits & CALL_POST   ? SLICE("POST")
+                   : bits & CALL_HEAD ? SLICE("HEAD")
+                                      : SLICE("GET");
+    head->target = SLICE("/a");
+    http_head_add(head, SLICE("Host"), SLICE("h"));
+    http_head_add(head, SLICE("X-Some"), SLICE("value"));
+}
+
+static void start_call(unsigned bits) {
+    struct fuzz_call *one = calls;
+    while (one < calls + CALLS && one->used)
+        one++;
+    if (one == calls + CALLS)
+        return;
+    memset(one, 0, sizeof *one);
+    one->used = true;
+    arena_init(&one->arena);
+    task_init(&one->task, call_on_wake);
+    make_request(one, bits);
+    one->upload.total = bits & CALL_LARGE ? LARGE : SMALL;
+    source_init(&one->upload.source, &upload_class, &lab->loop,
+                bits & CALL_SIZED ? (int64_t)one->upload.total : -1);
+    const struct origin_request request = {
+        .host = SLICE("127.0.0.1"),
+        .port = 1, /* where nobody listens: the only connection is the one that we give */
+        .pool_key = SLICE("origin"),
+        .protocols = ORIGIN_HTTP2,
+        .fields = &one->request,
+        .arena = &one->arena,
+        .method = one->request.method_id,
+        .body = bits & CALL_POST ? &one->upload.source : NULL,
+        .repeatable = !(bits & CALL_POST),
+        .deadline = TIMER_NEVER,
+        .connect_timeout = 1000,
+        .first_byte_timeout = 5000,
+        .read_timeout = 5000,
+        .idle_timeout = 5000,
+        .max_head = 4096,
+        .max_idle = 10,
+    };
+    origin_call_start(&one->call, &lab->net, connections, &request, &one->response, &one->task);
+    if (bits & CALL_POST)
+        feed(&one->upload, FEED, false);
+}
+
+/* What the origin sees */
+
+static struct seen *seen_of(uint32_t id) {
+    ASSERT(id % 2 == 1 && id <= highest);
+    return &seen[id < STREAMS ? id : 0];
+}
+
+static void see_head(void) {
+    static char text[1 << 17];
+    static struct hpack_field fields[HTTP_FIELDS_MAX];
+    struct hpack_list list;
+    hpack_list_init(&list, text, sizeof text, fields, HTTP_FIELDS_MAX, 1 << 16);
+    ASSERT(hpack_decode(&decoder, slice_make(block, block_length), &list) == HPACK_GOOD);
+    ASSERT(list.count >= 4 && list.fields[0].pseudo == HPACK_METHOD);
+    for (unsigned i = 0; i < list.count; i++)
+        ASSERT(list.fields[i].is_clean);
+    /* "The identifier of a newly established stream MUST be numerically greater" (RFC 9113 §5.1.1) */
+    ASSERT(block_of.stream % 2 == 1 && block_of.stream > highest);
+    highest = block_of.stream;
+    struct seen *stream = seen_of(highest);
+    stream->opened = true;
+    stream->ended = block_of.flags & HTTP2_END_STREAM;
+}
+
+static void see_block(const struct http2_frame *frame, struct slice payload) {
+    if (frame->type == HTTP2_HEADERS) {
+        block_of = *frame;
+        block_length = 0;
+    }
+    ASSERT(frame->stream == block_of.stream && block_length + payload.length <= sizeof block);
+    slice_put(block + block_length, payload);
+    block_length += payload.length;
+    in_block = !(frame->flags & HTTP2_END_HEADERS);
+    if (!in_block)
+        see_head();
+}
+
+static void see_data(const struct http2_frame *frame) {
+    struct seen *stream = seen_of(frame->stream);
+    ASSERT(frame->stream >= STREAMS || (stream->opened && !stream->ended && !stream->reset));
+    connection_given -= frame->length;
+    stream->given -= frame->length;
+    ASSERT(connection_given >= 0);
+    ASSERT(frame->stream >= STREAMS || stream->given + window_most >= 0);
+    stream->ended = frame->flags & HTTP2_END_STREAM;
+}
+
+static void see_frame(const struct http2_frame *frame, struct slice payload) {
+    ASSERT(frame->length <= HTTP2_FRAME_SIZE_DEFAULT);
+    ASSERT(settings_seen || (frame->type == HTTP2_SETTINGS && !(frame->flags & HTTP2_ACK)));
+    ASSERT(in_block == (frame->type == HTTP2_CONTINUATION));
+    settings_seen = true;
+    switch (frame->type) {
+    case HTTP2_HEADERS:
+    case HTTP2_CONTINUATION: see_block(frame, payload); break;
+    case HTTP2_DATA: see_data(frame); break;
+    case HTTP2_RST_STREAM: seen_of(frame->stream)->reset = true; break;
+    case HTTP2_WINDOW_UPDATE:
+        ASSERT(http2_get32(payload.base) > 0 && frame->stream <= highest);
+        break;
+    case HTTP2_GOAWAY:
+    case HTTP2_SETTINGS:
+    case HTTP2_PING: ASSERT(frame->stream == 0); break;
+    default: ASSERT(!"a frame that we never send");
+    }
+}
+
+static void see_all(void) {
+    struct slice preface = HTTP2_PREFACE;
+    struct http2_frame frame;
+    size_t at = 0;
+    if (!preface_seen && got < preface.length)
+        return;
+    if (!preface_seen) {
+        ASSERT(memcmp(received, preface.base, preface.length) == 0);
+        at = preface.length;
+        preface_seen = true;
+    }
+    while (!bare && got - at >= HTTP2_FRAME_HEAD) {
+        http2_frame_read(&frame, received + at);
+        if (got - at < HTTP2_FRAME_HEAD + frame.length)
+            break;
+        see_frame(&frame, slice_make(received + at + HTTP2_FRAME_HEAD, frame.length));
+        at += HTTP2_FRAME_HEAD + frame.length;
+    }
+    at = bare ? got : at;
+    memmove(received, received + at, got - at);
+    got -= at;
+}
+
+static bool origin_turn(void *arg) {
+    (void)arg;
+    if (origin_fd < 0 || deaf)
+        return false;
+    ssize_t count = recv(origin_fd, received + got, sizeof received - got, MSG_DONTWAIT);
+    if (count <= 0)
+        return false;
+    got += (size_t)count;
+    see_all();
+    return true;
+}
+
+/* What the origin does */
+
+static void note_put(const struct http2_frame *frame, struct slice payload) {
+    uint16_t id;
+    uint32_t value;
+    struct seen *stream = &seen[frame->stream < STREAMS ? frame->stream : 0];
+    if (frame->type == HTTP2_DATA)
+        stream->sent += payload.length;
+    if (frame->type == HTTP2_DATA || frame->type == HTTP2_HEADERS)
+        stream->end_sent |= frame->flags & HTTP2_END_STREAM;
+    if (frame->type == HTTP2_WINDOW_UPDATE && payload.length == 4) {
+        value = http2_get32(payload.base) & HTTP2_STREAM_MOST;
+        if (frame->stream == 0)
+            connection_given += value;
+        else
+            stream->given += value;
+    }
+    while (frame->type == HTTP2_SETTINGS && http2_frame_next_setting(&payload, &id, &value))
+        if (id == HTTP2_SETTING_INITIAL_WINDOW_SIZE && value > window_most)
+            window_most = value;
+}
+
+static void put_frame(unsigned type, unsigned flags, uint32_t stream, struct slice payload) {
+    struct http2_frame frame = {.type = (uint8_t)type, .flags = (uint8_t)flags, .stream = stream};
+    wire_end =
+        http2_frame_write(wire_end, payload.length, (enum http2_frame_type)type, flags, stream);
+    wire_end = slice_put(wire_end, payload);
+    note_put(&frame, payload);
+}
+
+static void put_answer(uint32_t stream, int64_t length, unsigned flags) {
+    char text[100], *at = hpack_put_status(text, 200);
+    if (length >= 0)
+        at = hpack_put_number(at, HTTP_CONTENT_LENGTH, length);
+    put_frame(HTTP2_HEADERS, HTTP2_END_HEADERS | flags, stream,
+              slice_make(text, (size_t)(at - text)));
+}
+
+static void put_window(uint32_t window) {
+    char setting[HTTP2_SETTING_SIZE];
+    http2_frame_put_setting(setting, HTTP2_SETTING_INITIAL_WINDOW_SIZE, window);
+    put_frame(HTTP2_SETTINGS, 0, 0, slice_make(setting, sizeof setting));
+}
+
+static void send_put(void) {
+    struct slice bytes = slice_make(wire, (size_t)(wire_end - wire));
+    wire_end = wire;
+    while (origin_fd >= 0 && bytes.length > 0) {
+        ssize_t put = send(origin_fd, bytes.base, bytes.length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (put <= 0)
+            break; /* what the proxy does not take is lost, and so are frames: it sees broken ones */
+        bytes = slice_make(bytes.base + put, bytes.length - (size_t)put);
+        client_lab_run(lab);
+    }
+    client_lab_run(lab);
+}
+
+static void pass(uint64_t milliseconds) {
+    lab->loop.now += milliseconds;
+    lab->loop.now_nanoseconds += milliseconds * 1000000;
+    timers_run(&lab->loop.timers, lab->loop.now);
+    client_lab_run(lab);
+}
+
+struct input {
+    const uint8_t *at, *end;
+};
+
+static uint8_t take(struct input *input) {
+    return input->at < input->end ? *input->at++ : 0;
+}
+
+static struct slice take_bytes(struct input *input) {
+    size_t length = take(input), left = (size_t)(input->end - input->at);
+    length = length < left ? length : left;
+    input->at += length;
+    return slice_make((const char *)input->at - length, length);
+}
+
+static void take_frame(struct input *input, unsigned type) {
+    unsigned flags = take(input);
+    uint32_t stream = take(input);
+    put_frame(type, flags, stream, take_bytes(input));
+}
+
+/* False: it is none of these. */
+static bool take_put(struct input *input, unsigned kind) {
+    uint32_t stream;
+    switch (kind) {
+    case STEP_RAW:
+        wire_end = slice_put(wire_end, take_bytes(input));
+        bare = true;
+        return true;
+    case STEP_SETTINGS: put_window(256u * take(input)); return true;
+    case STEP_ANSWER: put_answer(take(input), -1, 0); return true;
+    case STEP_SIZED:
+        stream = take(input);
+        put_answer(stream, take(input), 0);
+        return true;
+    case STEP_EMPTY: put_answer(take(input), -1, HTTP2_END_STREAM); return true;
+    default:
+        if (kind < STEP_RUN)
+            take_frame(input, kind);
+        return kind < STEP_RUN;
+    }
+}
+
+static void take_step(struct input *input) {
+    unsigned kind = take(input);
+    if (take_put(input, kind))
+        return;
+    send_put();
+    switch (kind) {
+    case STEP_DEAF: deaf = !deaf; break;
+    case STEP_PASS: pass(100 * (uint64_t)take(input)); break;
+    case STEP_FEED: feed_all(FEED, false); break;
+    case STEP_CUT: feed_all(0, true); break;
+    case STEP_STALL:
+        stalled = !stalled;
+        wake_all();
+        break;
+    case STEP_END:
+        if (origin_fd >= 0)
+            shutdown(origin_fd, SHUT_WR);
+        break;
+    case STEP_LEAVE: leave(&calls[take(input) % CALLS]); break;
+    default:
+        if (kind >= STEP_CALL && kind < STEP_CALL + 16)
+            start_call(kind - STEP_CALL);
+    }
+}
+
+static void connect_origin(unsigned flags) {
+    int pair[2], small = 1;
+    struct address remote;
+    ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
+    if (flags & FLAG_SMALL)
+        setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    origin_fd = pair[0];
+    struct connection *connection = connection_new(&lab->net, &pair[1], NULL, NULL);
+    ASSERT(connection != NULL && address_parse(&remote, SLICE("127.0.0.1:1"), 0));
+    connection_note_remote(connection, &remote);
+    origin_connections_give(connections, SLICE("origin"), ORIGIN_HTTP2, &connection, 5000, 10);
+}
+
+static void begin(unsigned flags) {
+    memset(seen, 0, sizeof seen);
+    wire_end = wire;
+    got = 0;
+    highest = 0;
+    connection_given = window_most = HTTP2_WINDOW_DEFAULT;
+    preface_seen = settings_seen = in_block = bare = deaf = false;
+    stalled = flags & FLAG_STALL;
+    hpack_decoder_init(&decoder, HPACK_TABLE_DEFAULT);
+    connect_origin(flags);
+}
+
+static bool any_call(void) {
+    bool any = false;
+    for (unsigned i = 0; i < CALLS; i++)
+        any |= calls[i].used;
+    return any;
+}
+
+/* Everything ends by itself: calls by their deadlines, the connection by its own or by the origin's
+ * end. */
+static void finish(void) {
+    send_put();
+    deaf = stalled = false;
+    feed_all(LARGE, false);
+    wake_all();
+    client_lab_run(lab);
+    for (unsigned hour = 0; hour < 50 && any_call(); hour++)
+        pass(3600000);
+    ASSERT(!any_call());
+    pass(3600000);
+    close(origin_fd);
+    origin_fd = -1;
+    for (unsigned i = 0; i < 3; i++)
+        pass(3600000);
+    ASSERT(lab->net.counters.origin_http2_connections_open == 0 && lab->net.buffer_bytes == 0);
+    hpack_decoder_release(&decoder);
+}
+
+static void start_lab(void) {
+    lab = client_lab_open("origin { http2_budget = 300  http2_window = 16KB  http2_streams = 10  "
+                          "first_byte_timeout = 5s }\n");
+    client_lab_hang_up(lab);
+    lab->net.resolver = resolver_new(&lab->net);
+    ASSERT(lab->net.resolver != NULL && reach_prepare(&lab->net));
+    connections = origin_connections_new(&lab->net, &origin_http1_class, &origin_http2_class);
+    lab->peer = origin_turn;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct input input = {data, data + size};
+    unsigned flags = take(&input);
+    if (lab == NULL)
+        start_lab();
+    begin(flags);
+    for (unsigned steps = 1; input.at < input.end; steps++) {
+        take_step(&input);
+        if (steps % STEPS_AT_ONCE == 0)
+            send_put();
+    }
+    finish();
+    return 0;
+}
