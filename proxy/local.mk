@@ -496,6 +496,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/dns_page.c proxy/admin/dns_page.h \
 	proxy/admin/helper_options.c proxy/admin/helper_options.h \
 	proxy/admin/helperd_call.c proxy/admin/helperd_call.h \
+	proxy/admin/helperd_patience.c proxy/admin/helperd_patience.h \
 	proxy/admin/helper_answer.c proxy/admin/helper_answer.h \
 	proxy/admin/helper_numbers.c proxy/admin/helper_numbers.h \
 	proxy/admin/helpers_page.c proxy/admin/helpers_page.h \

@@ -1,12 +1,11 @@
 #include "admin/helper_options.h"
 
-#include "base/clocks.h"
+#include "admin/helperd_patience.h"
 #include "base/log.h"
 #include "base/slice.h"
 #include "settings/settings.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +17,7 @@ static const struct helper_option {
     const char *name, *call;
 } helper_options[] = {{"nice", "renice"}, {"processes", "resize"}};
 
-enum {
-    HELPER_OPTIONS = sizeof helper_options / sizeof *helper_options,
-    HELPER_OPTIONS_LOOK = 1000,   /* milliseconds; other pages of the admin plane wait meanwhile */
-    HELPER_OPTIONS_PAUSE = 10000, /* after a look in vain: nobody waits again meanwhile */
-};
-
-/* When the next look may be; 0: at once. */
-static _Atomic uint64_t next_look;
+enum { HELPER_OPTIONS = sizeof helper_options / sizeof *helper_options };
 
 bool helper_options_include(const char *name) {
     return strcmp(name, "helper") == 0 || strncmp(name, prefix, sizeof prefix - 1) == 0;
@@ -34,20 +26,9 @@ bool helper_options_include(const char *name) {
 /* Looking. */
 
 static json_t *helper_options_ask_pools(const char *path, char error[HELPERD_CALL_ERROR]) {
-    uint64_t begun = clocks_milliseconds(CLOCK_MONOTONIC);
-    if (begun < atomic_load(&next_look)) {
-        snprintf(error, HELPERD_CALL_ERROR,
-                 "retort-helperd has not answered a moment ago: repeat this in %d seconds",
-                 HELPER_OPTIONS_PAUSE / 1000);
-        return NULL;
-    }
     json_t *command = json_pack("{s:s}", "call", "helpers");
-    json_t *answer =
-        helperd_call_within(path, command, HELPER_OPTIONS_LOOK, HELPERD_CALL_MOST, error);
+    json_t *answer = helperd_patience_look(path, command, error);
     json_decref(command);
-    uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
-    bool late = answer == NULL && now - begun >= HELPER_OPTIONS_LOOK;
-    atomic_store(&next_look, late ? now + HELPER_OPTIONS_PAUSE : 0);
     return answer;
 }
 
@@ -203,7 +184,7 @@ static bool make_change(const char *path, const json_t *change, const char *whic
                                 json_object_get(change, "pool"),
                                 json_string_value(json_object_get(change, "option")),
                                 json_object_get(change, which));
-    json_t *answer = helperd_call(path, command, error);
+    json_t *answer = helperd_patience_change(path, command, error);
     json_decref(command);
     json_decref(answer);
     return answer != NULL;

@@ -1,16 +1,19 @@
 #include "admin/helpers_page.h"
 
-#include "admin/helperd_call.h"
+#include "admin/helperd_patience.h"
 #include "base/log.h"
 
 #include <string.h>
 
+typedef json_t *helpers_page_call(const char *path, const json_t *command,
+                                  char error[HELPERD_CALL_ERROR]);
+
 /* The answer to the command, which is released. NULL: the page says why. */
-static json_t *helpers_page_ask(struct page *page, const struct admin_calls *calls, json_t *command,
-                                unsigned refused) {
+static json_t *helpers_page_ask(struct page *page, const struct admin_calls *calls,
+                                helpers_page_call *call, json_t *command, unsigned refused) {
     char error[HELPERD_CALL_ERROR] = "";
     struct settings *settings = calls->settings(calls->context);
-    json_t *answer = helperd_call(settings->admin.helpers, command, error);
+    json_t *answer = call(settings->admin.helpers, command, error);
     settings_release(&settings);
     json_decref(command);
     if (answer == NULL)
@@ -21,7 +24,8 @@ static json_t *helpers_page_ask(struct page *page, const struct admin_calls *cal
 }
 
 void helpers_page_show(struct page *page, const struct admin_calls *calls) {
-    json_t *answer = helpers_page_ask(page, calls, json_pack("{s:s}", "call", "helpers"), 503);
+    json_t *answer = helpers_page_ask(page, calls, helperd_patience_look,
+                                      json_pack("{s:s}", "call", "helpers"), 503);
     if (answer != NULL)
         page_json(page, 200, answer);
 }
@@ -37,7 +41,7 @@ static void change_pool(struct page *page, const struct admin_calls *calls,
         return;
     }
     json_t *answer = helpers_page_ask(
-        page, calls,
+        page, calls, helperd_patience_change,
         json_pack("{s:s, s:O, s:I}", "call", call, "pool", name, what, (json_int_t)number), 409);
     if (answer != NULL) {
         log_info("helpers: %s %s to %s through the admin plane", call, pool, text);

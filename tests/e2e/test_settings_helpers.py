@@ -96,6 +96,23 @@ def test_audit(lab):
     equal(last["changed"], [{"name": "helper.text.nice", "old": 5, "new": 9}], "audit log")
 
 
+def test_the_pages_of_helpers_with_a_hung_helperd(lab):
+    """They wait no longer than the options do, and once for all of them."""
+    pools = Pools(lab)
+    asked = (("GET", "/v1/helpers"), ("POST", "/v1/helpers/renice?pool=text&nice=7"), ("GET", "/v1/helpers"), ("POST", "/v1/helpers/resize?pool=text&processes=3"),
+             ("GET", "/v1/settings/options"), ("GET", "/v1/helpers"))
+    os.kill(pools.helperd.process.pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        statuses = [pools.proxy.admin(*one).status for one in asked]
+        took = time.monotonic() - begun
+        equal(statuses, [503, 409, 503, 409, 200, 503], "statuses")
+        true(0.9 <= took < 2.5 * lab.patience, f"six calls take {took:.1f} s")
+        contains(pools.proxy.admin("GET", "/v1/helpers").text(), "has not answered a moment ago", "reason")
+    finally:
+        os.kill(pools.helperd.process.pid, signal.SIGCONT)
+
+
 def test_a_hung_helperd(lab):
     """Who looks waits for a second; who looks again in the next ten seconds does not, and the admin plane answers others."""
     pools = Pools(lab)
