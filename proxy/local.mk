@@ -523,6 +523,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/outcome.h proxy/admin/settings_page.c proxy/admin/settings_page.h \
 	proxy/admin/service_control_page.c proxy/admin/service_control_page.h proxy/admin/services_page.c proxy/admin/services_page.h \
+	proxy/admin/source_reply.c proxy/admin/source_reply.h \
 	proxy/admin/strict.c proxy/admin/strict.h \
 	proxy/admin/audit.c proxy/admin/audit.h \
 	proxy/admin/event_reply.c proxy/admin/event_reply.h \

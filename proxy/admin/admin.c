@@ -8,6 +8,7 @@
 #include "admin/helper_numbers.h"
 #include "admin/page.h"
 #include "admin/sampler.h"
+#include "admin/source_reply.h"
 #include "admin/strict.h"
 #include "admin/web_files.h"
 #include "base/assert.h"
@@ -71,6 +72,8 @@ struct admin_request {
 static struct MHD_Response *response_of(struct MHD_Connection *connection, struct page *page) {
     if (page->consumer != NULL)
         return event_reply_new(connection, &page->consumer, page->may_still, page->may_still_arg);
+    if (page->source.read != NULL)
+        return source_reply_new(&page->source);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(page->length, page->text, MHD_RESPMEM_MUST_FREE);
     if (response == NULL)

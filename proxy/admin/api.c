@@ -30,6 +30,7 @@ enum { API_BODY = 64 << 10, API_INJECTED = 64 << 20 };
 #define TEXT(name, what)                {name, API_TEXT, false, what, 0, 0, 0}
 #define NEEDED(name, what)              {name, API_TEXT, true, what, 0, 0, 0}
 #define NUMBER(name, what, least, most) {name, API_NUMBER, false, what, least, most, 0}
+#define PLACE(name, what)               {name, API_PLACE, false, what, 0, INT64_MAX, 0}
 #define FLAG(name, what)                {name, API_FLAG, false, what, 0, 0, 0}
 #define END                             {NULL, API_END, false, NULL, 0, 0, 0}
 #define URL                             NEEDED("url", "the URL")
@@ -178,13 +179,15 @@ const struct api_route api_routes[] = {
     {CHANGES_BY(OPERATE, "DELETE"), .path = "/cache/object", .cache = cache_page_delete,
      .answer = "purged integer", .summary = "Removes all variants of a URL.",
      .parameters = {URL, FLAG("soft", "whether objects only become stale"), END}},
-    {SHOWS_TO(OPERATE), .path = "/cache/content", .cache = cache_object_page_content,
+    {SHOWS_TO(OPERATE), .path = "/cache/content", .shared = true, .cache = cache_object_page_content,
      .type = "application/http", .summary = "Shows the head and the body of a variant.",
      .parameters = {URL, NUMBER("variant", "the number of the variant", 0, 1000), END}},
-    {READS, .path = "/cache/objects", .cache = cache_page_objects,
-     .answer = "objects array, next any", .summary = "Lists stored objects.",
+    {READS, .path = "/cache/objects", .shared = true, .cache = cache_page_objects,
+     .answer = "objects array, next place",
+     .summary = "Lists stored objects. next: where to go on; there may be more also when objects is "
+                "empty.",
      .parameters = {FILTERS, NUMBER("limit", "the number of objects", 0, 1000),
-                    NUMBER("after", "the place to go on from", 0, INT64_MAX), END}},
+                    PLACE("after", "the place to go on from"), END}},
     {CHANGES, .path = "/cache/purge", .shared = true, .cache = cache_page_purge,
      .answer = "purged integer, counted boolean", .summary = "Removes matching objects at once.",
      .parameters = {FILTERS, FLAG("all", "whether everything is removed"),
@@ -333,6 +336,12 @@ static bool parameter_check(const struct api_parameter *parameter, bool strict, 
     }
     if (parameter->type == API_FLAG && !is_flag(value, strict)) {
         snprintf(reason, sizeof reason, "%s must be yes or no", parameter->what);
+        return refuse_parameter(page, parameter->name, reason);
+    }
+    if (parameter->type == API_PLACE &&
+        (!slice_to_uint64(slice_from(value), &number) || number > parameter->most)) {
+        snprintf(reason, sizeof reason, "%s must be the next of an earlier answer",
+                 parameter->what);
         return refuse_parameter(page, parameter->name, reason);
     }
     if (parameter->type == API_NUMBER && (!slice_to_uint64(slice_from(value), &number) ||

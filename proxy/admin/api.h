@@ -19,8 +19,9 @@
 enum api_parameter_type {
     API_TEXT,
     API_NUMBER,
-    API_FLAG, /* yes or no */
-    API_END,  /* the last row */
+    API_PLACE, /* a number that an earlier answer has as text */
+    API_FLAG,  /* yes or no */
+    API_END,   /* the last row */
 };
 
 struct api_parameter {

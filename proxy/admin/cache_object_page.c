@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { VARIANTS_MOST = 1000 };
 
@@ -44,42 +45,64 @@ void cache_object_page_show(const struct cache_call *call) {
     cache_walk_end(&walk);
 }
 
-/* False: it can't be read. */
-static bool write_body(FILE *out, struct body *body) {
-    enum { PIECE = 64 * 1024 };
-    char *bytes = xmalloc(PIECE);
-    uint64_t left = body_length(body), position = 0;
-    bool good = true;
-    while (good && left > 0) {
-        size_t length = left < PIECE ? (size_t)left : PIECE;
-        good = body_copy(body, position, bytes, length);
-        fwrite(bytes, 1, length, out);
-        position += length;
-        left -= length;
+/* The content of a variant as an HTTP message: head, Content-Length, empty line, body. */
+struct content {
+    unsigned magic;
+#define CONTENT_MAGIC 0x43545854u
+    struct object *object; /* referenced */
+    char *head;
+    size_t head_length;
+};
+
+static ssize_t content_read(void *arg, uint64_t at, char *bytes, size_t most) {
+    struct content *content;
+    CAST_OBJ(content, arg, CONTENT_MAGIC);
+    if (at < content->head_length) {
+        size_t left = content->head_length - (size_t)at, length = left < most ? left : most;
+        memcpy(bytes, content->head + at, length);
+        return (ssize_t)length;
     }
-    free(bytes);
-    return good;
+    uint64_t begin = at - content->head_length, left = body_length(content->object->body) - begin;
+    size_t length = left < most ? (size_t)left : most;
+    return body_copy(content->object->body, begin, bytes, length) ? (ssize_t)length : -1;
 }
 
-/* As an HTTP message: head, Content-Length, empty line, body. */
-static void write_message(struct page *page, const struct object *object) {
-    FILE *out = open_memstream(&page->text, &page->length);
-    if (out == NULL) {
-        page_end_text(page, out);
-        return;
-    }
+static void content_release(void *arg) {
+    struct content *content;
+    CAST_OBJ(content, arg, CONTENT_MAGIC);
+    object_release(&content->object);
+    free(content->head);
+    FREE_OBJ(content);
+}
+
+static struct content *content_new(struct object *object) {
+    struct content *content;
     struct slice head = object_head(object);
-    fwrite(head.base, 1, head.length, out);
-    fprintf(out, "Content-Length: %llu\r\n\r\n", (unsigned long long)body_length(object->body));
-    bool good = write_body(out, object->body);
-    if (!page_end_text(page, out))
-        return;
-    if (!good) {
-        free(page->text);
-        page->text = NULL;
+    ALLOC_OBJ(content, CONTENT_MAGIC);
+    content->object = object_reference(object);
+    int length = asprintf(&content->head, "%.*sContent-Length: %llu\r\n\r\n", SLICE_PRINT(head),
+                          (unsigned long long)body_length(object->body));
+    ASSERT(length >= 0);
+    content->head_length = (size_t)length;
+    return content;
+}
+
+/* So that a body which can't be read is told with a status. */
+static bool begin_can_be_read(struct body *body) {
+    char first;
+    return body_length(body) == 0 || body_copy(body, 0, &first, 1);
+}
+
+static void write_message(struct page *page, struct object *object) {
+    if (!begin_can_be_read(object->body)) {
         page_error(page, 500, "the object can't be read from disk; see the error log");
         return;
     }
+    struct content *content = content_new(object);
+    page->source = (struct page_source){.arg = content,
+                                        .length = content->head_length + body_length(object->body),
+                                        .read = content_read,
+                                        .release = content_release};
     page->status = 200;
     page->content_type = "application/http";
 }

@@ -4,7 +4,10 @@
  *     struct cache_call call = {page, calls, request, cache, disk, arena};
  *     cache_object_page_show(&call);                 the request has been answered
  *
- * Threads: those of the admin plane, one at a time (admin.c).
+ * The content is sent from where it stands, piece by piece, while others ask for other pages.
+ *
+ * Threads: those of the admin plane; the content in any of them, all other pages one at a time
+ * (admin.c).
  */
 #ifndef RETORT_ADMIN_CACHE_OBJECT_PAGE_H
 #define RETORT_ADMIN_CACHE_OBJECT_PAGE_H

@@ -2,13 +2,15 @@
 
 #include "admin/cache_object_page.h"
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "content/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LIST_USUAL = 100, LIST_MOST = 1000 };
+/* LIST_TIME: nanoseconds. An answer looks at objects for so long, and then says where to go on. */
+enum { LIST_USUAL = 100, LIST_MOST = 1000, LIST_TIME = 200000000 };
 
 /* Many objects. */
 
@@ -46,7 +48,8 @@ static bool cache_page_choose(const struct cache_call *call, struct chosen *chos
 }
 
 /* The position in a list as one number: in memory the position of the walk; on disk the same
- * with a mark and the number of the volume. */
+ * with a mark and the number of the volume. JSON has it as a text: programs that read a number as
+ * floating point would round it. */
 enum { ON_DISK_BIT = 62, VOLUME_SHIFT = 48 };
 
 static uint64_t disk_position(const struct disk_walk *walk) {
@@ -70,41 +73,70 @@ static bool is_in_memory(const struct cache_call *call, const struct object *obj
     return found;
 }
 
-/* Adds objects that are only on disk, which are read one by one. Returns true at the end. */
-static bool list_disk(const struct cache_call *call, const struct chosen *chosen, json_t *objects,
-                      size_t limit, struct disk_walk *walk) {
-    struct object *object;
-    while (json_array_size(objects) < limit) {
-        if (disk_walk(call->disk, walk, &object, 1) == 0)
-            return true;
-        if (object_filter_fits(&chosen->filter, object) && !is_in_memory(call, object))
-            json_array_append_new(objects, cache_object_page_json(call, object));
-        object_release(&object);
-    }
-    return false;
+/* What an answer lists. */
+struct listing {
+    const struct cache_call *call;
+    const struct chosen *chosen;
+    json_t *objects;
+    size_t limit;
+    uint64_t until; /* nanoseconds of the monotonic clock */
+};
+
+static bool is_full(const struct listing *listing) {
+    return json_array_size(listing->objects) >= listing->limit;
+}
+
+static bool is_time_over(const struct listing *listing) {
+    return clocks_nanoseconds(CLOCK_MONOTONIC) >= listing->until;
+}
+
+static void list_object(const struct listing *listing, struct object *object) {
+    json_array_append_new(listing->objects, cache_object_page_json(listing->call, object));
 }
 
 /* Lists up to `limit` objects or a few more, because a list can not stop inside a hash chain. */
-static void cache_page_list(const struct cache_call *call, const struct chosen *chosen,
-                            uint64_t after, size_t limit) {
-    struct cache_walk walk = {.filter = &chosen->filter, .position = after};
+static void list_memory(const struct listing *listing, struct cache_walk *walk) {
+    while (!is_full(listing) && !cache_walk_is_over(walk) && !is_time_over(listing)) {
+        cache_walk(listing->call->cache, walk, listing->limit - json_array_size(listing->objects));
+        for (size_t i = 0; i < walk->count; i++)
+            list_object(listing, walk->objects[i]);
+    }
+}
+
+/* Adds objects that are only on disk, which are read one by one: at least one of them, so that a
+ * slow disk is walked over as well. */
+static void list_disk(const struct listing *listing, struct disk_walk *walk) {
+    do {
+        struct object *object = disk_walk(listing->call->disk, walk);
+        if (object != NULL && object_filter_fits(&listing->chosen->filter, object) &&
+            !is_in_memory(listing->call, object))
+            list_object(listing, object);
+        object_release(&object);
+    } while (!walk->over && !is_full(listing) && !is_time_over(listing));
+}
+
+static void cache_page_list(struct listing *listing, uint64_t after) {
+    struct cache_walk walk = {
+        .filter = &listing->chosen->filter, .until = listing->until, .position = after};
     struct disk_walk disk;
-    json_t *objects = json_array(), *next = NULL;
+    char next[24] = "";
     bool on_disk = is_disk_position(after, &disk);
-    if (!on_disk)
+    if (!on_disk) {
         disk = (struct disk_walk){0};
-    while (!on_disk && json_array_size(objects) < limit &&
-           cache_walk(call->cache, &walk, limit - json_array_size(objects)))
-        for (size_t i = 0; i < walk.count; i++)
-            json_array_append_new(objects, cache_object_page_json(call, walk.objects[i]));
-    if (!on_disk && json_array_size(objects) >= limit)
-        next = json_integer((json_int_t)walk.position);
-    else if (call->disk != NULL && !list_disk(call, chosen, objects, limit, &disk))
-        next = json_integer((json_int_t)disk_position(&disk));
+        list_memory(listing, &walk);
+    }
+    if (!on_disk && !cache_walk_is_over(&walk)) {
+        snprintf(next, sizeof next, "%llu", (unsigned long long)walk.position);
+    } else if (listing->call->disk != NULL) {
+        if (!is_full(listing))
+            list_disk(listing, &disk);
+        if (!disk.over)
+            snprintf(next, sizeof next, "%llu", (unsigned long long)disk_position(&disk));
+    }
     cache_walk_end(&walk);
-    page_json(
-        call->page, 200,
-        json_pack("{s:o, s:o}", "objects", objects, "next", next == NULL ? json_null() : next));
+    page_json(listing->call->page, 200,
+              json_pack("{s:o, s:s?}", "objects", listing->objects, "next",
+                        next[0] != '\0' ? next : NULL));
 }
 
 void cache_page_objects(const struct cache_call *call) {
@@ -114,7 +146,12 @@ void cache_page_objects(const struct cache_call *call) {
         !cache_call_take_number(call, "limit", LIST_USUAL, LIST_MOST, &limit) ||
         !cache_page_choose(call, &chosen))
         return;
-    cache_page_list(call, &chosen, after, limit == 0 ? 1 : (size_t)limit);
+    struct listing listing = {.call = call,
+                              .chosen = &chosen,
+                              .objects = json_array(),
+                              .limit = limit == 0 ? 1 : (size_t)limit,
+                              .until = clocks_nanoseconds(CLOCK_MONOTONIC) + LIST_TIME};
+    cache_page_list(&listing, after);
     release_chosen(&chosen);
 }
 

@@ -3,8 +3,11 @@
  *
  *     cache_page_purge(&call);                       the request has been answered
  *
- * Threads: those of the admin plane. Purges run in any of them, all other pages one at a time
- * (admin.c). These threads do the work of a purge themselves, in batches (cache/content.h).
+ * A list looks at objects for a moment and then says where to go on, so an answer may be empty and
+ * have a `next`.
+ *
+ * Threads: those of the admin plane. Purges and lists run in any of them, all other pages one at a
+ * time (admin.c). These threads do the work of a purge themselves, in batches (cache/content.h).
  */
 #ifndef RETORT_ADMIN_CACHE_PAGE_H
 #define RETORT_ADMIN_CACHE_PAGE_H

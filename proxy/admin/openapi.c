@@ -11,6 +11,8 @@ static json_t *parameter_schema(const struct api_parameter *parameter) {
     case API_NUMBER:
         return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
                          (json_int_t)parameter->least, "maximum", (json_int_t)parameter->most);
+    case API_PLACE:
+        return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-8]?[0-9]{1,18}$");
     case API_FLAG: return json_pack("{s:s, s:[s, s]}", "type", "string", "enum", "yes", "no");
     default:
         return parameter->required ? json_pack("{s:s, s:i}", "type", "string", "minLength", 1)
@@ -37,7 +39,10 @@ static json_t *answer_schema(const char *members) {
     for (; sscanf(members, " %63[a-z_] %15[a-z]%n", name, type, &used) == 2;
          members += used + (members[used] == ',')) {
         bool any = strcmp(type, "any") == 0;
-        json_t *schema = any ? json_object() : json_pack("{s:s}", "type", type);
+        bool place = strcmp(type, "place") == 0;
+        json_t *schema = any     ? json_object()
+                         : place ? json_pack("{s:s, s:b}", "type", "string", "nullable", 1)
+                                 : json_pack("{s:s}", "type", type);
         if (strcmp(type, "array") == 0)
             json_object_set_new(schema, "items", json_object());
         json_object_set_new(properties, name, schema);

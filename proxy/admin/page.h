@@ -18,8 +18,20 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct event_consumer;
+
+/* A long answer, whose bytes are read while it is sent: it is never in memory as a whole. Its calls
+ * come from a thread of the admin plane, without the lock that pages are made under. */
+struct page_source {
+    void *arg;
+    uint64_t length; /* bytes of the whole answer */
+    /* Returns how many bytes from `at` on there are now in `bytes`, at least 1; -1: they can't be
+     * read, and the answer is broken off. */
+    ssize_t (*read)(void *arg, uint64_t at, char *bytes, size_t most);
+    void (*release)(void *arg); /* the last call */
+};
 
 struct page {
     unsigned status; /* of HTTP */
@@ -27,6 +39,7 @@ struct page {
     const char *allow; /* the allowed methods, with 405; else NULL */
     char *text;        /* the caller frees it */
     size_t length;
+    struct page_source source;       /* whose bytes are the answer; read NULL: the text is */
     struct event_consumer *consumer; /* whose events are the answer; NULL: the text is */
     bool (*may_still)(void *arg);    /* with a consumer: may the caller have more events? */
     void *may_still_arg;

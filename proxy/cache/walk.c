@@ -1,5 +1,6 @@
 #include "cache/walk.h"
 
+#include "base/clocks.h"
 #include "cache/ban.h"
 #include "cache/purge.h"
 
@@ -107,25 +108,37 @@ static void end_round(struct cache_walk *walk, size_t next) {
     sched_yield();
 }
 
+static bool walk_is_late(const struct cache_walk *walk) {
+    return walk->until != 0 && clocks_nanoseconds(CLOCK_MONOTONIC) >= walk->until;
+}
+
 /* The walk goes in rounds. In each round it takes a few chains of each shard, so that a thread that
  * waits for a shard's lock gets it before the walk comes back to that shard. The walk is over when
- * all shards have ended in the same round. */
+ * all shards have ended in the same round. So it is late only between rounds: a walk that goes on in
+ * the midst of one does not count the shards before. */
 bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t most) {
+    bool late = false;
     release_batch(walk);
-    while (walk->count < most && walk->position != WALK_OVER) {
+    while (walk->count < most && walk->position != WALK_OVER && !late) {
         size_t shard = walk->position & (SHARDS - 1), bucket = walk->position >> SHARD_BITS;
         size_t begin = bucket - bucket % WALK_CHAINS, end = begin + WALK_CHAINS;
         if (shard == 0 && bucket == begin)
             walk->ended = 0;
         bucket = take_chains(walk, &shards[shard], bucket, end, most);
-        if (bucket != SIZE_MAX)
+        if (bucket != SIZE_MAX) {
             walk->position = bucket << SHARD_BITS | shard;
-        else if (shard + 1 < SHARDS)
+        } else if (shard + 1 < SHARDS) {
             walk->position = begin << SHARD_BITS | (shard + 1);
-        else
+        } else {
             end_round(walk, end);
+            late = walk_is_late(walk);
+        }
     }
     return walk->count > 0;
+}
+
+bool cache_walk_is_over(const struct cache_walk *walk) {
+    return walk->position == WALK_OVER;
 }
 
 bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, const struct cache_name *name) {

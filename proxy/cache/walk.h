@@ -10,7 +10,8 @@
  * A batch consists of whole hash chains, until it has `most` objects. A lock is held for a few
  * chains. Then it is the turn of another shard, and of other threads. An object that is in the
  * cache all the time is seen, perhaps twice when the index grows meanwhile. A walk with the
- * `position` of an earlier walk goes on where that one stopped.
+ * `position` of an earlier walk goes on where that one stopped. A walk with a time to stop at gives
+ * back what it has found until then, which may be nothing; cache_walk_is_over tells it from the end.
  *
  * Threads: any; a walk belongs to one thread. It holds one shard's lock at a time.
  */
@@ -29,14 +30,19 @@ struct cache_walk {
     uint64_t number;                    /* only objects that this ban may concern; 0: all */
     const struct bans *bans;            /* the bans that `number` is of; set by cache_walk */
     struct purges *purges;              /* only objects that one of these may concern; NULL: all */
-    unsigned ended;                     /* shards that have no chains beyond this round */
+    uint64_t
+        until; /* nanoseconds of the monotonic clock; the walk stops soon after; 0: it does not */
+    unsigned ended; /* shards that have no chains beyond this round */
     uint64_t position;
     struct object **objects;
     size_t count, capacity;
 };
 
-/* The next batch; `shards` are all SHARDS of the cache. False: there are no more objects. */
+/* The next batch; `shards` are all SHARDS of the cache. False: there are no more objects, or it is
+ * time to stop. */
 bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t most);
+/* Has it been at all chains? */
+bool cache_walk_is_over(const struct cache_walk *walk);
 /* Gives the variants of one name, in its shard. A name without a URL stands for all objects with
  * its key. */
 bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, const struct cache_name *name);

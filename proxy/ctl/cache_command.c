@@ -1,6 +1,7 @@
 #include "ctl/cache_command.h"
 
 #include "base/assert.h"
+#include "base/slice.h"
 #include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/header_line.h"
@@ -8,11 +9,12 @@
 #include "ctl/preload.h"
 #include "ctl/terminal.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADERS_MAX = 64, FILE_MAX = 64 << 20 };
+enum { HEADERS_MAX = 64, FILE_MAX = 64 << 20, LIST_USUAL = 100 };
 
 struct options {
     const char *prefix, *host, *tag, *regex, *limit, *after, *variant, *lifetime, *status, *via,
@@ -147,18 +149,100 @@ static void show_titles(void) {
                      "FRESH FOR", "HITS", "URL");
 }
 
-static int show_objects(const struct cache_context *context, const struct http_answer *answer) {
-    if (context->json)
-        return cache_command_show_raw(context, answer);
-    json_t *json = answer_load(answer->body, answer->length);
-    json_t *objects = json_object_get(json, "objects"), *next = json_object_get(json, "next");
-    show_titles();
-    for (size_t i = 0; i < json_array_size(objects); i++)
-        show_object_line(json_array_get(objects, i));
-    if (json_is_integer(next))
-        printf("more: --after %" JSON_INTEGER_FORMAT "\n", json_integer_value(next));
+/* A list, whose answers come one by one: each has what the proxy has found in a moment. */
+struct listed {
+    const struct cache_context *context;
+    json_t *objects; /* those of all answers, for JSON; else NULL */
+    size_t count;    /* of objects so far */
+    bool titled;
+    char *next; /* where to go on; NULL: this was all */
+};
+
+static char *listed_next(const json_t *answer) {
+    const json_t *next = json_object_get(answer, "next");
+    char *text = NULL;
+    if (json_is_string(next))
+        text = xstrdup(json_string_value(next));
+    else if (json_is_integer(next)) /* of an older proxy */
+        ASSERT(asprintf(&text, "%" JSON_INTEGER_FORMAT, json_integer_value(next)) >= 0);
+    return text;
+}
+
+static void listed_take(struct listed *listed, const struct http_answer *answer) {
+    json_t *json = listed->objects != NULL ? json_loadb(answer->body, answer->length, 0, NULL)
+                                           : answer_load(answer->body, answer->length);
+    json_t *objects = json_object_get(json, "objects");
+    if (listed->objects == NULL && !listed->titled)
+        show_titles();
+    listed->titled = true;
+    listed->count += json_array_size(objects);
+    if (listed->objects != NULL)
+        json_array_extend(listed->objects, objects);
+    else
+        for (size_t i = 0; i < json_array_size(objects); i++)
+            show_object_line(json_array_get(objects, i));
+    free(listed->next);
+    listed->next = listed_next(json);
     json_decref(json);
-    return EXIT_SUCCESS;
+}
+
+/* How many objects are still wanted. A limit that is none is left to the proxy, which says so. */
+static size_t listed_wants(const struct listed *listed) {
+    uint64_t limit;
+    const char *text = listed->context->options.limit;
+    if (text == NULL || !slice_to_uint64(slice_from(text), &limit))
+        limit = LIST_USUAL;
+    return limit > listed->count ? (size_t)limit - listed->count : 0;
+}
+
+static int listed_ask(struct listed *listed) {
+    struct options options = listed->context->options;
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR], limit[24];
+    if (listed->next != NULL) {
+        snprintf(limit, sizeof limit, "%zu", listed_wants(listed));
+        options.limit = limit;
+        options.after = listed->next;
+    }
+    char *whole = target(&options, "/cache/objects", NULL);
+    const struct http_request request = {.method = "GET", .target = whole};
+    bool good = http_call_send(&answer, listed->context->admin, &request, error);
+    free(whole);
+    if (!good)
+        return cache_command_complain(error);
+    int status = answer.status == 200 ? EXIT_SUCCESS : cache_command_refused(&answer);
+    if (status == EXIT_SUCCESS)
+        listed_take(listed, &answer);
+    http_answer_release(&answer);
+    return status;
+}
+
+static void listed_end(struct listed *listed) {
+    json_t *whole = NULL;
+    if (listed->objects != NULL)
+        whole = json_pack("{s:O, s:s?}", "objects", listed->objects, "next", listed->next);
+    if (whole != NULL) {
+        json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
+        putchar('\n');
+    } else if (listed->next != NULL) {
+        printf("more: --after %s\n", listed->next);
+    }
+    json_decref(whole);
+}
+
+static int run_list(const struct cache_context *context) {
+    struct listed listed = {.context = context};
+    int status;
+    if (context->json)
+        listed.objects = json_array();
+    do
+        status = listed_ask(&listed);
+    while (status == EXIT_SUCCESS && listed.next != NULL && listed_wants(&listed) > 0);
+    if (status == EXIT_SUCCESS)
+        listed_end(&listed);
+    json_decref(listed.objects);
+    free(listed.next);
+    return status;
 }
 
 /* The secondary key contains one line for each field. */
@@ -201,14 +285,18 @@ static int show_bans(const struct cache_context *context, const struct http_answ
 
 /* Injection. */
 
+static void complain_of_file(const char *path, const char *reason) {
+    fprintf(stderr, "retortctl: %s: %s\n", path, reason);
+}
+
+/* The caller frees it. NULL: it can't be read to its end; the reason has been told. */
 static char *cache_command_read_file(const char *path, size_t *length) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     char *bytes = NULL;
     size_t capacity = 0, got;
     *length = 0;
     if (file == NULL) {
-        fprintf(stderr, "retortctl: ");
-        perror(path);
+        complain_of_file(path, strerror(errno));
         return NULL;
     }
     do {
@@ -216,7 +304,16 @@ static char *cache_command_read_file(const char *path, size_t *length) {
         bytes = xrealloc(bytes, capacity);
         got = fread(bytes + *length, 1, capacity - *length, file);
         *length += got;
-    } while (got > 0 && *length < FILE_MAX);
+    } while (got > 0 && *length <= FILE_MAX);
+    const char *reason = ferror(file) ? strerror(errno)
+                         : *length > FILE_MAX
+                             ? "is longer than 64 MB, the most that can be injected"
+                             : NULL;
+    if (reason != NULL) {
+        complain_of_file(path, reason);
+        free(bytes);
+        bytes = NULL;
+    }
     if (file != stdin)
         fclose(file);
     return bytes;
@@ -318,13 +415,19 @@ static int run_show(const struct cache_context *context) {
     return call(context, "GET", "/cache/object", context->options.words[0], show_variants);
 }
 
+/* The object may be larger than memory: its bytes go to the standard output as they come. */
 static int run_get(const struct cache_context *context) {
-    return call(context, "GET", "/cache/content", context->options.words[0],
-                cache_command_show_raw);
-}
-
-static int run_list(const struct cache_context *context) {
-    return call(context, "GET", "/cache/objects", NULL, show_objects);
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR];
+    char *whole = target(&context->options, "/cache/content", context->options.words[0]);
+    const struct http_request request = {.method = "GET", .target = whole};
+    bool good = http_call_copy(&answer, context->admin, &request, stdout, error);
+    free(whole);
+    if (!good)
+        return cache_command_complain(error);
+    int status = answer.status == 200 ? EXIT_SUCCESS : cache_command_refused(&answer);
+    http_answer_release(&answer);
+    return status;
 }
 
 static bool tell_of_delete(struct url_jobs *jobs, const char *url,
@@ -336,7 +439,7 @@ static bool tell_of_delete(struct url_jobs *jobs, const char *url,
     if (context->json)
         url_jobs_say_json(jobs, url, json_incref(json));
     else if (good)
-        url_jobs_say(jobs, stdout, "deleted %lld %s\n", cache_command_number(json, "deleted"), url);
+        url_jobs_say(jobs, stdout, "deleted %lld %s\n", cache_command_number(json, "purged"), url);
     if (!good)
         url_jobs_say(jobs, stderr, "retortctl: %s: %s\n", url,
                      reason != NULL ? reason : "retort refused it without a reason");

@@ -7,6 +7,7 @@
 #include "http/framing.h"
 #include "http/head_parser.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,10 +163,11 @@ void http_answer_release(struct http_answer *answer) {
     *answer = (struct http_answer){0};
 }
 
-/* An answer whose status alone is kept. */
+/* An answer that is not kept. */
 struct drain {
     struct call_wire wire;
     char *error;
+    FILE *out; /* gets its body; NULL: the body is dropped */
     char bytes[HTTP_CALL_HEAD_MAX];
     struct slice input; /* bytes that arrived and were not consumed yet */
 };
@@ -175,6 +177,11 @@ static ssize_t receive_some(struct drain *drain, char *to, size_t room) {
     if (got >= 0)
         drain->input = slice_make(to, (size_t)got);
     return got;
+}
+
+static void drain_pass(const struct drain *drain, const char *bytes, size_t length) {
+    if (drain->out != NULL)
+        fwrite(bytes, 1, length, drain->out);
 }
 
 static bool http_call_cut_off(const struct drain *drain) {
@@ -213,6 +220,7 @@ static bool drain_chunks(struct drain *drain) {
         size_t got;
         enum chunked_status status =
             chunked_decode(&decoder, &drain->input, drain->bytes, sizeof drain->bytes, &got);
+        drain_pass(drain, drain->bytes, got);
         if (status != CHUNKED_MORE)
             return status == CHUNKED_END || http_call_cut_off(drain);
         ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
@@ -224,12 +232,14 @@ static bool drain_chunks(struct drain *drain) {
 /* Reads `length` bytes, or everything until the other side closes if `length` is UINT64_MAX. */
 static bool drain_bytes(struct drain *drain, uint64_t length) {
     while (drain->input.length < length) {
+        drain_pass(drain, drain->input.base, drain->input.length);
         if (length != UINT64_MAX)
             length -= drain->input.length;
         ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
         if (more <= 0)
             return more == 0 && (length == UINT64_MAX || http_call_cut_off(drain));
     }
+    drain_pass(drain, drain->input.base, (size_t)length);
     return true;
 }
 
@@ -250,11 +260,49 @@ bool http_call_drain(unsigned *status, const char *where, const struct http_requ
         return false;
     struct drain *drain = xmalloc(sizeof *drain);
     drain->error = error;
+    drain->out = NULL;
     bool open = call_wire_open(&drain->wire, where, error);
     bool good = open && send_request(&drain->wire, request, error) &&
                 drain_head(drain, &framing, status) && drain_body(drain, &framing);
     if (open)
         call_wire_close(&drain->wire);
+    free(drain);
+    return good;
+}
+
+/* What is no 200 says why, and is short. */
+static bool copy_answer(struct http_answer *answer, struct drain *drain, FILE *out) {
+    struct framing framing;
+    if (!drain_head(drain, &framing, &answer->status))
+        return false;
+    if (answer->status == 200) {
+        drain->out = out;
+        if (!drain_body(drain, &framing))
+            return false;
+        return (fflush(out) == 0 && !ferror(out)) ||
+               call_fail(drain->error, "what came can't be written: %s", strerror(errno));
+    }
+    drain->out = open_memstream(&answer->body, &answer->length);
+    ASSERT(drain->out != NULL);
+    bool good = framing.kind == FRAMING_LENGTH && framing.length <= HTTP_CALL_MAX_BYTES
+                    ? drain_body(drain, &framing)
+                    : http_call_cut_off(drain);
+    ASSERT(fclose(drain->out) == 0);
+    return good;
+}
+
+bool http_call_copy(struct http_answer *answer, const char *where,
+                    const struct http_request *request, FILE *out, char error[HTTP_CALL_ERROR]) {
+    struct drain *drain = xmalloc(sizeof *drain);
+    *answer = (struct http_answer){0};
+    drain->error = error;
+    drain->out = NULL;
+    bool open = http_call_begin(&drain->wire, where, request, error);
+    bool good = open && copy_answer(answer, drain, out);
+    if (open)
+        call_wire_close(&drain->wire);
+    if (!good)
+        http_answer_release(answer);
     free(drain);
     return good;
 }

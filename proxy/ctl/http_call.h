@@ -9,8 +9,8 @@
  *         printf("%u %s\n", answer.status, answer.body);
  *     http_answer_release(&answer);
  *
- * The admin plane's answers are kept, up to HTTP_CALL_MAX_BYTES. A listener's are read to their
- * end, however long they are, and dropped.
+ * The admin plane's answers are kept, up to HTTP_CALL_MAX_BYTES, or copied to a file. A listener's
+ * are read to their end, however long they are, and dropped.
  *
  * Threads: any; blocks for at most HTTP_CALL_SECONDS without progress.
  */
@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* The environment's variable with the token for the admin plane. Listeners never get it. */
 #define HTTP_CALL_TOKEN "RETORT_TOKEN"
@@ -56,6 +57,10 @@ bool http_call_send(struct http_answer *answer, const char *where,
 struct call_wire;
 bool http_call_begin(struct call_wire *wire, const char *where, const struct http_request *request,
                      char error[HTTP_CALL_ERROR]);
+/* Likewise, for an answer that may be long: the body of one with status 200 is written to `out` as
+ * it comes, and `answer` has none. False with a message: a part may have been written. */
+bool http_call_copy(struct http_answer *answer, const char *where,
+                    const struct http_request *request, FILE *out, char error[HTTP_CALL_ERROR]);
 void http_answer_release(struct http_answer *answer);
 /* Sends a GET to a listener. Returns true when a whole answer arrived, whatever its status. */
 bool http_call_drain(unsigned *status, const char *where, const struct http_request *request,

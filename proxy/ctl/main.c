@@ -205,7 +205,8 @@ static bool take_token_file(const char *path) {
     bool good = file != NULL && fgets(line, sizeof line, file) != NULL;
     if (!good)
         fprintf(stderr, "retortctl: %s: %s\n", path,
-                file == NULL ? strerror(errno) : "is empty; its first line must be a token");
+                file == NULL || ferror(file) ? strerror(errno)
+                                             : "is empty; its first line must be a token");
     if (file != NULL)
         fclose(file);
     line[strcspn(line, "\r\n")] = '\0';

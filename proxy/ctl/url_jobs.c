@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +19,30 @@ static void add_url(struct url_jobs *jobs, const char *url) {
     jobs->urls[jobs->count++] = xstrdup(url);
 }
 
+static void fail_list(struct url_jobs *jobs, const char *path, const char *reason) {
+    fprintf(stderr, "retortctl: %s: %s\n", path, reason);
+    jobs->failed++;
+}
+
 static void add_list(struct url_jobs *jobs, const char *path) {
     char line[16384];
     FILE *file = fopen(path, "r");
     if (file == NULL) {
-        fprintf(stderr, "retortctl: ");
-        perror(path);
-        jobs->failed++;
+        fail_list(jobs, path, strerror(errno));
         return;
     }
     for (unsigned number = 1; fgets(line, sizeof line, file) != NULL; number++) {
+        if (strchr(line, '\n') == NULL && !feof(file)) {
+            fail_list(jobs, path, "a line is longer than a URL can be");
+            break;
+        }
         const char *url = number > 1 ? line : text_without_mark(slice_from(line)).base;
         line[strcspn(line, "\r\n")] = '\0';
         if (url[0] != '\0' && url[0] != '#')
             add_url(jobs, url);
     }
+    if (ferror(file))
+        fail_list(jobs, path, strerror(errno));
     fclose(file);
 }
 

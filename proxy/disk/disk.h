@@ -108,14 +108,16 @@ unsigned disk_load_now(struct disk *disk, const struct cache_name *name);
 struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
                                        uint64_t body_length, const struct disk_moment *since);
 
-/* Walks over the objects on disk: objects without bodies, `most` at a time. */
+/* Walks over the objects on disk, one at a time. */
 struct disk_walk {
     uint64_t position;
     unsigned volume;
+    bool over; /* there is no further object; set by disk_walk */
 };
 
-unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **objects,
-                   unsigned most);
+/* Reads the next object from disk, without its body. NULL: the walk is over, or this object is
+ * none any more. May wait for the disk. */
+struct object *disk_walk(struct disk *disk, struct disk_walk *walk);
 /* Returns true when the disk has an object with this key. The name is not compared. */
 bool disk_has(struct disk *disk, struct cache_key key);
 

@@ -317,26 +317,24 @@ unsigned disk_load_now(struct disk *disk, const struct cache_name *name) {
     return found;
 }
 
-unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **objects,
-                   unsigned most) {
-    unsigned found = 0;
-    while (disk != NULL && found < most && walk->volume < disk->count) {
-        struct volume *volume = disk->volumes[walk->volume];
-        struct disk_place place;
-        struct reading reading;
-        uint64_t key;
-        if (disk_index_walk(volume->index, &walk->position, &key, &place, 1) == 0) {
-            walk->volume++;
-            walk->position = 0;
-            continue;
-        }
-        if (!reading_begin(&reading, volume, &place, key))
-            continue;
-        while (reading_wants(&reading))
-            reading_got(&reading, volume_read(volume, reading.offset, reading.bytes, reading.length,
-                                              VOLUME_MAY_WAIT));
-        objects[found] = reading_end(&reading, disk->reads, &disk->purges, NULL);
-        found += objects[found] != NULL;
-    }
-    return found;
+/* False: there is none. */
+static bool find_next_place(const struct disk *disk, struct disk_walk *walk, uint64_t *key,
+                            struct disk_place *place) {
+    for (; disk != NULL && walk->volume < disk->count; walk->volume++, walk->position = 0)
+        if (disk_index_walk(disk->volumes[walk->volume]->index, &walk->position, key, place, 1) > 0)
+            return true;
+    return false;
+}
+
+struct object *disk_walk(struct disk *disk, struct disk_walk *walk) {
+    struct disk_place place;
+    struct reading reading;
+    uint64_t key;
+    walk->over = !find_next_place(disk, walk, &key, &place);
+    if (walk->over || !reading_begin(&reading, disk->volumes[walk->volume], &place, key))
+        return NULL;
+    while (reading_wants(&reading))
+        reading_got(&reading, volume_read(disk->volumes[walk->volume], reading.offset,
+                                          reading.bytes, reading.length, VOLUME_MAY_WAIT));
+    return reading_end(&reading, disk->reads, &disk->purges, NULL);
 }

@@ -1,6 +1,7 @@
 """The cache's content, looked after with retortctl cache."""
 
 import json
+import os
 import subprocess
 import time
 from email.utils import parsedate_to_datetime
@@ -180,6 +181,23 @@ def test_inject_and_get(lab):
     equal(listed(proxy, "--tag", "made"), [url], "by tag")
     proxy.ctl("cache", "inject", url + "2", path, expect=1)
     equal(len(cache(proxy, "list")["objects"]), 1, "objects")
+
+
+def test_inject_nothing_that_was_not_read_whole(lab):
+    """What can't be read to its end is no response, nor a list of URLs."""
+    _, proxy = start(lab)
+    made = proxy.run_ctl("cache", "inject", "http://nowhere.invalid/made", lab.directory, "--lifetime", "600")
+    equal((made.returncode, "Is a directory" in made.stderr), (1, True), f"a directory: {made.stdout}{made.stderr}")
+    long = lab.write("long", "")
+    os.truncate(long, (64 << 20) + 1)
+    made = proxy.run_ctl("cache", "inject", "http://nowhere.invalid/made", long, "--lifetime", "600")
+    equal((made.returncode, "64 MB" in made.stderr), (1, True), f"a file that is too long: {made.stdout}{made.stderr}")
+    equal(cache(proxy, "list")["objects"], [], "objects")
+    for words in (("delete",), ("fetch", "--via", "%s:%d" % proxy.forward)):
+        done = proxy.run_ctl("cache", *words, "@" + lab.directory)
+        equal((done.returncode, "Is a directory" in done.stderr), (1, True), f"{words}: {done.stdout}{done.stderr}")
+    done = proxy.run_ctl("-t", lab.directory, "status")
+    equal((done.returncode, "Is a directory" in done.stderr), (1, True), f"a token file: {done.stdout}{done.stderr}")
 
 
 def test_inject_something_large(lab):

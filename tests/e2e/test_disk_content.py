@@ -1,10 +1,12 @@
 """What operators do with objects that are only on disk, and that it is done for good."""
 
+import json
+import threading
 import time
 from urllib.parse import quote
 
 from harness.checks import equal, lacks, same_bytes, true
-from harness.disk_bench import Bench, names
+from harness.disk_bench import Bench, FaultyBench, names
 from harness.suite import memcheck
 
 
@@ -47,6 +49,57 @@ def test_list(lab):
     equal(sorted(set(seen)), urls, "page by page")
 
 
+def objects(bench, query):
+    """An answer of /v1/cache/objects as a program reads it that has no integers beyond 2^53, such as a browser."""
+    answer = bench.proxy.admin("GET", "/v1/cache/objects?" + query)
+    equal(answer.status, 200, f"{query}: status")
+    return json.loads(answer.body, parse_int=lambda text: int(float(text)) if len(text) < 16 else int(f"{float(text):.15e}".replace(".", "")[:16] + "000"))
+
+
+def test_list_for_programs_without_large_integers(lab):
+    bench = Bench(lab)
+    bench.fill(names("many", 250), 100)
+    bench.on_disk(250)
+    bench.proxy.restart()
+    seen, after = [], "0"
+    for _ in range(100):
+        page = objects(bench, f"limit=20&after={after}")
+        seen += [one["url"] for one in page["objects"]]
+        if page["next"] is None:
+            break
+        after = str(page["next"])
+    equal((len(seen), len(set(seen))), (250, 250), "objects, and different ones")
+    equal(len(bench.listed("--limit", "1000")), 250, "with retortctl")
+
+
+def test_a_search_on_disk_is_bounded(lab):
+    """A search that finds nothing reads only so many objects for one answer, and nobody waits for it. retortctl goes on to the end."""
+    bench = FaultyBench(lab)
+    versions = bench.fill(names("o", 60), 2500)
+    bench.on_disk(60)
+    bench.proxy.restart()
+    bench.faults.set(read_delay=50)
+    count, took, after = 0, [], "0"
+    while after is not None:
+        begun = time.monotonic()
+        page = objects(bench, f"host=nothing.example&after={after}")
+        took.append(time.monotonic() - begun)
+        equal(page["objects"], [], "what is found")
+        count, after = count + 1, page["next"]
+    true(count > 3, f"answers until the end: {count}")
+    true(max(took) < 1.5 * lab.patience, f"the longest answer: {max(took):.1f} s")
+    search = threading.Thread(target=lambda: bench.listed("--host", "nothing.example"))
+    search.start()
+    begun = time.monotonic()
+    for _ in range(3):
+        bench.proxy.status()
+    true(time.monotonic() - begun < 1.5 * lab.patience, "status waits for the search")
+    search.join()
+    equal(bench.listed("--regex", "/o/59[?]"), [bench.own.url("/own/o/59", 2500)], "with retortctl")
+    bench.faults.clear()
+    bench.expect_hits(versions, 2500)
+
+
 def gone_for_good(bench, versions, path, n=2500, **arguments):
     """Not there now, nor after a kill; the others are."""
     kept = {name: version for name, version in versions.items() if name != path}
@@ -63,6 +116,14 @@ def test_delete(lab):
     equal(bench.cache("delete", url)["purged"], 1, "purged")
     bench.proxy.ctl("cache", "delete", url, expect=1)
     lacks(bench.listed(), url, "objects")
+    gone_for_good(bench, versions, "/own/o/1")
+
+
+def test_delete_several(lab):
+    bench, versions = only_on_disk(lab)
+    urls = [bench.own.url(f"/own/o/{number}", 2500) for number in (1, 2)]
+    equal(sorted(bench.proxy.ctl("cache", "delete", *urls).splitlines()), [f"deleted 1 {url}" for url in urls], "what retortctl says")
+    del versions["/own/o/2"]
     gone_for_good(bench, versions, "/own/o/1")
 
 

@@ -2,12 +2,15 @@
 large are not held up by them, nor by a disk that is slow to bring it."""
 
 import socket
+import subprocess
 import threading
 import time
+from urllib.parse import quote
 
 from harness import wire
-from harness.checks import equal, true, until
+from harness.checks import equal, same_bytes, true, until
 from harness.disk_bench import Bench, FaultyBench, in_threads
+from harness.process import status_field
 from harness.suite import heavy, seconds
 
 MB = 1 << 20
@@ -134,3 +137,44 @@ def test_a_slow_disk_holds_up_only_who_reads_it(lab):
     true(waiting.is_alive(), "the large one is still waited for")
     bench.faults.clear()
     waiting.join()
+
+
+@heavy("RSS of sanitizers says nothing")
+@seconds(120)
+def test_operators_read_it(lab):
+    """The content is not copied into memory, however slowly somebody reads it."""
+    size, count = 20 * MB, 8
+    bench, version = large_bench(lab, size)
+    url, seen = bench.own.url("/own/large", size), []
+    equal(bench.proxy.status()["state"], "running", "state")
+    before = status_field(bench.proxy.pid, "VmRSS")
+    readers = [wire.Wire(bench.proxy.admin_path, timeout=20 * lab.patience) for _ in range(count)]
+    for reader in readers:
+        reader.send(f"GET /v1/cache/content?url={quote(url, safe='')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        seen.append(reader.head())
+        equal(seen[-1].status, 200, "status of the content")
+    equal(bench.proxy.status()["state"], "running", "state meanwhile")
+    grown = status_field(bench.proxy.pid, "VmRSS") - before
+    true(grown < 20 << 10, f"memory has grown by {grown} kB")
+    for reader in readers[1:]:
+        reader.close()
+    message = readers[0].read_bytes(int(seen[0].header("Content-Length")))
+    same_bytes(message[-size - 4:], b"\r\n\r\n" + bench.own.body("/own/large", size, version), "what one of them reads")
+    equal(bench.proxy.status()["state"], "running", "state at the end")
+
+
+@seconds(120)
+def test_retortctl_gets_it(lab):
+    """It keeps 64 MB of other answers."""
+    size = 70 * MB
+    bench = Bench(lab, memory="256MB", cache={"max_object": "128MB"})
+    url = bench.origin.url("/bytes", n=size, cc="max-age=600")
+    body = bench.proxy.get(url).body
+    got = subprocess.run([lab.built("proxy/retortctl"), "-s", bench.proxy.admin_path, "cache", "get", url], capture_output=True,
+                         timeout=60 * lab.patience, check=False)
+    equal((got.returncode, got.stderr), (0, b""), "retortctl")
+    same_bytes(got.stdout[-size - 4:], b"\r\n\r\n" + body, "what it writes")
+    with open("/dev/full", "wb") as full:
+        got = subprocess.run([lab.built("proxy/retortctl"), "-s", bench.proxy.admin_path, "cache", "get", url], stdout=full,
+                             stderr=subprocess.PIPE, timeout=60 * lab.patience, check=False)
+    equal((got.returncode, b"No space left" in got.stderr), (1, True), f"on a full disk: {got.stderr}")

@@ -58,8 +58,17 @@ export default {
         this.after = 0;
         this.session.change((answer) => answer.counted ? `${format.count(answer.purged, "object was", "objects were")} purged.` : "The objects are purged.", "/cache/purge", filter);
     },
-    load(api, signal) {
-        return api.get("/cache/objects", {...this.filter(), limit: LIMIT, after: this.after || undefined}, signal);
+    // An answer has what the proxy has found in a moment, which may be nothing, and where to go on.
+    async load(api, signal) {
+        const objects = [];
+        let next = this.after || undefined;
+        do {
+            const answer = await api.get("/cache/objects", {...this.filter(), limit: LIMIT - objects.length, after: next}, signal);
+            objects.push(...answer.objects);
+            next = answer.next;
+            if (next !== null && objects.length < LIMIT) setText(this.parts.count, `Searching; ${format.count(objects.length, "object", "objects")} so far…`);
+        } while (next !== null && objects.length < LIMIT);
+        return {objects, next};
     },
     show({objects, next}) {
         this.found = this.after ? [...this.found, ...objects] : objects;
