@@ -40,6 +40,7 @@ common_libcommon_la_SOURCES = \
 	common/http/head_parser.c common/http/head_parser.h \
 	common/http/names.c common/http/names.h \
 	common/http/preference.c common/http/preference.h \
+	common/http/secret_field.c common/http/secret_field.h \
 	common/http/neutral.c common/http/neutral.h \
 	common/http/trailer.c common/http/trailer.h \
 	common/http/structured.c common/http/structured.h \

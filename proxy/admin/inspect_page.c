@@ -4,6 +4,7 @@
 #include "admin/guard.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "net/address.h"
 #include "record/inspections.h"
 
 #include <inttypes.h>
@@ -27,11 +28,23 @@ static uint64_t wished_number(const struct page_request *request, const char *na
     return text != NULL && slice_to_uint64(slice_from(text), &number) ? number : usual;
 }
 
+/* Transactions have the address of their client in its one usual spelling. */
+static bool take_client(const struct page_request *request, struct inspection_wish *wish) {
+    struct address address;
+    struct slice text = slice_from(page_argument(request, "client"));
+    wish->client[0] = '\0';
+    if (text.length == 0)
+        return true;
+    if (!address_parse_ip(&address, text, 1))
+        return false;
+    wish->client[address_format_ip(&address, wish->client)] = '\0';
+    return true;
+}
+
 static bool take_choice(struct page *page, const struct page_request *request,
                         struct record_filter *filter, struct inspection_wish *wish) {
     static const char *const names[] = {"host", "prefix", "regex"};
     char error[RECORD_FILTER_ERROR];
-    const char *client = page_argument(request, "client");
     const char *unmasked = page_argument(request, "unmasked");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = page_argument(request, names[i]);
@@ -40,11 +53,10 @@ static bool take_choice(struct page *page, const struct page_request *request,
         page_error(page, 400, error);
         return false;
     }
-    if (client != NULL && strlen(client) >= sizeof wish->client) {
+    if (!take_client(request, wish)) {
         page_error(page, 400, "the client must be an IP address");
         return false;
     }
-    strcpy(wish->client, client == NULL ? "" : client);
     wish->transactions = wished_number(request, "transactions", USUAL_TRANSACTIONS);
     wish->seconds = wished_number(request, "seconds", USUAL_SECONDS);
     wish->masked = unmasked == NULL || strcmp(unmasked, "yes") != 0;

@@ -1,33 +1,9 @@
 #include "record/mask.h"
 
 #include "base/assert.h"
+#include "http/secret_field.h"
 
 #define MASK SLICE("masked")
-
-bool record_mask_is_secret(struct slice field_name) {
-    static const char *const names[] = {
-        "Authorization",
-        "Proxy-Authorization",
-        "Cookie",
-        "Cookie2",
-        "Set-Cookie",
-        "Set-Cookie2",
-        "WWW-Authenticate",
-        "Proxy-Authenticate",
-        "Authentication-Info",
-        "Proxy-Authentication-Info",
-        "X-Authenticated-User",
-        "X-Authenticated-Groups",
-        "X-Api-Key",
-        "X-Auth-Token",
-        "X-Csrf-Token",
-        "X-Xsrf-Token",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (slice_equal_nocase(field_name, slice_from(names[i])))
-            return true;
-    return false;
-}
 
 /* Returns the next line with its line end, or the rest when there is no line end. */
 static struct slice mask_next_line(struct slice *rest) {
@@ -43,7 +19,7 @@ static struct slice mask_next_line(struct slice *rest) {
 static bool is_secret_line(struct slice line, struct slice *name) {
     const char *colon = memchr(line.base, ':', line.length);
     *name = slice_make(line.base, colon == NULL ? 0 : (size_t)(colon - line.base));
-    return colon != NULL && record_mask_is_secret(slice_trim(*name));
+    return colon != NULL && secret_field(slice_trim(*name));
 }
 
 char *record_mask_head(struct slice head, size_t *length) {

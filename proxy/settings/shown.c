@@ -2,24 +2,17 @@
 
 #include "base/assert.h"
 #include "base/slice.h"
+#include "http/secret_field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define NOT_SHOWN "(not shown)"
 
-/* Fields are named by whoever runs the servers: X-Api-Key, Session-Token, X-Origin-Secret. */
+/* The text is "Name: value". */
 static bool names_credentials(const char *text) {
-    static const char *const parts[] = {"auth",     "cookie",     "token",   "key",      "secret",
-                                        "password", "credential", "session", "signature"};
-    size_t length = strcspn(text, ":");
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        for (size_t at = 0; at + strlen(parts[i]) <= length; at++)
-            if (strncasecmp(text + at, parts[i], strlen(parts[i])) == 0)
-                return true;
-    return false;
+    return secret_field(slice_trim(slice_make(text, strcspn(text, ":"))));
 }
 
 /* Between variables there may be signs, but no letters and digits. */

@@ -94,6 +94,36 @@ def test_a_long_tunnel_blocks_no_recording(lab):
     inspecting.ended(1)
 
 
+def test_credentials_of_many_names(lab):
+    """Programs name their credentials as they like, and operators see none of them."""
+    names = ("Private-Token", "X-Vault-Token", "X-Amz-Security-Token", "Api-Key", "X-Session-Token", "Cf-Access-Jwt-Assertion")
+    origin = RawOrigin(lab, lambda connection, request: connection.send(
+        b"HTTP/1.1 200 OK\r\nX-Refresh-Token: seekrit\r\nSurrogate-Key: item-1\r\nContent-Length: 2\r\n\r\nok") or True)
+    inspecting = Inspecting(lab)
+    inspecting.call("POST", "?transactions=1")
+    inspecting.proxy.get(origin.url("/"), {name: "seekrit" for name in names})
+    seen = inspecting.call("GET", f"/transaction?id={inspecting.ended(1)[0]['id']}").body
+    lacks(seen, b"seekrit", "what the operator sees")
+    for name in (*names, "X-Refresh-Token"):
+        contains(seen, f"{name}: masked".encode(), "what the operator sees")
+    contains(seen, b"Surrogate-Key: item-1", "what the operator sees")
+
+
+def test_the_client_of_an_inspection(lab):
+    """An address is known in each of its spellings, and nothing else is taken."""
+    origin, inspecting = RawOrigin(lab, lambda connection, request: connection.send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") or True), Inspecting(lab)
+    for wrong in ("foo", "127.0.0", "127.0.0.1:80", "10.0.0.0/8", "1" * 100, "%FF"):
+        contains(inspecting.call("POST", f"?client={wrong}", expect=400).body, b"must be an IP address", wrong)
+    inspecting.call("POST", "?transactions=1&client=2001:DB8:0::1")
+    inspecting.proxy.get(origin.url("/"))
+    equal(inspecting.list(), [], "transactions of another client")
+    inspecting.call("POST", "/stop")
+    inspecting.call("POST", "?transactions=1&client=::ffff:127.0.0.1")
+    inspecting.proxy.get(origin.url("/"))
+    equal([one["client"] for one in inspecting.ended(1)], ["127.0.0.1"], "clients")
+
+
 def test_passwords_in_addresses(lab):
     """A URL with user info is refused (RFC 9110 4.2.4). Nobody reads the password in what tells of the request."""
     def read(url, inspecting):

@@ -1,6 +1,7 @@
 /* Recorded ICAP exchanges: as bytes, without secrets, chosen, and within limits. */
 #include "suites.h"
 
+#include "http/secret_field.h"
 #include "record/file.h"
 #include "record/mask.h"
 #include "record/recorder.h"
@@ -79,14 +80,16 @@ END_TEST
 START_TEST(secrets_are_replaced) {
     static const char head[] = "GET http://a.org/?Cookie: HTTP/1.1\r\n"
                                "Cookie: a=b\r\n"
-                               "X-Cookie: a\r\n"
+                               "X-Vault-Token: a\r\n"
+                               "Surrogate-Key: a\r\n"
                                "AUTHORIZATION:Basic xyz\r\n"
                                "Set-Cookie: a\r\n"
                                "set-cookie: b\r\n"
                                "\r\n";
     static const char masked[] = "GET http://a.org/?Cookie: HTTP/1.1\r\n"
                                  "Cookie: masked\r\n"
-                                 "X-Cookie: a\r\n"
+                                 "X-Vault-Token: masked\r\n"
+                                 "Surrogate-Key: a\r\n"
                                  "AUTHORIZATION: masked\r\n"
                                  "Set-Cookie: masked\r\n"
                                  "set-cookie: masked\r\n"
@@ -98,6 +101,58 @@ START_TEST(secrets_are_replaced) {
     seen = record_mask_head(guard_keep(SLICE("Cookie: without an end")), &length);
     ck_assert(slice_equal(slice_make(seen, length), SLICE("Cookie: masked\r\n")));
     free(seen);
+}
+END_TEST
+
+START_TEST(fields_that_are_secret) {
+    static const char *const secret[] = {"Authorization",
+                                         "Proxy-Authorization",
+                                         "Cookie",
+                                         "Cookie2",
+                                         "Set-Cookie",
+                                         "Set-Cookie2",
+                                         "WWW-Authenticate",
+                                         "Proxy-Authenticate",
+                                         "Authentication-Info",
+                                         "X-Authenticated-User",
+                                         "X-Authenticated-Groups",
+                                         "X-Api-Key",
+                                         "X-Auth-Token",
+                                         "X-Csrf-Token",
+                                         "X-Xsrf-Token",
+                                         "Private-Token",
+                                         "X-Vault-Token",
+                                         "X-Amz-Security-Token",
+                                         "Api-Key",
+                                         "apikey",
+                                         "X-Session-Token",
+                                         "X-SESSION-ID",
+                                         "Cf-Access-Jwt-Assertion",
+                                         "DPoP",
+                                         "X-Password",
+                                         "X-Origin-Secret",
+                                         "Signature"};
+    static const char *const open[] = {"Host",
+                                       "Date",
+                                       "Accept",
+                                       "ETag",
+                                       "Via",
+                                       "Age",
+                                       "Surrogate-Key",
+                                       "surrogate-key",
+                                       "Cache-Tag",
+                                       "Sec-WebSocket-Key",
+                                       "Sec-WebSocket-Accept",
+                                       "Signature-Input",
+                                       "Keep-Alive",
+                                       "X-Client-IP",
+                                       "Content-Type",
+                                       "Server-Timing",
+                                       ""};
+    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+        ck_assert_msg(secret_field(guard_keep(slice_from(secret[i]))), "%s", secret[i]);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        ck_assert_msg(!secret_field(guard_keep(slice_from(open[i]))), "%s", open[i]);
 }
 END_TEST
 
@@ -198,13 +253,10 @@ END_TEST
 
 Suite *exchange_suite(void) {
     const TTest *const tests[] = {
-        what_was_written_is_read,
-        each_changed_byte_is_noticed,
-        parts_end_within_the_content,
-        secrets_are_replaced,
-        filters_fit,
-        recorders_keep_to_their_memory,
-        recorders_end_with_enough_exchanges,
+        what_was_written_is_read,       each_changed_byte_is_noticed,
+        parts_end_within_the_content,   secrets_are_replaced,
+        fields_that_are_secret,         filters_fit,
+        recorders_keep_to_their_memory, recorders_end_with_enough_exchanges,
     };
     return suite_of("exchange", tests, COUNT_OF(tests));
 }
