@@ -1,5 +1,6 @@
 #include "admin/limits_page.h"
 
+#include "admin/cache_call.h"
 #include "base/clocks.h"
 #include "base/log.h"
 #include "base/plural.h"
@@ -48,10 +49,11 @@ static const char *limits_section_name(struct limits *limits, const void *of, bo
 static json_t *entry_to_json(struct limits *limits, const struct limit_report *report) {
     bool connections = false;
     const char *section = limits_section_name(limits, report->section, &connections);
-    return json_pack("{s:s, s:s, s:b, s:i, s:I, s:I, s:f, s:f, s:f}", "section", section, "client",
-                     report->name, "connections", connections, "active", (int)report->active,
-                     "taken", (json_int_t)report->taken, "refused", (json_int_t)report->refused,
-                     "requests_back", (double)report->busy[LIMIT_WAYS] / 1e9, "download_back",
+    return json_pack("{s:s, s:o, s:b, s:i, s:I, s:I, s:f, s:f, s:f}", "section", section, "client",
+                     cache_call_text(slice_from(report->name)), "connections", connections,
+                     "active", (int)report->active, "taken", (json_int_t)report->taken, "refused",
+                     (json_int_t)report->refused, "requests_back",
+                     (double)report->busy[LIMIT_WAYS] / 1e9, "download_back",
                      (double)report->busy[LIMIT_DOWN] / 1e9, "upload_back",
                      (double)report->busy[LIMIT_UP] / 1e9);
 }

@@ -1,5 +1,6 @@
 #include "admin/page.h"
 
+#include "admin/cache_call.h"
 #include "admin/certificates_page.h"
 #include "admin/disk_numbers.h"
 #include "admin/services_page.h"
@@ -49,15 +50,8 @@ void page_json_dense(struct page *page, json_t *json) {
 }
 
 /* A reason may contain bytes that are not UTF-8, which JSON can not contain. */
-static json_t *error_object(const char *reason) {
-    json_t *json = json_object();
-    if (json_object_set_new(json, "error", json_string(reason)) != 0)
-        json_object_set_new(json, "error", json_string("see the error log"));
-    return json;
-}
-
 void page_error(struct page *page, unsigned status, const char *reason) {
-    page_json(page, status, error_object(reason));
+    page_json(page, status, json_pack("{s:o}", "error", cache_call_text(slice_from(reason))));
 }
 
 void page_not_kept(struct page *page) {

@@ -1,5 +1,6 @@
 #include "admin/settings_page.h"
 
+#include "admin/cache_call.h"
 #include "admin/helper_options.h"
 #include "admin/outcome.h"
 #include "base/log.h"
@@ -80,21 +81,20 @@ void settings_page_list(struct page *page, const struct admin_calls *calls,
 
 /* What came of it. */
 
-/* Adds {"error": reason, "errors": [its lines]}. A reason may have bytes that JSON can't have. */
+/* Adds {"error": reason, "errors": [its lines]}. */
 static void add_errors(json_t *json, const char *reason) {
     struct slice rest = slice_from(reason), line;
     json_t *lines = json_array();
     while (slice_next_line(&rest, &line))
-        json_array_append_new(lines, json_stringn(line.base, line.length));
-    if (json_object_set_new(json, "error", json_string(reason)) != 0)
-        json_object_set_new(json, "error", json_string("see the error log"));
+        json_array_append_new(lines, cache_call_text(line));
+    json_object_set_new(json, "error", cache_call_text(slice_from(reason)));
     json_object_set_new(json, "errors", lines);
 }
 
 static json_t *findings_to_json(const struct findings *findings) {
     json_t *list = json_array();
     for (unsigned i = 0; i < findings->count; i++)
-        json_array_append_new(list, json_string(findings->text[i]));
+        json_array_append_new(list, cache_call_text(slice_from(findings->text[i])));
     if (findings->more > 0)
         json_array_append_new(list, json_sprintf("and %u more", findings->more));
     return list;
@@ -264,9 +264,9 @@ static void change_settings(struct page *page, const struct admin_calls *calls,
 }
 
 static void refuse_change(struct page *page, const char *name, const char *reason) {
-    json_t *json = json_object(), *shown = json_string(name);
+    json_t *json = json_object();
     add_errors(json, reason);
-    json_object_set_new(json, "parameter", shown != NULL ? shown : json_string("?"));
+    json_object_set_new(json, "parameter", cache_call_text(slice_from(name)));
     page_json(page, 400, json);
 }
 
@@ -314,7 +314,8 @@ void settings_page_set(struct page *page, const struct admin_calls *calls,
     change_as_asked(page, calls, request, asked, false);
 }
 
-/* {"cache.memory": null} for one name, or for all that were changed. */
+/* {"cache.memory": null} for one name, or for all that were changed. NULL: the name is no text that
+ * JSON can have. */
 static json_t *names_to_unset(const struct admin_calls *calls, const char *name) {
     if (name != NULL)
         return json_pack("{s:n}", name);
@@ -333,5 +334,9 @@ void settings_page_unset(struct page *page, const struct admin_calls *calls,
         page_error(page, 400, "write the name of the option, or all, and not both");
         return;
     }
-    change_as_asked(page, calls, request, names_to_unset(calls, name), whole);
+    json_t *names = names_to_unset(calls, name);
+    if (names == NULL)
+        refuse_change(page, name, "no option has a name that is not UTF-8");
+    else
+        change_as_asked(page, calls, request, names, whole);
 }

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from harness.checks import contains, equal, lacks
+from harness.checks import contains, equal, lacks, true
 from harness.retort import Retort
 from test_settings import FILES, changes, guarded, post, value
 from test_settings_together import A, FIRST, GROUP
@@ -46,6 +46,25 @@ def test_bytes_that_are_no_text(lab):
                           capture_output=True, check=False, env={**os.environ, **lab.environment()})
     equal((done.returncode, changes(proxy)), (2, {}), f"{done.stderr}: exit status and changes")
     contains(done.stderr.decode(errors="replace"), "not UTF-8", "stderr")
+
+
+def test_names_that_are_no_text(lab):
+    """An argument that JSON can't have is refused, and not taken for something else."""
+    proxy = Retort(lab)
+    proxy.ctl("set", "cache.negative_ttl=404 7s")
+    for method, path, expected in (("DELETE", "/settings?name=%FF", 400), ("DELETE", "/settings?name=cache.%C3%28", 400),
+                                   ("GET", "/settings/options?name=%FF", 404), ("GET", "/settings/options?name=helper.%FF", 503),
+                                   ("POST", "/services/bump?name=%FF", 404), ("POST", "/helpers/renice?pool=%FF&nice=1", 404),
+                                   ("GET", "/access/test?url=http://a/%FF&user=%FF&sni=%FF&group=%FF&header=a:%FF", 200),
+                                   ("GET", "/limits?section=%FF", 404), ("GET", "/dns?name=%FF", 200), ("POST", "/dns/clear?name=%FF", 200),
+                                   ("POST", "/services/load?name=%FF", 404), ("POST", "/services/unload?name=%FF", 404),
+                                   ("POST", "/services/order?class=%FF&services=%FF", 404), ("POST", "/intercept/clear?host=%FF", 200),
+                                   ("GET", "/inspect/transaction?id=%FF", 404), ("GET", "/cache/objects?regex=%FF", 200),
+                                   ("GET", "/cache/objects?tag=%FF", 200), ("POST", "/icap/record?service=%FF", 200)):
+        answer = proxy.admin(method, "/v1" + path)
+        equal(answer.status, expected, f"{method} {path}: {answer.text()}\nstatus")
+        true(answer.body[:1] == b"{" and isinstance(json.loads(answer.body), dict), f"{method} {path}: {answer.text()}")
+    equal(changes(proxy), {"cache.negative_ttl": (["none"], "404 7s", False)}, "changes")
 
 
 def test_a_change_beside_something_that_fails(lab):
