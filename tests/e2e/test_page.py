@@ -9,7 +9,7 @@ import subprocess
 
 from harness import ports, wire
 from harness.browser import Browser
-from harness.checks import contains, equal, lacks, raises, true
+from harness.checks import contains, equal, lacks, raises, true, until
 from harness.interception import Interception
 from harness.nginx import Nginx
 from harness.origin import Origin
@@ -349,6 +349,113 @@ def test_cache_clients_certificates_and_live(lab, stage):
         page.wait(f"document.querySelector('h1').innerText === '{title}'")
         page.wait("!document.querySelector('main').innerText.includes('Loading')")
     equal(complaints(page), [], "what the browser complains about")
+
+
+LISTENING = "document.querySelector('main').innerText.includes('Listening')"
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_live_events_that_are_refused(lab, stage):
+    """What the proxy refuses for good is asked for once: each question would be a line of the audit log. A token that was taken away
+    leads back to the question for one."""
+    def asked(page):
+        return page.run("window.asked.filter(url => String(url).includes('/events')).length")
+
+    def watched(view):
+        page = stage.page(view, token=TOKENS["operate"])
+        page.wait(LISTENING)
+        page.run("""window.asked = []; window.real = window.fetch;
+            window.fetch = (url, ...rest) => { window.asked.push(url); return window.real(url, ...rest); }""")
+        return page
+    page = watched("live")
+    page.run("document.getElementById('live-client').value = 'nonsense'; document.querySelector('form button.main').click()")
+    page.wait("document.querySelector('main').innerText.includes('client')")
+    page.run("new Promise(resolve => setTimeout(resolve, 3500))")
+    equal(asked(page), 1, "questions after a wrong filter")
+    page.run("document.getElementById('live-client').value = ''; document.querySelector('form button.main').click()")
+    page.wait(LISTENING)
+    pages = [watched("live"), watched("clients")]
+    stage.proxy.write_tokens("".join(f"{role} {role} {token}\n" for role, token in TOKENS.items() if role != "operate"))
+    try:
+        equal(stage.proxy.admin("POST", "/reload").status, 200, "reload")
+        stage.proxy.get(stage.origin.url("/text", say="the next event, with which the stream ends"))
+        for one in pages:
+            one.wait("document.querySelector('[role=alert]') && document.querySelector('[role=alert]').innerText.includes('any more')")
+            equal(one.run("sessionStorage.length"), 0, "tokens that the page keeps")
+            one.run("new Promise(resolve => setTimeout(resolve, 3500))")
+            true(asked(one) <= 1, "questions with the old token")
+    finally:
+        stage.proxy.write_tokens("".join(f"{role} {role} {token}\n" for role, token in TOKENS.items()))
+        stage.proxy.admin("POST", "/reload")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_live_list_stands_still(lab, stage):
+    page = stage.page("live")
+    page.wait(LISTENING)
+    # The press comes between an event and its drawing.
+    page.run("""(real => {
+        window.setTimeout = (work, after, ...rest) => {
+            if (after === 200) {
+                window.setTimeout = real;
+                real(() => [...document.querySelectorAll('button')].find(button => button.innerText === 'Pause').click(), 0);
+            }
+            return real(work, after, ...rest);
+        };
+    })(window.setTimeout)""")
+    stage.proxy.get(stage.origin.url("/text", say="an event"))
+    page.wait("document.querySelector('main').innerText.includes('stands still')")
+    page.run("new Promise(resolve => setTimeout(resolve, 500))")
+    contains(page.text(), "The list stands still.", "what the page says after the last drawing")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_bodies_of_many_lines(lab, stage):
+    """Somebody's page of a million lines does not hang the tab of the operator who opens its transaction."""
+    page = stage.page("inspect")
+    page.wait("document.getElementById('inspect-transactions')")
+    took = page.run("""import('/page/difference.js').then(({difference}) => {
+        const many = '\\n'.repeat(4 << 20), begun = performance.now(), other = 'a\\n'.repeat(2 << 20);
+        const shown = [difference(many, many + 'x'), difference('', many), difference(many, other), difference('a\\nb', 'a\\nc')];
+        return [performance.now() - begun, ...shown.map((lines) => lines === null ? 'too many' : lines.length)];
+    })""")
+    equal(took[1:], ["too many", "too many", "too many", 3], "what is shown")
+    true(took[0] < 1000 * lab.patience, f"it takes {took[0]} ms")
+
+
+@heavy("a browser's own time limits")
+@seconds(120)
+def test_more_of_the_cache(lab, stage):
+    """Objects that are only on disk, more than one answer has, by the button of the page."""
+    volume = lab.path("more-volume")
+    origin, address = Origin(lab), ("127.0.0.1", ports.take())
+    proxy = Retort(lab, admin=address, cache={"memory": "8MB", "disk": {volume: {"size": "64MB"}}})
+    proxy.write_tokens(f"admin admin {TOKENS['admin']}\n")
+    equal(proxy.admin("POST", "/reload").status, 200, "reload")
+    proxy.token = TOKENS["admin"]
+    for number in range(230):
+        proxy.get(origin.url(f"/more/{number}", n=10, cc="max-age=600"))
+    until(lambda: proxy.status()["disk"]["disk_objects"] >= 230, 20 * lab.patience, "objects on disk")
+    proxy.restart()
+    page = stage.browser.page("http://%s:%d/#cache" % address)
+    page.wait("document.activeElement.id === 'token'")
+    page.type(TOKENS["admin"])
+    page.key("Enter")
+    rows = "document.querySelectorAll('tbody tr').length"
+    more = "[...document.querySelectorAll('button')].find(button => button.innerText === 'More')"
+    for seen in (100, 200, 230):
+        page.wait(f"{rows} >= {seen} && !document.querySelector('main').innerText.includes('Searching')")
+        if seen < 230:
+            page.run(more + ".click()")
+    equal(page.run(rows), 230, "objects")
+    contains(page.text(), "230 objects", "what the page says")
+    page.run("document.getElementById('cache-text').value = 'nothing.example'; document.querySelector('button.main').click()")
+    page.wait("document.querySelector('main').innerText.includes('No stored object was found.')")
+    equal(complaints(page), [], "what the browser complains about")
+    proxy.stop()
 
 
 @heavy("a browser's own time limits")

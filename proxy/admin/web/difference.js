@@ -1,9 +1,18 @@
 // The difference of two texts by lines: [["same" | "added" | "removed", line], ...]. What is too long to compare line by line, is
-// shown as removed and added whole.
+// shown as removed and added whole. null: a text has so many lines that a browser would stand still.
 
 const MOST = 2000; // lines that differ, before the comparison is given up
+const LINES = 50000; // of a text
+
+export function hasTooManyLines(text) {
+    let at = -1;
+    for (let line = 0; line < LINES; line++)
+        if ((at = text.indexOf("\n", at + 1)) < 0) return false;
+    return true;
+}
 
 export function difference(before, after) {
+    if (hasTooManyLines(before) || hasTooManyLines(after)) return null;
     const old = before.split("\n"), now = after.split("\n");
     let head = 0, tail = 0;
     while (head < old.length && head < now.length && old[head] === now[head]) head++;

@@ -1,13 +1,18 @@
 // Transactions as they end, from the event stream. It is read with fetch, because EventSource can't send a token.
-//     const events = new Events(session.api, (event) => rows.unshift(event), (lost) => ..., (text) => setText(state, text));
+//     const events = new Events(session, (event) => rows.unshift(event), (lost) => ..., (text) => setText(state, text));
 //     events.listen({result: "DENIED"});
 //     events.leave();
 
 const AGAIN = 3000; // milliseconds
 
+// A refusal that time does not mend: the token, the role or a filter is not good. Each question more would be a line of the audit log.
+function isFinal(status) {
+    return status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
 export class Events {
-    constructor(api, take, lose, say) {
-        Object.assign(this, {api, take, lose, say, stop: null});
+    constructor(session, take, lose, say) {
+        Object.assign(this, {session, take, lose, say, stop: null});
     }
 
     leave() {
@@ -15,17 +20,18 @@ export class Events {
         this.stop = null;
     }
 
-    // Until leave, over the ends of the stream.
+    // Until leave or a final refusal, over the ends of the stream.
     async listen(filter) {
         this.leave();
         const mine = this.stop = new AbortController();
         try {
-            const response = await this.api.call("GET", "/events", filter, mine.signal);
+            const response = await this.session.api.call("GET", "/events", filter, mine.signal);
             this.say("Listening.");
             await this.read(response.body.pipeThrough(new TextDecoderStream()).getReader());
         } catch (reason) {
-            if (mine.signal.aborted) return;
+            if (mine.signal.aborted || this.session.needsToken(reason)) return;
             this.say(reason.status ? reason.message : "The proxy does not answer; the page goes on trying.");
+            if (isFinal(reason.status)) return;
         }
         setTimeout(() => this.stop === mine && this.listen(filter), AGAIN);
     }

@@ -32,6 +32,7 @@ function tell(text, bad) {
 const session = {
     api,
     tell,
+    needsToken, // is it the refusal of a token? Then the page asks for another one
     may: (role) => me !== null && RANKS.indexOf(me.role) >= RANKS.indexOf(role),
     // A button for what a role may do; for others it is there and can't be used.
     button(role, text, label, press) {

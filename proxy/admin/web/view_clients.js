@@ -43,7 +43,7 @@ export default {
         ], "No client has used anything of a limit.");
         this.denied = new Map();
         this.parts = {numbers, access, limited, denied, state: el("p", {class: "faint"}, "Who is denied is shown to the role operate.")};
-        this.events = new Events(session.api, (event) => this.take(event), () => {}, (text) => setText(this.parts.state, text));
+        this.events = new Events(session, (event) => this.take(event), () => {}, (text) => setText(this.parts.state, text));
         if (session.may("operate")) this.events.listen({result: "DENIED"});
         return [el("h1", null, "Clients that were denied or limited"), numbers.node, el("section", null, this.parts.state, denied.node),
             el("section", null, limited.node), el("section", null, access.node)];

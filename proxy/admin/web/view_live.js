@@ -15,7 +15,7 @@ export default {
         this.lost = 0;
         this.number = 0;
         this.drawing = 0;
-        this.events = new Events(session.api, (event) => this.take(event), (lost) => this.lose(lost), (text) => setText(this.state, text));
+        this.events = new Events(session, (event) => this.take(event), (lost) => this.lose(lost), (text) => this.say(text));
         const able = session.may("operate");
         const field = (name, label) => el("div", null, el("label", {for: `live-${name}`}, el("span", null, label)),
             el("input", {type: "text", id: `live-${name}`, name, autocomplete: "off", disabled: !able}));
@@ -27,7 +27,8 @@ export default {
             event.preventDefault();
             this.events.listen(Object.fromEntries(new FormData(form)));
         });
-        this.state = el("p", {class: "faint"}, able ? "" : "Live events need the role operate.");
+        this.state = el("p", {class: "faint"});
+        this.say(able ? "" : "Live events need the role operate.");
         this.table = new Table(`The latest ${MOST} transactions`, (one) => one.number, [
             {head: "Time", header: true, cell: (one) => one.shown},
             {head: "Client", cell: (one) => one.client || "–"},
@@ -42,13 +43,18 @@ export default {
         return [el("h1", null, "Live transactions"), form, el("section", null, this.state, this.table.node)];
     },
     pause() {
-        this.events.leave();
-        setText(this.state, "The list stands still.");
+        this.leave();
+        this.table.update(this.rows);
+        this.say("The list stands still.");
     },
     leave() {
         this.events.leave();
         clearTimeout(this.drawing);
         this.drawing = 0;
+    },
+    say(text) {
+        this.said = text;
+        setText(this.state, this.lost ? `${text} ${this.lost} events were too many for this page.` : text);
     },
     lose(lost) {
         this.lost += lost;
@@ -64,7 +70,7 @@ export default {
     },
     draw() {
         this.drawing = 0;
-        setText(this.state, this.lost ? `Listening; ${this.lost} events were too many for this page.` : "Listening.");
+        this.say(this.said);
         this.table.update(this.rows);
     },
 };

@@ -2,7 +2,7 @@
 // back, and what the service changed.
 
 import {asText, decoded, isText, rasterType} from "./body.js";
-import {difference} from "./difference.js";
+import {difference, hasTooManyLines} from "./difference.js";
 import {el} from "./element.js";
 import * as format from "./format.js";
 
@@ -24,7 +24,9 @@ function steps(list) {
             el("td", null, step.found || "–", step.awaited ? el("div", {class: "faint"}, `waited ${format.microseconds(step.waited)} for ${step.awaited}`) : null))))));
 }
 
+// null: there are too many.
 function lines(parts) {
+    if (parts === null) return el("p", {class: "faint"}, "There are too many lines to show them here.");
     const pre = el("pre", {tabindex: "0"});
     for (const [kind, line] of parts.slice(0, LINES))
         pre.append(el("span", {class: `line-${kind}`}, `${{same: "  ", added: "+ ", removed: "− "}[kind]}${line}\n`));
@@ -34,6 +36,7 @@ function lines(parts) {
 
 // Only what differs, with some lines around it.
 function narrow(parts) {
+    if (parts === null) return null;
     const near = parts.map(([kind], index) => kind !== "same" ||
         parts.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1).some(([other]) => other !== "same"));
     const shown = [];
@@ -132,7 +135,7 @@ export default {
         if (types[0] || types[1]) return [side];
         if (!isText(old.bytes) || (now && !isText(now.bytes))) return [side, el("p", {class: "faint"}, "The body is no text.")];
         const text = asText(old.bytes, before);
-        if (!now) return [side, el("details", null, el("summary", null, "The body"), lines(text.split("\n").map((line) => ["same", line])))];
+        if (!now) return [side, el("details", null, el("summary", null, "The body"), lines(hasTooManyLines(text) ? null : text.split("\n").map((line) => ["same", line])))];
         return [side, el("h3", null, "Body: what the service changed"), lines(narrow(difference(text, asText(now.bytes, now.head))))];
     },
 };
