@@ -26,12 +26,14 @@ static struct page_ways ways_to(const char *where) {
     struct page_ways ways = {0};
     char host[HOST_NAME_MAX + 1] = "HOST";
     const bool secure = strncasecmp(where, "https://", 8) == 0;
-    char *authority = call_wire_authority(where);
+    char *authority = call_wire_authority(where), *path = NULL;
     const char *port = strrchr(authority, ':');
     gethostname(host, sizeof host - 1);
+    if (call_wire_is_path(where))
+        path = realpath(where, NULL); /* the other machine does not know where this one is now */
     if (call_wire_is_path(where) || port == NULL) {
         snprintf(ways.command, PAGE_TEXT, "ssh -N -L localhost:%d:%s root@%s", (int)USUAL_PORT,
-                 where, host);
+                 path != NULL ? path : where, host);
         snprintf(ways.there, PAGE_TEXT, "http://localhost:%d/", (int)USUAL_PORT);
     } else {
         snprintf(ways.here, PAGE_TEXT, "http%s://%s/", secure ? "s" : "", authority);
@@ -39,6 +41,7 @@ static struct page_ways ways_to(const char *where) {
         snprintf(ways.there, PAGE_TEXT, "http%s://localhost%s/", secure ? "s" : "", port);
     }
     free(authority);
+    free(path);
     return ways;
 }
 

@@ -71,6 +71,9 @@ def test_the_socket_may_be_relative(lab):
         done = subprocess.run([lab.built("proxy/retortctl"), "-s", where, "status"], cwd=directory, capture_output=True,
                               text=True, timeout=20 * lab.patience, check=False)
         equal((done.returncode, done.stderr), (0, ""), where)
+        done = subprocess.run([lab.built("proxy/retortctl"), "-s", where, "page"], cwd=directory, capture_output=True,
+                              text=True, timeout=20 * lab.patience, check=False)
+        contains(done.stdout, f":{os.path.realpath(proxy.admin_path)} ", "the command for another machine")
 
 
 def test_programs_get_json(lab):
