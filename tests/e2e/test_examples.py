@@ -14,7 +14,7 @@ import subprocess
 
 from harness import ports
 from harness.certificates import Authority
-from harness.checks import Skip, between, contains, equal, one_of, true
+from harness.checks import Skip, between, contains, equal, lacks, one_of, true
 from harness.lab import SOURCE
 from harness.retort import run_check
 from harness.suite import heavy
@@ -296,8 +296,11 @@ def test_of_systemd(lab):
     units.append(lab.write("retort-lists.timer", timer))
     with open(unit(lab, "retort-lists"), encoding="utf-8") as file:
         units.append(lab.write("retort-lists.service", re.sub(r"^Documentation=.*\n", "", file.read(), flags=re.M)))
-    when = output_of(lab, "systemd-analyze", "calendar", re.search(r"^OnCalendar=(.*)$", timer, flags=re.M)[1])
-    contains(when, "Next elapse", "what systemd says of the timer")
+    spans = {name: int(re.search("s: ([0-9]+)$", output_of(lab, "systemd-analyze", "timespan", value), flags=re.M)[1]) / 6e7
+             for name, value in re.findall(r"^(\w+Sec)=(.*)$", timer, flags=re.M)}
+    true(spans["OnActiveSec"] + spans["RandomizedDelaySec"] <= 15, f"minutes until lists are there: {spans}")
+    equal(spans["OnUnitActiveSec"], 24 * 60, "minutes between runs")
+    lacks(timer, "OnCalendar", "the timer, which would wait for that time")
     os.makedirs(lab.path("c-icap.service.d"))
     with open(lab.built("conf/c-icap.service.d-retort.conf"), encoding="utf-8") as file:
         lab.write("c-icap.service.d/retort.conf", file.read())
