@@ -325,6 +325,33 @@ START_TEST(a_walk_sees_everything) {
 }
 END_TEST
 
+/* Its time is over from the beginning on, so each walk makes one round. */
+START_TEST(a_walk_stops_when_its_time_is_over) {
+    char text[40];
+    struct object_filter none = {.host = SLICE("nothing.example")};
+    start_cache();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 50000; i++)
+        put_cached(cached_url(i, text, sizeof text), 10);
+    for (unsigned step = 0; step < 2; step++) {
+        uint64_t position = 0;
+        unsigned seen = 0, walks = 0;
+        for (bool over = false; !over; walks++) {
+            struct cache_walk walk = {
+                .filter = step == 0 ? NULL : &none, .until = 1, .position = position};
+            cache_walk(the_cache, &walk, SIZE_MAX);
+            seen += (unsigned)walk.count;
+            position = walk.position;
+            over = cache_walk_is_over(&walk);
+            cache_walk_end(&walk);
+        }
+        ck_assert_uint_eq(seen, step == 0 ? 50000 : 0);
+        ck_assert_uint_ge(walks, 3);
+    }
+    stop_cache();
+}
+END_TEST
+
 /* Each page by a walk of its own, from where the last one stopped. */
 START_TEST(a_walk_goes_on_where_another_stopped) {
     char text[40];
@@ -429,6 +456,7 @@ Suite *store_suite(void) {
         nothing_but_pinned_objects_is_no_endless_loop,
         lifetimes_change_and_bytes_do_not,
         a_walk_sees_everything,
+        a_walk_stops_when_its_time_is_over,
         a_walk_goes_on_where_another_stopped,
         threads_insert_at_once,
         threads_get_along,
