@@ -491,6 +491,24 @@ START_TEST(a_short_wait_for_a_place_is_short) {
 }
 END_TEST
 
+/* The service left it alone: from then on only its reader and the origin take their time. */
+START_TEST(total_timeout_ends_with_the_work_of_the_service) {
+    struct remote_lab *lab = remote_lab_open(0);
+    lab->settings.total_timeout = 20;
+    remote_lab_start(lab, long_body(), LONG_BODY);
+    remote_lab_turn(lab);
+    peer_expects(lab, FRAME_OPEN);
+    peer_skips(lab);
+    remote_lab_turn(lab);
+    ck_assert_int_eq(lab->call.mode, INSIDE_PASSED);
+    usleep(30000);
+    remote_lab_turn(lab);
+    ck_assert_uint_eq(lab->service.base.account.error_timeout, 0);
+    remote_lab_reads(lab, long_body(), LONG_BODY);
+    remote_lab_close(lab);
+}
+END_TEST
+
 struct tired_text {
     struct service_exchange *exchange;
 };
@@ -565,12 +583,19 @@ END_TEST
 
 Suite *inside_remote_suite(void) {
     const TTest *tests[] = {
-        who_is_left_alone_frees_the_runner,       who_passes_frees_the_runner,
-        who_changes_the_head_frees_the_runner,    who_has_given_all_frees_the_runner,
-        a_preview_is_not_sent_behind_the_verdict, a_verdict_that_has_come_counts,
-        a_verdict_counts_that_lies_in_the_ring,   nothing_taken_is_a_lie,
-        to_need_again_and_again_is_a_lie,         frames_without_end_behind_the_end_are_a_lie,
-        a_short_wait_for_a_place_is_short,        a_wait_is_no_longer_than_it_was,
+        who_is_left_alone_frees_the_runner,
+        who_passes_frees_the_runner,
+        who_changes_the_head_frees_the_runner,
+        who_has_given_all_frees_the_runner,
+        a_preview_is_not_sent_behind_the_verdict,
+        a_verdict_that_has_come_counts,
+        a_verdict_counts_that_lies_in_the_ring,
+        nothing_taken_is_a_lie,
+        to_need_again_and_again_is_a_lie,
+        frames_without_end_behind_the_end_are_a_lie,
+        a_short_wait_for_a_place_is_short,
+        a_wait_is_no_longer_than_it_was,
+        total_timeout_ends_with_the_work_of_the_service,
     };
     return suite_of("inside_remote", tests, COUNT_OF(tests));
 }
