@@ -69,6 +69,12 @@ static void connection_duplex_close(struct duplex *duplex) {
     free(own);
 }
 
+static bool connection_duplex_is_lost(const struct duplex *duplex) {
+    const struct connection *connection =
+        CONTAINER_OF(duplex, const struct connection_duplex, base)->connection;
+    return connection == NULL || connection->broken;
+}
+
 static struct connection *connection_duplex_take(struct duplex *duplex,
                                                  struct net_buffer **aheadp) {
     struct connection_duplex *own = connection_duplex_of(duplex);
@@ -89,6 +95,7 @@ static const struct duplex_class connection_duplex_class = {
     .finish = connection_duplex_finish,
     .abort = connection_duplex_abort,
     .close = connection_duplex_close,
+    .is_lost = connection_duplex_is_lost,
     .take_connection = connection_duplex_take,
 };
 

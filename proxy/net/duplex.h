@@ -28,6 +28,7 @@ struct duplex_class {
     void (*finish)(struct duplex *duplex);
     void (*abort)(struct duplex *duplex);
     void (*close)(struct duplex *duplex);
+    bool (*is_lost)(const struct duplex *duplex);
     /* NULL: the duplex is one of many streams on a connection. */
     struct connection *(*take_connection)(struct duplex *duplex, struct net_buffer **aheadp);
 };
@@ -64,6 +65,13 @@ static inline void duplex_finish(struct duplex *duplex) {
 static inline void duplex_abort(struct duplex *duplex) {
     CHECK_OBJ(duplex, DUPLEX_MAGIC);
     duplex->class->abort(duplex);
+}
+
+/* Was the duplex reset, or lost with its connection? Nothing that is written arrives any more, and
+ * nothing comes but what waits to be read. Reads that have ended before do not say so. */
+static inline bool duplex_is_lost(const struct duplex *duplex) {
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    return duplex->class->is_lost(duplex);
 }
 
 static inline void duplex_close(struct duplex **duplexp) {

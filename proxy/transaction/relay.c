@@ -77,12 +77,24 @@ static void relay_one_way(struct relay *relay, int from) {
     loop_defer(relay->net->loop, &relay->task);
 }
 
+/* A client that is lost, or an origin behind the end of its direction: no read says so if the
+ * direction has ended, or waits because the other side takes nothing. What an origin sent before it
+ * was lost is still the client's. */
+static bool relay_is_lost(const struct relay *relay) {
+    return duplex_is_lost(relay->sides[0]) ||
+           (relay->ways[1].ended && duplex_is_lost(relay->sides[1]));
+}
+
 static void relay_both(struct relay *relay) {
     loop_timer_after(relay->net->loop, &relay->timer, relay->idle_timeout);
     relay_one_way(relay, 0);
     relay_one_way(relay, 1);
-    if (!relay->over && relay->ways[0].ended && relay->ways[1].ended)
+    if (relay->over)
+        return;
+    if (relay->ways[0].ended && relay->ways[1].ended)
         relay_finish(relay);
+    else if (relay_is_lost(relay))
+        break_off(relay);
 }
 
 static void relay_on_task(struct task *task) {

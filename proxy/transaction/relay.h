@@ -7,7 +7,8 @@
  *     relay_free(&relay);
  *
  * Each direction has one buffer; it is read when it is empty and written when it is not. The end of
- * one direction is passed on as the end of that direction. Threads: the worker's.
+ * one direction is passed on as the end of that direction. A client that is lost ends both, whatever
+ * the origin does. Threads: the worker's.
  */
 #ifndef RETORT_TRANSACTION_RELAY_H
 #define RETORT_TRANSACTION_RELAY_H

@@ -1,17 +1,19 @@
 """CONNECT tunnels."""
 
+import select
 import threading
 import time
 
 from harness import ports
-from harness.checks import equal, one_of, same_bytes, true, until
+from harness.checks import equal, one_of, raises, same_bytes, true, until
+from harness.http2 import Http2
 from harness.icap import IcapServer
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.server import Server
 from harness.suite import memcheck
-from harness.wire import request
+from harness.wire import Silence, request
 
 
 def allow(*allowed):
@@ -76,6 +78,83 @@ def test_half_close(lab):
     wire.send(b"x" * 1000)
     wire.finish_sending()
     equal(wire.read_to_end(5), b"got 1000", "answer")
+
+
+def leave(client, how):
+    """The client goes, without the end of its direction that it may have sent before."""
+    if isinstance(client, Http2) and how == "reset":
+        client.reset_stream(1)
+    else:
+        client.abort()
+
+
+def open_tunnel(proxy, server, version):
+    """A client and what it sends bytes with, which returns when no more are taken."""
+    if version == 1:
+        wire, response = connect(proxy, server.authority)
+        equal(response.status, 200, "CONNECT")
+        return wire, wire.socket.sendall
+    client = Http2(proxy.forward)
+    stream = client.take_stream()
+    client.headers(stream, [(":method", "CONNECT"), (":authority", server.authority)], end=False)
+    client.read_until(lambda: client.answer(stream).status == 200)
+    return client, lambda data: client.upload(stream, data, end=False)
+
+
+WAYS_TO_LEAVE = ((1, "close"), (2, "reset"), (2, "close"))
+
+
+@memcheck
+def test_a_client_leaves_after_its_end(lab):
+    """A tunnel whose client has ended its direction, and then is lost, is over, also if the server says nothing."""
+    ended, gone = threading.Semaphore(0), threading.Semaphore(0)
+
+    def silent(connection, _number):
+        connection.read_to_end()
+        ended.release()
+        until(lambda: reset_at(connection.socket), 20 * lab.patience, "the proxy to end the server's connection")
+        gone.release()
+    server = Server(lab, silent)
+    proxy = Retort(lab, extra=allow(server.port))
+    for version, how in WAYS_TO_LEAVE:
+        client, _ = open_tunnel(proxy, server, version)
+        if version == 1:
+            client.finish_sending()
+        else:
+            client.data(1, b"", end=True)
+        true(ended.acquire(timeout=10 * lab.patience), f"HTTP/{version}: the server sees the end")
+        equal(proxy.counter("transactions_active"), 1, f"HTTP/{version}: the tunnel is open")
+        leave(client, how)
+        until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, f"HTTP/{version}, {how}: the tunnel is over")
+        true(gone.acquire(timeout=10 * lab.patience), f"HTTP/{version}, {how}: the server's connection is reset")
+        client.close()
+
+
+def reset_at(connected):
+    """Has the other side reset the connection?"""
+    poll = select.poll()
+    poll.register(connected, 0)
+    return bool(poll.poll(0))
+
+
+def test_a_client_leaves_a_server_that_reads_nothing(lab):
+    """What the server has not taken does not keep the tunnel of a client that is lost."""
+    release = threading.Event()
+
+    def deaf(_connection, _number):
+        release.wait(60)
+    server = Server(lab, deaf, receive_buffer=4096)
+    proxy = Retort(lab, extra=allow(server.port))
+    for version, how in WAYS_TO_LEAVE:
+        client, send = open_tunnel(proxy, server, version)
+        client.timeout = 1
+        client.socket.settimeout(1)
+        raises((TimeoutError, Silence), lambda s=send: [s(bytes(1 << 18)) for _ in range(200)], f"HTTP/{version}: nothing more is taken")
+        equal(proxy.counter("transactions_active"), 1, f"HTTP/{version}: the tunnel is open")
+        leave(client, how)
+        until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, f"HTTP/{version}, {how}: the tunnel is over")
+        client.close()
+    release.set()
 
 
 def test_server_closes(lab):

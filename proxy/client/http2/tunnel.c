@@ -76,6 +76,13 @@ static void tunnel_close(struct duplex *duplex) {
     http2_exchange_leave(exchange_of_duplex(duplex));
 }
 
+/* A stream that both sides have ended is over as well. */
+static bool tunnel_is_lost(const struct duplex *duplex) {
+    const struct http2_stream *stream =
+        &CONTAINER_OF(duplex, const struct http2_exchange, tunnel)->stream;
+    return http2_stream_is_over(stream) && !(stream->we_ended && stream->they_ended);
+}
+
 static const struct duplex_class tunnel_class = {
     .name = "HTTP/2 stream",
     .read = tunnel_read,
@@ -83,6 +90,7 @@ static const struct duplex_class tunnel_class = {
     .finish = tunnel_finish,
     .abort = tunnel_abort,
     .close = tunnel_close,
+    .is_lost = tunnel_is_lost,
 };
 
 /* A tunnel begins with a 200, also where HTTP/1.1 says 101 (RFC 8441 §5); a key that proves the
