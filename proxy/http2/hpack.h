@@ -71,6 +71,10 @@ struct hpack_list {
 #define HPACK_LIST_TEXT(size_most)                                                                 \
     (2 * (size_most) > HPACK_TABLE_DEFAULT ? 2 * (size_most) : HPACK_TABLE_DEFAULT)
 
+/* How many fields a list of that size can have: its size alone bounds them, since a cookie may come
+ * in any number of fields (RFC 9113 §8.2.3). http2/fields.h bounds those of the head. */
+#define HPACK_LIST_FIELDS(size_most) ((unsigned)((size_most) / HPACK_FIELD_OVERHEAD))
+
 static inline void hpack_list_init(struct hpack_list *list, char *text, size_t text_room,
                                    struct hpack_field *fields, unsigned room, size_t size_most) {
     *list = (struct hpack_list){

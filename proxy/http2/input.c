@@ -220,8 +220,16 @@ static void input_block(struct http2_session *session, struct slice block) {
     }
 }
 
+/* A head that is too large has to be decoded as well, or all who share the connection would suffer:
+ * so twice `max_head` may come, in frames of the size that everybody may send. */
+static unsigned continuations_most(const struct http2_session *session) {
+    size_t frames = 2 * session->limits.max_head / HTTP2_FRAME_SIZE_DEFAULT;
+    return frames > HTTP2_CONTINUATIONS_LEAST ? (unsigned)frames : HTTP2_CONTINUATIONS_LEAST;
+}
+
 static void keep_fragment(struct http2_session *session, struct slice fragment) {
-    if (session->block_length + fragment.length > session->limits.max_head) {
+    size_t most = (size_t)(1 + continuations_most(session)) * HTTP2_FRAME_SIZE_DEFAULT;
+    if (session->block_length + fragment.length > most) {
         input_wrong(session, HTTP2_ENHANCE_YOUR_CALM, "a head that is far too large");
         return;
     }
@@ -262,7 +270,7 @@ static void on_continuation(struct http2_session *session, const struct http2_fr
         input_wrong(session, HTTP2_PROTOCOL_ERROR, "CONTINUATION without HEADERS");
         return;
     }
-    if (++session->continuations > HTTP2_CONTINUATIONS_MAX) {
+    if (++session->continuations > continuations_most(session)) {
         input_wrong(session, HTTP2_ENHANCE_YOUR_CALM, "a head of too many frames");
         return;
     }

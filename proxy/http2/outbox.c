@@ -16,23 +16,24 @@ void http2_workspace_release(struct http2_workspace *workspace) {
     workspace->list = NULL;
 }
 
-/* A list, its fields and its text in one piece of memory. */
+/* A list, its fields and, behind them, its text in one piece of memory. */
 struct list_memory {
     struct hpack_list list;
-    struct hpack_field fields[HTTP_FIELDS_MAX];
-    char text[];
+    struct hpack_field fields[];
 };
 
 struct hpack_list *http2_workspace_list(struct http2_workspace *workspace, size_t size_most) {
     struct list_memory *memory = (struct list_memory *)workspace->list;
-    size_t room = HPACK_LIST_TEXT(size_most);
-    if (memory == NULL || workspace->list_room < room) {
+    unsigned fields = HPACK_LIST_FIELDS(size_most);
+    size_t text = HPACK_LIST_TEXT(size_most);
+    if (memory == NULL || workspace->list_most < size_most) {
         free(memory);
-        memory = xmalloc(sizeof *memory + room);
+        memory = xmalloc(sizeof *memory + fields * sizeof *memory->fields + text);
         workspace->list = &memory->list;
-        workspace->list_room = room;
+        workspace->list_most = size_most;
     }
-    hpack_list_init(&memory->list, memory->text, room, memory->fields, HTTP_FIELDS_MAX, size_most);
+    hpack_list_init(&memory->list, (char *)&memory->fields[fields], text, memory->fields, fields,
+                    size_most);
     return &memory->list;
 }
 

@@ -31,7 +31,7 @@ struct http2_workspace {
     struct net_context *net;
     struct http2_session *user; /* whose outbox it is; NULL: nobody's */
     struct hpack_list *list;    /* of the head that is being read; see http2_workspace_list */
-    size_t list_room;
+    size_t list_most;           /* bytes of the largest head that it is for */
     char outbox[HTTP2_OUTBOX];
 };
 

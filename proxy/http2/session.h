@@ -45,8 +45,11 @@
 enum http2_side { HTTP2_SERVER, HTTP2_CLIENT };
 
 enum {
-    HTTP2_CONTINUATIONS_MAX = 8, /* frames of one head; RFC 9113 §6.10 has no bound */
+    /* Frames of one head behind its first, if max_head does not ask for more; RFC 9113 §6.10 has no
+     * bound. */
+    HTTP2_CONTINUATIONS_LEAST = 8,
     HTTP2_STREAM_BUCKETS = 32,
+    HTTP2_EARLY_PRIORITIES = 8, /* of streams that are not open yet */
     HTTP2_CUT_KEPT = 1024,      /* streams of which we know whether we ended them; a power of 2 */
     HTTP2_CLOGGED = 192 * 1024, /* bytes that wait while frames are read that we may answer */
     HTTP2_LATE_FRAMES = 1000,   /* for each stream that a client ends, and for all together: */
