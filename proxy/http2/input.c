@@ -110,6 +110,37 @@ static void they_ended(struct http2_stream *stream) {
 
 /* Heads */
 
+/* The other side may say how urgent a stream is before it opens it, and servers should keep the most
+ * recent PRIORITY_UPDATE until then (RFC 9218 §7.1). A few are kept, of streams that it may open
+ * before others end. */
+static void keep_early_priority(struct http2_session *session, uint32_t id, struct slice value) {
+    unsigned more = session->limits.streams - session->stream_count;
+    if (id % 2 == 0 || id <= session->last_in || (id - session->last_in) / 2 > more)
+        return;
+    struct http2_early_priority *early = session->early, *end = early + HTTP2_EARLY_PRIORITIES;
+    while (early < end && early->id != id)
+        early++;
+    if (early == end) {
+        early = &session->early[session->early_next];
+        session->early_next = (session->early_next + 1) % HTTP2_EARLY_PRIORITIES;
+    }
+    early->id = id;
+    http2_priority_parse(value, &early->priority);
+    session->has_early = true;
+}
+
+static void apply_early_priority(struct http2_session *session, struct http2_stream *stream) {
+    session->has_early = false;
+    for (unsigned i = 0; i < HTTP2_EARLY_PRIORITIES; i++) {
+        struct http2_early_priority *early = &session->early[i];
+        if (early->id == stream->id)
+            http2_stream_update_priority(stream, &early->priority);
+        if (early->id <= stream->id)
+            early->id = 0;
+        session->has_early |= early->id != 0;
+    }
+}
+
 static struct http2_stream *open_stream(struct http2_session *session, uint32_t id, bool ended) {
     struct http2_stream *stream = NULL;
     if (session->stream_count < session->limits.streams)
@@ -124,6 +155,8 @@ static struct http2_stream *open_stream(struct http2_session *session, uint32_t 
     http2_stream_add(session, stream, id);
     stream->head_seen = true;
     stream->they_ended = ended;
+    if (session->has_early)
+        apply_early_priority(session, stream);
     return stream;
 }
 
@@ -583,8 +616,13 @@ static void on_priority_update(struct http2_session *session, struct slice paylo
         return;
     }
     struct http2_stream *stream = input_stream(session, id);
-    if (stream != NULL)
-        http2_stream_set_priority(stream, value);
+    struct http2_priority priority;
+    if (stream == NULL) {
+        keep_early_priority(session, id, value);
+        return;
+    }
+    http2_priority_parse(value, &priority);
+    http2_stream_update_priority(stream, &priority);
 }
 
 /* A whole frame that is not DATA. */

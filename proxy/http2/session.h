@@ -83,6 +83,12 @@ struct http2_limits {
     uint64_t idle_timeout;  /* no stream is open; TIMER_NEVER: the owner looks after that */
 };
 
+/* What a PRIORITY_UPDATE said of a stream before its head came. */
+struct http2_early_priority {
+    uint32_t id; /* 0: of none */
+    struct http2_priority priority;
+};
+
 /* What the other side allows (RFC 9113 §6.5.2). */
 struct http2_peer {
     bool known;   /* its SETTINGS have come */
@@ -186,10 +192,14 @@ struct http2_session {
     enum http2_error block_fault; /* that frame's, of its stream */
     unsigned continuations;
     unsigned opened_in_turn; /* streams */
-    uint64_t input_since;    /* since when a part of a frame waits; 0: none does */
+    struct http2_early_priority early[HTTP2_EARLY_PRIORITIES];
+    unsigned early_next; /* which of them the next one replaces */
+    bool has_early;
+    uint64_t input_since; /* since when a part of a frame waits; 0: none does */
     struct hpack_decoder decoder;
-    uint32_t window;     /* bytes of bodies that the other side may send */
-    uint32_t window_due; /* that it will be told of */
+    uint32_t window;          /* bytes of bodies that the other side may send */
+    uint32_t window_due;      /* that it will be told of */
+    uint64_t window_shut_end; /* nanoseconds: when the window last grew from nothing; 0: never */
     /* Output */
     struct http2_outbox outbox;
     struct http2_schedule schedule;

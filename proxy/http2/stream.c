@@ -200,15 +200,29 @@ static void starve(struct http2_session *session, struct http2_stream *stream) {
     http2_session_wake_at(session, session->starved_since + session->limits.send_timeout);
 }
 
-void http2_stream_set_priority(struct http2_stream *stream, struct slice value) {
+static void change_priority(struct http2_stream *stream, const struct http2_priority *priority) {
     struct http2_session *session = stream->session;
     bool waits = session != NULL && !stream->starved && !list_empty(&stream->turn);
     if (waits)
         http2_schedule_remove(&session->schedule, stream);
-    http2_priority_parse(value, &stream->priority);
-    stream->is_ordered = !stream->priority.is_incremental;
+    stream->priority = *priority;
+    stream->is_ordered = !priority->is_incremental;
     if (waits)
         http2_schedule_add(&session->schedule, stream);
+}
+
+void http2_stream_update_priority(struct http2_stream *stream,
+                                  const struct http2_priority *priority) {
+    stream->is_updated = true;
+    change_priority(stream, priority);
+}
+
+void http2_stream_set_priority(struct http2_stream *stream, struct slice value) {
+    struct http2_priority priority;
+    if (stream->is_updated)
+        return;
+    http2_priority_parse(value, &priority);
+    change_priority(stream, &priority);
 }
 
 size_t http2_stream_room(struct http2_stream *stream) {

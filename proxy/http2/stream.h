@@ -33,6 +33,7 @@ struct http2_stream {
     bool head_seen;  /* the final one */
     bool failed;     /* reading gives SOURCE_FAILED when what came before has been read */
     bool is_ordered; /* its client wants it as a whole before those with higher ids */
+    bool is_updated; /* a PRIORITY_UPDATE has said its priority */
     bool fair;       /* it has had its share of turns for now; see schedule.h */
     struct http2_session *session; /* NULL: over */
     uint32_t id;
@@ -90,10 +91,13 @@ static inline bool http2_stream_is_over(const struct http2_stream *stream) {
     return stream->session == NULL;
 }
 
-/* What the field Priority says (RFC 9218 §4). Before the stream wants a turn, or after. */
+/* What the field Priority says (RFC 9218 §4). Before the stream wants a turn, or after. A
+ * PRIORITY_UPDATE counts more. */
 void http2_stream_set_priority(struct http2_stream *stream, struct slice value);
 
 /* Inside http2/. */
+void http2_stream_update_priority(struct http2_stream *stream,
+                                  const struct http2_priority *priority);
 /* So many received bytes need not wait any more. */
 void http2_stream_credit(struct http2_stream *stream, uint32_t bytes);
 struct http2_stream *http2_stream_find(const struct http2_session *session, uint32_t id);

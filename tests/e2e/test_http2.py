@@ -308,6 +308,37 @@ def test_urgency(lab):
             equal([client.response(stream).length for stream in (*lazy, urgent)], [400000] * 4, "all")
 
 
+def test_urgency_that_comes_before_its_request(lab):
+    """RFC 9218 §7.1: a server keeps the most recent PRIORITY_UPDATE for a stream that is not open yet. It counts more than the field
+    of the request. What is kept has a bound, and is kept only for streams that the client may open."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url()})
+    target = "/bytes?n=400000&cc=max-age%3D60"
+    equal(proxy.get(target).status, 200, "into the cache")
+
+    def first(streams, updates, fields=()):
+        """The stream whose response is sent before those of the others, all of which are asked for at the same time."""
+        with Http2(proxy.reverse, initial_window_size=1 << 20, credit=False) as client:
+            client.settle()
+            for stream, value in updates:
+                client.frame(http2.PRIORITY_UPDATE, 0, 0, stream.to_bytes(4, "big") + value)
+            asked = [client.request("GET", target, fields) for _ in range(streams)]
+            client.settle()
+            before = [client.answer(stream).length for stream in asked]
+            client.give(0, 300000)
+            client.read_until(lambda: sum(client.answer(stream).length for stream in asked) >= 365535)
+            grown = [client.answer(stream).length - length for stream, length in zip(asked, before)]
+            client.give(0, 1 << 24)
+            equal([client.response(stream).length for stream in asked], [400000] * streams, "all")
+            return asked[grown.index(max(grown))] if max(grown) >= 250000 else None
+    equal(first(4, []), None, "without an update")
+    equal(first(4, [(7, b"u=1")]), 7, "an update")
+    equal(first(4, [(7, b"u=1"), (7, b"u=5"), (5, b"u=1")]), 5, "the most recent one")
+    equal(first(4, [(5, b"u=1")], [("priority", "u=4")]), 5, "fields that say something else")
+    equal(first(4, [(5, b"u=1")] + [(1001, b"u=2"), (8, b"u=2")] * 20), 5, "behind it, updates of streams that can't be opened")
+    equal(first(4, [(5, b"u=1")] + [(stream, b"u=3") for stream in range(21, 121, 2)]), None, "behind it, updates of too many")
+
+
 def test_what_is_urgent_takes_little_longer_than_alone(lab):
     """Until an urgent response is whole, the connection carries at most half as much again for others, whenever it was asked for."""
     origin = Origin(lab)
