@@ -2,6 +2,7 @@
 stores nothing."""
 
 import signal
+import struct
 import threading
 import time
 
@@ -479,6 +480,25 @@ def test_interim_responses(lab):
     contains(seen, b"HTTP/1.1 103 Early Hints\r\n", "answer")
     contains(seen, b"rel=preload", "answer")
     equal(seen.count(b"HTTP/1.1 1"), 1, "interim responses")
+
+
+def test_names_that_an_origin_claims(lab):
+    """RFC 8336: an ORIGIN frame says for which other names its server is authoritative. It changes nothing."""
+    claimed = []
+
+    def answer(stream):
+        if not claimed:
+            claimed.append(True)
+            for names in (["https://other.test"], [], ["http://a.test", "https://b.test:8443"]):
+                payload = b"".join(struct.pack(">H", len(name)) + name.encode() for name in names)
+                stream.link.send(frame(0xc, 0, 0, payload))
+            stream.link.send(frame(0xc, 0, stream.id, b"on a stream") + frame(0xc, 0xff, 0, b"\xff\xffcut"))
+        stream.answer()
+    origin, proxy = start(lab, answer)
+    for _ in range(3):
+        equal(status_of(proxy), 200, "status")
+    equal((origin.accepted, proxy.counter("origin_http2_protocol_errors"), proxy.counter("origin_http2_calmed")), (1, 0, 0),
+          "connections, and those that ended")
 
 
 def test_trailers(lab):
