@@ -16,6 +16,13 @@ uint64_t body_clock_wait(struct body_clock *clock, const struct settings *settin
     return left;
 }
 
+bool body_clock_forgive(struct body_clock *clock, uint64_t until) {
+    bool later = clock->waits_since != 0 && clock->waits_since < until;
+    if (later)
+        clock->waits_since = until;
+    return later;
+}
+
 void body_clock_got(struct body_clock *clock, uint64_t now) {
     if (clock->waits_since != 0)
         clock->waited += now - clock->waits_since;

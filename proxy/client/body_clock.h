@@ -28,5 +28,7 @@ static inline uint64_t client_slowest_time(const struct settings *settings, uint
 /* Somebody waits for more. Returns how long the client has; 0: no time at all. */
 uint64_t body_clock_wait(struct body_clock *clock, const struct settings *settings, uint64_t now);
 void body_clock_got(struct body_clock *clock, uint64_t now);
+/* The client could not send until then. True: the time of the wait begins there. */
+bool body_clock_forgive(struct body_clock *clock, uint64_t until);
 
 #endif

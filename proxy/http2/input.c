@@ -364,6 +364,7 @@ static void on_data(struct http2_session *session, const struct http2_frame *fra
         return;
     }
     session->window -= frame->length;
+    http2_session_tell_window(session);
     struct http2_stream *stream = stream_of_data(session, frame);
     if (session->phase != HTTP2_OPEN)
         return;

@@ -480,6 +480,10 @@ void http2_session_release(struct http2_session *session) {
     session->magic = 0;
 }
 
+uint64_t http2_session_shut_until(const struct http2_session *session) {
+    return session->window == 0 ? session->net->loop->now_nanoseconds : session->window_shut_end;
+}
+
 bool http2_session_has_room(const struct http2_session *session) {
     uint32_t most = session->peer.streams;
     return session->phase == HTTP2_OPEN && !session->closing && session->stream_count < most &&

@@ -236,6 +236,9 @@ void http2_session_fail(struct http2_session *session, enum http2_error error, c
 void http2_session_abort(struct http2_session *session);
 void http2_session_release(struct http2_session *session);
 
+/* Until when, in nanoseconds, has our window of the connection let no body come? Now, if it still
+ * does. The other side is not to blame for that time. */
+uint64_t http2_session_shut_until(const struct http2_session *session);
 /* Client: may a stream be opened now? */
 bool http2_session_has_room(const struct http2_session *session);
 /* Client: opens a stream that the caller has initialised with http2_stream_init. Its head is to be
@@ -304,5 +307,8 @@ static inline bool http2_session_is_stuck(const struct http2_session *session) {
 }
 /* So many bytes of bodies need not wait any more: the window grows again. */
 void http2_session_credit(struct http2_session *session, uint32_t bytes);
+/* Tells the other side that the window has grown, if that is worth a frame. To be called when either
+ * the window or what is due has changed. */
+void http2_session_tell_window(struct http2_session *session);
 
 #endif

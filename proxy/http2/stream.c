@@ -133,14 +133,23 @@ static void tell_window(struct http2_session *session, uint32_t id, uint32_t byt
     http2_session_send_soon(session);
 }
 
-/* Few bytes are not worth a frame. */
+/* Few bytes are not worth a frame, unless the other side has no more of them left. Bytes that wait
+ * for their readers take their part of the window, so what can be due at most shrinks with what is
+ * left: a fixed share of the whole window might never come together. */
+void http2_session_tell_window(struct http2_session *session) {
+    uint32_t due = session->window_due;
+    if (due == 0 || due < session->window || session->phase != HTTP2_OPEN)
+        return;
+    if (session->window == 0)
+        session->window_shut_end = session->net->loop->now_nanoseconds;
+    tell_window(session, 0, due);
+    session->window += due;
+    session->window_due = 0;
+}
+
 void http2_session_credit(struct http2_session *session, uint32_t bytes) {
     session->window_due += bytes;
-    if (session->phase != HTTP2_OPEN || session->window_due < session->limits.window / 2)
-        return;
-    tell_window(session, 0, session->window_due);
-    session->window += session->window_due;
-    session->window_due = 0;
+    http2_session_tell_window(session);
 }
 
 void http2_stream_credit(struct http2_stream *stream, uint32_t bytes) {

@@ -6,7 +6,7 @@ import threading
 import time
 
 from harness import http2, wire
-from harness.checks import between, contains, equal, lacks, one_of, true, until
+from harness.checks import between, contains, equal, lacks, one_of, raises, true, until
 from harness.http2 import (CALM, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, LARGEST_WINDOW, PADDED, PING,
                            PRIORITY, PRIORITY_UPDATE, RST_STREAM, SETTINGS, WINDOW_UPDATE, WITH_PRIORITY, Gone, Http2, Reset, block,
                            framed, integer, literal, request_fields, settings, string)
@@ -29,7 +29,7 @@ class Site:
         self.release = threading.Event()
         self.now = self.most = 0  # requests that wait at the origin
         self.lock = threading.Lock()
-        self.origin = RawOrigin(lab, self.answer, read_body=False)
+        self.origin = RawOrigin(lab, self.answer, read_body=False, receive_buffer=options.pop("receive_buffer", None))
         times = dict.fromkeys(("send_timeout", "body_timeout", "header_timeout"), f"{2 * lab.patience}s")
         client = {**times, **options.pop("client", {})}
         self.proxy = Retort(lab, reverse={"/": self.origin.url()}, client=client, cache={"memory": "64MB"}, **options)
@@ -474,6 +474,39 @@ def test_uploads_that_are_not_read(_lab, site):
         gone = client.goaway()
         equal(gone.error, http2.FLOW_CONTROL_ERROR, "more than the windows allow")
     site.works()
+
+
+@seconds(60)
+def test_uploads_that_wait_stop_no_others(lab):
+    """Uploads to an origin that reads nothing take most of the connection's window: the rest is for the others. When nothing is left, who
+    can't send is not too slow."""
+    site = Site(lab, receive_buffer=4096)
+    with site.client() as client:
+        def stall():
+            stream = client.request("POST", "/slow", [("content-length", str(100 * MB))], None)
+            client.timeout = 0.5 * lab.patience
+            raises(Silence, lambda: [client.upload(stream, bytes(1 << 18), end=False) for _ in range(200)], "the origin takes nothing more")
+            client.timeout = site.patience
+            return stream
+
+        def upload():
+            stream = client.request("POST", "/upload", [("content-length", str(MB))], None)
+            client.upload(stream, b"x" * MB)
+            equal(client.response(stream).status, 200, "an upload beside them")
+        stalled = [stall(), stall()]
+        while client.window(0) > 256 * 1024:
+            stalled.append(stall())
+        upload()
+        while client.window(0) > 0:
+            stalled.append(stall())
+        patient = client.request("POST", "/upload", [("content-length", str(MB))], None)
+        raises(Silence, lambda: client.response(patient, 5 * lab.patience), "an answer to the one that can't send")
+        for stream in stalled:
+            client.reset_stream(stream)
+        client.upload(patient, b"x" * MB)
+        equal(client.response(patient).status, 200, "when they have ended")
+        upload()
+    site.release.set()
 
 
 def test_an_upload_ends_with_its_client(_lab, site):

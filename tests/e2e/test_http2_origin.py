@@ -164,6 +164,22 @@ def test_the_streams_that_the_origin_allows(lab):
     equal(origin.accepted, 2, "connections")
 
 
+def test_no_more_streams_than_windows_have_room(lab):
+    """The window of a connection is at most 2^31-1 bytes. Responses that nobody reads must not fill it, so fewer share a connection."""
+    all_there = threading.Event()
+
+    def answer(stream):
+        if len(origin.streams) > 70:
+            all_there.set()
+        all_there.wait(60)
+        stream.answer()
+    origin = Http2Origin(lab, lambda stream: stream.answer() if stream[":path"] == "/first" else answer(stream))
+    proxy = behind(lab, origin, origin={"http2_window": "16MB", "http2_streams": 1000})
+    equal(status_of(proxy, "/first"), 200, "the first one: now the origin's settings are known")
+    equal(set(at_once(70, lambda index: status_of(proxy, f"/{index}"))), {200}, "statuses")
+    equal(origin.accepted, 2, "connections: 63 streams of 16 MB take half of the largest window")
+
+
 def test_a_request_waits_for_a_stream_for_a_time(lab):
     hold = threading.Event()
     origin = Http2Origin(lab, lambda stream: (hold.wait(60), stream.answer()), settings={h2.MAX_CONCURRENT_STREAMS: 1})

@@ -88,12 +88,7 @@ static void on_over(struct http2_stream *stream, enum http2_error error, bool pr
 }
 
 static void on_deadline(struct http2_stream *stream) {
-    struct http2_exchange *exchange = http2_exchange_of_stream(stream);
-    struct counters *counters = &exchange->connection->net->counters;
-    counters->client_timeouts++;
-    counters->client_too_slow += exchange->clock.by_rate;
-    exchange->base.body_failed = exchange->base.body_timed_out = true;
-    source_wake(&exchange->body);
+    http2_request_body_is_late(http2_exchange_of_stream(stream));
 }
 
 static void on_closing(struct http2_session *session) {

@@ -16,9 +16,18 @@ static void http2_send_continue(struct http2_exchange *exchange) {
         http2_exchange_put_block(exchange, block, hpack_put_status(block, 100), false);
 }
 
+/* Bodies that others do not read may shut our window of the connection, and then a client can't
+ * send: its time begins when the window has grown. True: it has begun again. */
+static bool forgive_client(struct http2_exchange *exchange) {
+    const struct http2_session *session = exchange->stream.session;
+    return session != NULL &&
+           body_clock_forgive(&exchange->clock, http2_session_shut_until(session));
+}
+
 /* Nothing has come: sets the time until which something has to. */
 static enum source_status http2_body_waits(struct http2_exchange *exchange) {
     struct net_context *net = exchange->connection->net;
+    forgive_client(exchange);
     uint64_t left = body_clock_wait(&exchange->clock, net->settings, net->loop->now_nanoseconds);
     if (left == 0) {
         exchange->base.body_timed_out = true;
@@ -26,6 +35,16 @@ static enum source_status http2_body_waits(struct http2_exchange *exchange) {
     }
     http2_stream_set_deadline(&exchange->stream, net->loop->now + left);
     return SOURCE_WAIT;
+}
+
+void http2_request_body_is_late(struct http2_exchange *exchange) {
+    struct counters *counters = &exchange->connection->net->counters;
+    if (forgive_client(exchange) && http2_body_waits(exchange) == SOURCE_WAIT)
+        return;
+    counters->client_timeouts++;
+    counters->client_too_slow += exchange->clock.by_rate;
+    exchange->base.body_failed = exchange->base.body_timed_out = true;
+    source_wake(&exchange->body);
 }
 
 static enum source_status read_stream(struct http2_exchange *exchange, char *buffer,

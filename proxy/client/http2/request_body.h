@@ -13,6 +13,8 @@
 
 void http2_request_body_init(struct http2_exchange *exchange);
 struct source *http2_request_body_take(struct exchange *exchange);
+/* The time is over in which something had to come. */
+void http2_request_body_is_late(struct http2_exchange *exchange);
 /* Bytes have come, or the end: its reader is woken, and the client's time does not run any more. */
 void http2_request_body_came(struct http2_exchange *exchange);
 

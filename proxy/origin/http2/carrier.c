@@ -107,7 +107,8 @@ struct origin_carrier *origin_carrier_new(struct origin_http2_host *host, struct
     carrier->host = host;
     carrier->site = site;
     site->users++;
-    carrier->most = net->settings->origin.http2_streams;
+    /* http2_streams, or fewer if no window can be that large: what nobody reads must not shut it. */
+    carrier->most = limits.window / 2 / limits.stream_window;
     list_append(&site->carriers, &carrier->link);
     list_append(&host->carriers, &carrier->all);
     net->counters.origin_http2_connections++;

@@ -597,11 +597,19 @@ END_TEST
 /* RFC 9113 §6.9: what is dropped, padding, and what waits in a stream that ends, comes back to the
  * window of the connection. */
 static int64_t connection_window;
+/* And of the one stream whose window is of interest. */
+static uint32_t noted_stream;
+static int64_t noted_window;
 
 static void note_updates(struct client_lab *lab) {
-    while (next_frame(lab))
-        if (frame.type == HTTP2_WINDOW_UPDATE && frame.stream == 0)
+    while (next_frame(lab)) {
+        if (frame.type != HTTP2_WINDOW_UPDATE)
+            continue;
+        if (frame.stream == 0)
             connection_window += http2_get32(payload.base);
+        else if (frame.stream == noted_stream)
+            noted_window += http2_get32(payload.base);
+    }
     lab->got = taken = 0;
 }
 
@@ -637,6 +645,136 @@ START_TEST(the_window_of_the_connection_comes_back) {
     ck_assert_int_ge(connection_window, 64 << 10);
     ck_assert_int_le(connection_window, 128 << 10);
     ck_assert_uint_eq(lab->clients.connection_count, 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+enum { UPLOAD_WINDOW = 256 << 10, UPLOADS_WINDOW = 1 << 20 };
+
+/* A client's connection whose uploads may wait up to UPLOAD_WINDOW each. */
+static struct client_lab *open_for_uploads(void) {
+    struct client_lab *lab =
+        open_plain("client { http2_window = 256KB  http2_connection_window = 1MB"
+                   "  body_timeout = 5s }\n");
+    connection_window = HTTP2_WINDOW_DEFAULT;
+    noted_stream = 0;
+    note_updates(lab);
+    ck_assert_int_eq(connection_window, UPLOADS_WINDOW);
+    return lab;
+}
+
+static void put_bytes(struct client_lab *lab, uint32_t id, size_t bytes) {
+    static const char zeros[HTTP2_FRAME_SIZE_DEFAULT];
+    put_frame(HTTP2_DATA, 0, id, slice_make(zeros, bytes));
+    send_all(lab);
+    connection_window -= (int64_t)bytes;
+    noted_window -= id == noted_stream ? (int64_t)bytes : 0;
+    note_updates(lab);
+}
+
+/* Opens uploads that nobody reads, the first of them `id`, and sends so many bytes in all. */
+static void stall_uploads(struct client_lab *lab, uint32_t id, size_t bytes) {
+    lab->wait_for_body = false;
+    lab->answer = answer_nothing;
+    for (; bytes > 0; id += 2) {
+        size_t left = bytes < UPLOAD_WINDOW ? bytes : UPLOAD_WINDOW;
+        bytes -= left;
+        put_request_of(id, "POST", "/stalled", 0);
+        for (; left > 0; left -= left < 16384 ? left : 16384)
+            put_bytes(lab, id, left < 16384 ? left : 16384);
+    }
+}
+
+/* Opens an upload that is read at once. */
+static void open_read_upload(struct client_lab *lab, uint32_t id) {
+    lab->wait_for_body = true;
+    noted_stream = id;
+    noted_window = UPLOAD_WINDOW;
+    put_request_of(id, "POST", "/read", 0);
+    send_all(lab);
+    note_updates(lab);
+}
+
+/* Sends so many bytes of it as the windows let them through, which never stop it. */
+static void go_on_uploading(struct client_lab *lab, size_t bytes) {
+    while (bytes > 0) {
+        int64_t most = connection_window < noted_window ? connection_window : noted_window;
+        ck_assert_msg(most > 0, "%zu bytes are left, the windows are %ld and %ld", bytes,
+                      (long)connection_window, (long)noted_window);
+        size_t piece = bytes < 16384 ? bytes : 16384;
+        piece = (int64_t)piece < most ? piece : (size_t)most;
+        put_bytes(lab, noted_stream, piece);
+        bytes -= piece;
+    }
+}
+
+static void end_read_upload(struct client_lab *lab) {
+    put_frame(HTTP2_DATA, HTTP2_END_STREAM, noted_stream, SLICE(""));
+    lab->answer = asked_reply_target;
+    client_lab_logged(lab);
+    send_all(lab);
+    ck_assert(strstr(client_lab_logged(lab), "\nsent\n") != NULL);
+}
+
+/* What waits for its reader takes its part of the connection's window. What is left of it, however
+ * little, is enough for the others to go on. */
+START_TEST(uploads_that_wait_stop_no_others) {
+    static const size_t held[] = {0,
+                                  300000,
+                                  3 * UPLOAD_WINDOW,
+                                  UPLOADS_WINDOW - 16384,
+                                  UPLOADS_WINDOW - 100,
+                                  UPLOADS_WINDOW - 1};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+        struct client_lab *lab = open_for_uploads();
+        stall_uploads(lab, 1, held[i]);
+        open_read_upload(lab, 99);
+        go_on_uploading(lab, held[i] > UPLOADS_WINDOW - 1000 ? 1000 : UPLOADS_WINDOW);
+        end_read_upload(lab);
+        ck_assert_int_le(connection_window, UPLOADS_WINDOW - (int64_t)held[i]);
+        client_lab_close(lab);
+    }
+}
+END_TEST
+
+/* Bytes that were read, too few for an update, may be all that the others leave. */
+START_TEST(uploads_that_wait_later_stop_no_others) {
+    struct client_lab *lab = open_for_uploads();
+    open_read_upload(lab, 1);
+    go_on_uploading(lab, 200000);
+    stall_uploads(lab, 3, UPLOADS_WINDOW - 200000);
+    lab->wait_for_body = true;
+    go_on_uploading(lab, UPLOADS_WINDOW);
+    end_read_upload(lab);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A client that our window stops is not too slow, also if that takes longer than body_timeout. When the
+ * window has grown, its time begins. */
+START_TEST(a_client_is_not_blamed_for_a_shut_window) {
+    struct client_lab *lab = open_for_uploads();
+    lab->wait_for_body = true;
+    lab->answer = asked_reply_target;
+    put_request_of(1, "POST", "/patient", 0);
+    send_all(lab);
+    stall_uploads(lab, 3, UPLOADS_WINDOW);
+    ck_assert_int_eq(connection_window, 0);
+    lab->wait_for_body = true;
+    lab->answer = asked_reply_target;
+    client_lab_logged(lab);
+    for (uint64_t time = _i ? 6000 : 0; time > 0 && time < 60000; time += 6000)
+        pass(lab, time);
+    ck_assert_str_eq(client_lab_logged(lab), "");
+    put_frame(HTTP2_RST_STREAM, 0, 3, slice_make("\0\0\0\10", 4));
+    send_all(lab);
+    note_updates(lab);
+    ck_assert_int_gt(connection_window, 0);
+    client_lab_logged(lab);
+    pass(lab, _i ? 58000 : 6000);
+    ck_assert_str_eq(client_lab_logged(lab), "");
+    pass(lab, _i ? 60000 : 12000);
+    ck_assert_str_eq(client_lab_logged(lab), "POST http://h:80/patient 0: timed out\nsent\n");
     client_lab_close(lab);
 }
 END_TEST
@@ -865,6 +1003,9 @@ Suite *http2_session_suite(void) {
     tcase_add_test(tcase, who_takes_what_we_send_may_say_so);
     tcase_add_test(tcase, a_client_is_not_blamed_for_a_slow_reader);
     tcase_add_test(tcase, the_window_of_the_connection_comes_back);
+    tcase_add_test(tcase, uploads_that_wait_stop_no_others);
+    tcase_add_test(tcase, uploads_that_wait_later_stop_no_others);
+    tcase_add_loop_test(tcase, a_client_is_not_blamed_for_a_shut_window, 0, 2);
     tcase_add_test(tcase, frames_by_chance_leave_nothing);
     tcase_add_test(tcase, replies_arrive_whatever_the_windows_were);
     suite_add_tcase(suite, tcase);
