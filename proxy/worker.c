@@ -23,6 +23,7 @@
 #include "origin/security.h"
 #include "origin/staple_fetch.h"
 #include "record/recorder.h"
+#include "scheduling.h"
 #include "service/event.h"
 #include "tls/server.h"
 #include "transaction/request_counts.h"
@@ -488,6 +489,7 @@ static void note_exhaustion(struct worker *worker) {
 static void *worker_main(void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
+    scheduling_take_short_slices();
     while (!worker->stopped) {
         loop_run_once(&worker->loop);
         net_context_tell_memory(&worker->net);

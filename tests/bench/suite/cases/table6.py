@@ -169,6 +169,8 @@ class Table6(Case):
         rows = [["requests/s", *cells("rate", 0)],
                 ["hit: mean ms", *cells("hit_ms", 3)],
                 ["hit: mean, times none", *ratios("hit_ms")],
+                ["hit: median ms", *cells("hit_p50_ms", 3)],
+                ["hit: median, times none", *ratios("hit_p50_ms")],
                 ["hit: 99 % ms", *cells("hit_p99_ms", 3)],
                 ["hit: 99 %, times none", *ratios("hit_p99_ms")],
                 ["miss: mean ms", *cells("miss_ms", 3)],
