@@ -5,12 +5,15 @@
  *     char *masked = record_mask_head(head, &length);      "Cookie: a=b" became "Cookie: masked"
  *
  * The values of HTTP and ICAP fields that contain credentials or sessions are secret
- * (http/secret_field.h). URLs and bodies are not changed. Threads: values.
+ * (http/secret_field.h). Start lines, URLs and bodies are not changed. Threads: values.
  */
 #ifndef RETORT_RECORD_MASK_H
 #define RETORT_RECORD_MASK_H
 
 #include "base/slice.h"
+
+/* What stands where a value was. */
+#define RECORD_MASK SLICE("masked")
 
 /* Masks a head that was parsed, so its lines end with CRLF. The caller frees the result. Returns
  * NULL when memory is exhausted. */

@@ -104,6 +104,26 @@ START_TEST(secrets_are_replaced) {
 }
 END_TEST
 
+START_TEST(only_fields_are_masked) {
+    static const char *const same[] = {"CONNECT auth.example.com:443 HTTP/1.1\r\n\r\n",
+                                       "GET /login?session=1&next=https://a/ HTTP/1.1\r\n\r\n",
+                                       "HTTP/1.1 401 Unauthorized: no token\r\n\r\n",
+                                       "GET\t/token:1 HTTP/1.1\r\n\r\n",
+                                       "Host: a\r\n token: b\r\n\r\n"};
+    size_t length;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char *seen = record_mask_head(guard_keep(slice_from(same[i])), &length);
+        ck_assert_msg(slice_equal(slice_make(seen, length), slice_from(same[i])), "%s", same[i]);
+        free(seen);
+    }
+    char *seen =
+        record_mask_head(guard_keep(SLICE("Cookie: a\r\n b: c\r\n\td\r\nHost: a\r\n")), &length);
+    ck_assert(slice_equal(slice_make(seen, length),
+                          SLICE("Cookie: masked\r\n masked\r\n masked\r\nHost: a\r\n")));
+    free(seen);
+}
+END_TEST
+
 START_TEST(fields_that_are_secret) {
     static const char *const secret[] = {"Authorization",
                                          "Proxy-Authorization",
@@ -131,6 +151,19 @@ START_TEST(fields_that_are_secret) {
                                          "DPoP",
                                          "X-Password",
                                          "X-Origin-Secret",
+                                         "X-Authorisation",
+                                         "X-Author-Auth",
+                                         "X-Auth-User",
+                                         "OAuth",
+                                         "X-RateLimit-Token",
+                                         "X-Client-Username",
+                                         "X-Remote-User",
+                                         "X-Otp",
+                                         "otp",
+                                         "X_TOTP_Code",
+                                         "X-Pin",
+                                         "X-Sid",
+                                         "PHPSESSID",
                                          "Signature"};
     static const char *const open[] = {"Host",
                                        "Date",
@@ -148,6 +181,18 @@ START_TEST(fields_that_are_secret) {
                                        "X-Client-IP",
                                        "Content-Type",
                                        "Server-Timing",
+                                       "User-Agent",
+                                       "Access-Control-Allow-Credentials",
+                                       "X-Cache-Key",
+                                       "Idempotency-Key",
+                                       "Accept-Signature",
+                                       "X-RateLimit-Remaining-Tokens",
+                                       "X-Rate-Limit-Tokens",
+                                       "Author",
+                                       "X-Author",
+                                       "Authority",
+                                       "X-Pinned",
+                                       "X-Side",
                                        ""};
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
         ck_assert_msg(secret_field(guard_keep(slice_from(secret[i]))), "%s", secret[i]);
@@ -253,10 +298,15 @@ END_TEST
 
 Suite *exchange_suite(void) {
     const TTest *const tests[] = {
-        what_was_written_is_read,       each_changed_byte_is_noticed,
-        parts_end_within_the_content,   secrets_are_replaced,
-        fields_that_are_secret,         filters_fit,
-        recorders_keep_to_their_memory, recorders_end_with_enough_exchanges,
+        what_was_written_is_read,
+        each_changed_byte_is_noticed,
+        parts_end_within_the_content,
+        secrets_are_replaced,
+        only_fields_are_masked,
+        fields_that_are_secret,
+        filters_fit,
+        recorders_keep_to_their_memory,
+        recorders_end_with_enough_exchanges,
     };
     return suite_of("exchange", tests, COUNT_OF(tests));
 }
