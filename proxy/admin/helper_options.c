@@ -1,6 +1,7 @@
 #include "admin/helper_options.h"
 
 #include "admin/helperd_patience.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "base/slice.h"
 #include "settings/settings.h"
@@ -25,9 +26,13 @@ bool helper_options_include(const char *name) {
 
 /* Looking. */
 
-static json_t *helper_options_ask_pools(const char *path, char error[HELPERD_CALL_ERROR]) {
+typedef json_t *helperd_patience_way(const char *path, const json_t *command,
+                                     char error[HELPERD_CALL_ERROR]);
+
+static json_t *helper_options_ask_pools(const char *path, helperd_patience_way *way,
+                                        char error[HELPERD_CALL_ERROR]) {
     json_t *command = json_pack("{s:s}", "call", "helpers");
-    json_t *answer = helperd_patience_look(path, command, error);
+    json_t *answer = way(path, command, error);
     json_decref(command);
     return answer;
 }
@@ -63,7 +68,8 @@ static json_t *helper_options_row_of(const json_t *answer, const json_t *pool,
 }
 
 json_t *helper_options_list(const char *path, const char *name, char error[HELPERD_CALL_ERROR]) {
-    json_t *answer = helper_options_ask_pools(path, error), *list = json_array(), *pool;
+    json_t *answer = helper_options_ask_pools(path, helperd_patience_look, error),
+           *list = json_array(), *pool;
     size_t at;
     json_array_foreach(json_object_get(answer, "pools"), at, pool) {
         for (size_t i = 0; i < HELPER_OPTIONS; i++) {
@@ -83,7 +89,8 @@ json_t *helper_options_list(const char *path, const char *name, char error[HELPE
 }
 
 json_t *helper_options_changes(const char *path, char error[HELPERD_CALL_ERROR]) {
-    json_t *answer = helper_options_ask_pools(path, error), *list = json_array(), *pool;
+    json_t *answer = helper_options_ask_pools(path, helperd_patience_look, error),
+           *list = json_array(), *pool;
     size_t at;
     json_array_foreach(json_object_get(answer, "pools"), at, pool) {
         for (size_t i = 0; i < HELPER_OPTIONS; i++)
@@ -177,26 +184,49 @@ static json_t *plan_all(const json_t *answer, const json_t *wanted,
     return plan;
 }
 
-/* Makes it "new", or "old" again. */
-static bool make_change(const char *path, const json_t *change, const char *which,
-                        char error[HELPERD_CALL_ERROR]) {
-    json_t *command = json_pack("{s:O, s:O, s:O}", "call", json_object_get(change, "call"), "pool",
-                                json_object_get(change, "pool"),
-                                json_string_value(json_object_get(change, "option")),
-                                json_object_get(change, which));
+/* What makes it "new", or "old" again. */
+static json_t *command_of_change(const json_t *change, const char *which) {
+    return json_pack("{s:O, s:O, s:O}", "call", json_object_get(change, "call"), "pool",
+                     json_object_get(change, "pool"),
+                     json_string_value(json_object_get(change, "option")),
+                     json_object_get(change, which));
+}
+
+static bool make_change(const char *path, const json_t *change, char error[HELPERD_CALL_ERROR]) {
+    json_t *command = command_of_change(change, "new");
     json_t *answer = helperd_patience_change(path, command, error);
     json_decref(command);
     json_decref(answer);
     return answer != NULL;
 }
 
-static void take_back(const char *path, const json_t *plan, size_t done) {
-    char error[HELPERD_CALL_ERROR];
+/* It is asked at once, also when retort-helperd was late a moment ago. */
+static bool take_one_back(const char *path, const json_t *change, uint64_t deadline) {
+    char reason[HELPERD_CALL_ERROR];
+    uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
+    json_t *command = command_of_change(change, "old");
+    json_t *answer = helperd_call_within(path, command, deadline > now ? deadline - now : 0,
+                                         HELPERD_CALL_MOST, reason);
+    if (answer == NULL)
+        log_error("helpers: %s could not be taken back: %s",
+                  json_string_value(json_object_get(change, "name")), reason);
+    json_decref(command);
+    json_decref(answer);
+    return answer != NULL;
+}
+
+/* All of it together has the time of one change. The error says also what stays in force. */
+static void take_back(const char *path, const json_t *plan, size_t done,
+                      char error[HELPERD_CALL_ERROR]) {
+    uint64_t deadline = clocks_milliseconds(CLOCK_MONOTONIC) + HELPERD_PATIENCE_CHANGE;
     while (done-- > 0) {
         const json_t *change = json_array_get(plan, done);
-        if (!make_change(path, change, "old", error))
-            log_error("helpers: %s could not be taken back: %s",
-                      json_string_value(json_object_get(change, "name")), error);
+        size_t length = strlen(error);
+        if (!take_one_back(path, change, deadline))
+            snprintf(error + length, HELPERD_CALL_ERROR - length,
+                     "; %s could not be taken back and may still be %lld",
+                     json_string_value(json_object_get(change, "name")),
+                     (long long)json_integer_value(json_object_get(change, "new")));
     }
 }
 
@@ -204,9 +234,9 @@ static bool make_changes(const char *path, const json_t *plan, char error[HELPER
     size_t i;
     json_t *change;
     json_array_foreach(plan, i, change) {
-        if (make_change(path, change, "new", error))
+        if (make_change(path, change, error))
             continue;
-        take_back(path, plan, i);
+        take_back(path, plan, i, error);
         return false;
     }
     json_array_foreach(plan, i, change)
@@ -219,7 +249,7 @@ static bool make_changes(const char *path, const json_t *plan, char error[HELPER
 
 json_t *helper_options_change(const char *path, const json_t *wanted,
                               char error[HELPERD_CALL_ERROR]) {
-    json_t *answer = helper_options_ask_pools(path, error), *change;
+    json_t *answer = helper_options_ask_pools(path, helperd_patience_change, error), *change;
     json_t *plan = answer == NULL ? NULL : plan_all(answer, wanted, error);
     size_t i;
     json_decref(answer);
