@@ -12,6 +12,7 @@
 #include "admin/strict.h"
 #include "admin/web_files.h"
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "events/stream.h"
 #include "net/listener.h"
@@ -31,6 +32,7 @@ enum {
     ADMIN_MEMORY = 16 << 10, /* memory of a connection; it limits the head of a request */
     ADMIN_BACKLOG = 128,
     ADMIN_THREADS = 4,       /* this many purges may share one sync of the disk */
+    ADMIN_LOOK_AGAIN = 2000, /* milliseconds until a long answer needs the right to it again */
     ADMIN_LAST_EVENTS = 500, /* milliseconds for consumers of the event stream to read the end */
 };
 
@@ -61,7 +63,8 @@ struct admin_request {
     const struct api_route *route;
     bool strict; /* of /v1 */
     struct admin_caller caller;
-    char *audit_path; /* NULL: the log of errors */
+    uint64_t admitted_at; /* of a long answer, in milliseconds: when it last had the right to it */
+    char *audit_path;     /* NULL: the log of errors */
     char *body;
     size_t length, capacity;
 };
@@ -73,7 +76,7 @@ static struct MHD_Response *response_of(struct MHD_Connection *connection, struc
     if (page->consumer != NULL)
         return event_reply_new(connection, &page->consumer, page->may_still, page->may_still_arg);
     if (page->source.read != NULL)
-        return source_reply_new(&page->source);
+        return source_reply_new(connection, &page->source, page->may_still, page->may_still_arg);
     struct MHD_Response *response =
         MHD_create_response_from_buffer(page->length, page->text, MHD_RESPMEM_MUST_FREE);
     if (response == NULL)
@@ -352,6 +355,20 @@ static bool may_still(void *arg) {
     return admits_still(request, &denial);
 }
 
+/* Of a long answer, which asks this before each block. */
+static bool may_have_block(void *arg) {
+    struct admin_request *request;
+    struct admin_denial denial;
+    CAST_OBJ(request, arg, ADMIN_REQUEST_MAGIC);
+    uint64_t now = clocks_milliseconds(CLOCK_MONOTONIC);
+    admin_connection_block(&request->admin->connections, admin_connection_of(request->connection),
+                           now);
+    if (now - request->admitted_at < ADMIN_LOOK_AGAIN)
+        return true;
+    request->admitted_at = now;
+    return admits_still(request, &denial);
+}
+
 static enum MHD_Result admin_answer(struct admin *admin, struct admin_request *request,
                                     struct MHD_Connection *connection) {
     struct page page = {0};
@@ -376,6 +393,10 @@ static enum MHD_Result admin_answer(struct admin *admin, struct admin_request *r
     if (page.consumer != NULL) {
         admin_connection_keep(&admin->connections, admin_connection_of(connection));
         page.may_still = may_still;
+        page.may_still_arg = request;
+    } else if (page.source.read != NULL) {
+        request->admitted_at = clocks_milliseconds(CLOCK_MONOTONIC);
+        page.may_still = may_have_block;
         page.may_still_arg = request;
     }
     return send_page(connection, &page);

@@ -17,6 +17,7 @@ struct admin_connection {
     uint64_t client;             /* equal for connections of one client */
     char from[ADDRESS_TEXT];     /* the address */
     struct mhd_tls_session *tls; /* NULL: clear text */
+    uint64_t deadline;           /* for taking a block, in milliseconds; 0: it takes none */
     bool admitted;               /* a request of it was */
     bool unlisted;               /* shut down, or kept */
 };
@@ -134,13 +135,47 @@ struct admin_connection *admin_connection_of(struct MHD_Connection *connection) 
     return info->socket_context;
 }
 
-void admin_connection_used(struct admin_connections *connections,
-                           struct admin_connection *connection) {
+static void note_use(struct admin_connections *connections, struct admin_connection *connection,
+                     uint64_t deadline) {
     CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
     pthread_mutex_lock(&connections->lock);
     if (!connection->unlisted) {
         list_remove(&connection->link);
         list_append(&connections->list, &connection->link);
+    }
+    connection->deadline = deadline;
+    pthread_mutex_unlock(&connections->lock);
+}
+
+void admin_connection_used(struct admin_connections *connections,
+                           struct admin_connection *connection) {
+    note_use(connections, connection, 0);
+}
+
+void admin_connection_block(struct admin_connections *connections,
+                            struct admin_connection *connection, uint64_t now) {
+    note_use(connections, connection, now + ADMIN_CONNECTION_PATIENCE * 1000);
+}
+
+/* NULL: there is none. */
+static struct admin_connection *find_late(const struct admin_connections *connections,
+                                          uint64_t now) {
+    LIST_FOR_EACH (link, &connections->list) {
+        struct admin_connection *connection = connection_at(link);
+        if (connection->deadline != 0 && now >= connection->deadline)
+            return connection;
+    }
+    return NULL;
+}
+
+void admin_connections_sweep(struct admin_connections *connections, uint64_t now) {
+    struct admin_connection *late;
+    pthread_mutex_lock(&connections->lock);
+    while ((late = find_late(connections, now)) != NULL) {
+        unlist(connections, late);
+        shutdown(late->fd, SHUT_RDWR);
+        log_info("admin: an answer to %s was broken off: it took less than %d kB within %d seconds",
+                 late->from, ADMIN_CONNECTION_LEAST >> 10, (int)ADMIN_CONNECTION_PATIENCE);
     }
     pthread_mutex_unlock(&connections->lock);
 }

@@ -10,6 +10,12 @@
  *     admin_connection_admit(&connections, connection);     the guard has admitted its request
  *     admin_connection_remove(&connections, &connection);   libmicrohttpd closes it
  *
+ * An answer that is long is sent in blocks. Its reader takes one within ADMIN_CONNECTION_PATIENCE, or
+ * the sweep closes its connection, because an object stays in memory for it:
+ *
+ *     admin_connection_block(&connections, connection, now);     it wants the next block
+ *     admin_connections_sweep(&connections, now);                from time to time
+ *
  * Threads: any. A connection belongs to the thread that libmicrohttpd serves it in. Before
  * admin_connection_remove returns, another thread may shut its socket down, and does nothing else
  * to it.
@@ -27,7 +33,11 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { ADMIN_CONNECTIONS_MOST = 64 };
+enum {
+    ADMIN_CONNECTIONS_MOST = 64,
+    ADMIN_CONNECTION_LEAST = 64 << 10, /* bytes of a block */
+    ADMIN_CONNECTION_PATIENCE = 300,   /* seconds */
+};
 
 struct admin_connections {
     pthread_mutex_t lock;
@@ -55,6 +65,10 @@ const struct mhd_tls_session *admin_connection_tls(const struct admin_connection
 struct admin_connection *admin_connection_of(struct MHD_Connection *connection);
 void admin_connection_used(struct admin_connections *connections,
                            struct admin_connection *connection);
+/* Counts as use. `now`: milliseconds of the monotonic clock. */
+void admin_connection_block(struct admin_connections *connections,
+                            struct admin_connection *connection, uint64_t now);
+void admin_connections_sweep(struct admin_connections *connections, uint64_t now);
 void admin_connection_admit(struct admin_connections *connections,
                             struct admin_connection *connection);
 /* It is not closed for others, however long it is idle: a consumer of the event stream, of which

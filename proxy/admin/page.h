@@ -41,7 +41,7 @@ struct page {
     size_t length;
     struct page_source source;       /* whose bytes are the answer; read NULL: the text is */
     struct event_consumer *consumer; /* whose events are the answer; NULL: the text is */
-    bool (*may_still)(void *arg);    /* with a consumer: may the caller have more events? */
+    bool (*may_still)(void *arg);    /* with a consumer or a source: may the caller have more? */
     void *may_still_arg;
     bool download;   /* a body of somebody else's: browsers save it, and show nothing of it */
     json_t *asked;   /* settings that were to be changed: {name: value}; for the audit log */

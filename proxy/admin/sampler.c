@@ -1,5 +1,6 @@
 #include "admin/sampler.h"
 
+#include "admin/connections.h"
 #include "base/assert.h"
 #include "base/clocks.h"
 
@@ -106,6 +107,8 @@ static void *sampler_run(void *arg) {
     do {
         uint64_t now = clocks_nanoseconds(CLOCK_MONOTONIC);
         sampler_step(sampler);
+        if (sampler->calls.connections != NULL)
+            admin_connections_sweep(sampler->calls.connections, now / 1000000);
         next += sampler->every;
         if (next <= now)
             next = now + sampler->every;

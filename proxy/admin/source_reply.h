@@ -2,8 +2,12 @@
  * The reply whose bytes come from a page's source (admin/page.h): libmicrohttpd asks for a block when
  * it has sent the one before. So a reader that is slow keeps a block in memory, and no more.
  *
- *     struct MHD_Response *response = source_reply_new(&page->source);
+ *     response = source_reply_new(connection, &page->source, may_still, request);
  *     ... MHD_queue_response, MHD_destroy_response: the end of the response releases the source
+ *
+ * A long answer to a slow reader takes minutes, so it has more time than others: see
+ * admin/connections.h. A reload may take the reader's token or role away meanwhile. So the reply asks
+ * before each block whether there may be more, and breaks the answer off when not.
  *
  * Threads: those of libmicrohttpd. Errors: where the source can't be read, the connection is closed
  * before the length that the head has told.
@@ -15,7 +19,9 @@
 
 #include <microhttpd.h>
 
-/* Owns what the source has. NULL: there is no memory, and the source has been released. */
-struct MHD_Response *source_reply_new(const struct page_source *source);
+/* Owns what the source has. may_still(arg) is called until the request ends. NULL: there is no memory, and the source has been released. */
+struct MHD_Response *source_reply_new(struct MHD_Connection *connection,
+                                      const struct page_source *source,
+                                      bool (*may_still)(void *arg), void *arg);
 
 #endif

@@ -7,8 +7,8 @@ import threading
 import time
 from urllib.parse import quote
 
-from harness import wire
-from harness.checks import equal, same_bytes, true, until
+from harness import ports, wire
+from harness.checks import equal, raises, same_bytes, true, until
 from harness.disk_bench import Bench, FaultyBench, in_threads
 from harness.process import status_field
 from harness.suite import heavy, seconds
@@ -161,6 +161,43 @@ def test_operators_read_it(lab):
     message = readers[0].read_bytes(int(seen[0].header("Content-Length")))
     same_bytes(message[-size - 4:], b"\r\n\r\n" + bench.own.body("/own/large", size, version), "what one of them reads")
     equal(bench.proxy.status()["state"], "running", "state at the end")
+
+
+def content_reader(bench, url, token=None):
+    """A connection that has the head of the content: (connection, the length of the content)."""
+    reader = wire.Wire(bench.proxy.admin_path, timeout=20 * bench.lab.patience)
+    fields = f"Authorization: Bearer {token}\r\n" if token else ""
+    reader.send(f"GET /v1/cache/content?url={quote(url, safe='')} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n".encode())
+    head = reader.head()
+    equal(head.status, 200, "status of the content")
+    return reader, int(head.header("Content-Length"))
+
+
+@seconds(120)
+def test_operators_may_pause(lab):
+    """For longer than the head of a request may take."""
+    size = 20 * MB
+    bench, version = large_bench(lab, size)
+    reader, length = content_reader(bench, bench.own.url("/own/large", size))
+    time.sleep(17)
+    same_bytes(reader.read_bytes(length)[-size:], bench.own.body("/own/large", size, version), "what is read after the pause")
+    reader.close()
+
+
+@seconds(120)
+def test_content_ends_with_the_right_to_it(lab):
+    """Who loses the token gets no more of an answer than what was on its way."""
+    size, token = 20 * MB, "fedcba9876543210" * 4
+    bench, _ = large_bench(lab, size, admin=("127.0.0.1", ports.take()))
+    both = f"lab admin {bench.proxy.token}\n"
+    bench.proxy.write_tokens(both + f"anna operate {token}\n")
+    equal(bench.proxy.reload().status, 200, "reload")
+    (removed, length), (kept, _) = (content_reader(bench, bench.own.url("/own/large", size), one) for one in (token, bench.proxy.token))
+    bench.proxy.write_tokens(both)
+    equal(bench.proxy.reload().status, 200, "reload without the token")
+    time.sleep(2.1)
+    raises(wire.Truncated, lambda: removed.read_bytes(length), "the answer without the right to it")
+    equal(len(kept.read_bytes(length)), length, "the other answer")
 
 
 @seconds(120)

@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "admin/admin.h"
+#include "admin/connections.h"
 #include "admin/guard.h"
 #include "admin/outcome.h"
 #include "base/assert.h"
@@ -10,6 +11,7 @@
 
 #include <jansson.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -453,6 +455,40 @@ START_TEST(older_settings_do_not_bring_back_older_certificates) {
 }
 END_TEST
 
+static bool was_shut_down(int peer) {
+    char byte;
+    return recv(peer, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+START_TEST(who_takes_no_block_for_long_is_closed) {
+    struct admin_connections connections;
+    struct admin_connection *open[3];
+    int pairs[3][2];
+    const uint64_t begun = 1000, most = ADMIN_CONNECTION_PATIENCE * 1000;
+    admin_connections_init(&connections);
+    for (size_t i = 0; i < COUNT_OF(open); i++) {
+        struct mhd_tls_session *clear = NULL;
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]), 0);
+        open[i] = admin_connection_add(&connections, pairs[i][0], &clear);
+        admin_connection_block(&connections, open[i], begun);
+    }
+    admin_connection_used(&connections, open[1]); /* its next request */
+    admin_connection_block(&connections, open[2], begun + 1);
+    admin_connections_sweep(&connections, begun + most - 1);
+    ck_assert(!was_shut_down(pairs[0][1]));
+    admin_connections_sweep(&connections, begun + most);
+    ck_assert(was_shut_down(pairs[0][1]));
+    ck_assert(!was_shut_down(pairs[1][1]) && !was_shut_down(pairs[2][1]));
+    ck_assert_uint_eq(connections.count, 2);
+    for (size_t i = 0; i < COUNT_OF(open); i++) {
+        admin_connection_remove(&connections, &open[i]);
+        close(pairs[i][0]);
+        close(pairs[i][1]);
+    }
+    admin_connections_release(&connections);
+}
+END_TEST
+
 START_TEST(without_listen_it_is_inert) {
     char error[SETTINGS_ERROR];
     the_proxy.settings = settings_from("listen \":1\" { mode = forward }");
@@ -482,6 +518,7 @@ Suite *admin_suite(void) {
         web_pages_get_nothing_over_tcp,
         only_root_and_the_proxys_user_need_no_token,
         older_settings_do_not_bring_back_older_certificates,
+        who_takes_no_block_for_long_is_closed,
         without_listen_it_is_inert,
     };
     return suite_of("admin", tests, COUNT_OF(tests));
