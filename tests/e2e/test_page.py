@@ -450,6 +450,7 @@ def test_more_of_the_cache(lab, stage):
         page.wait(f"{rows} >= {seen} && !document.querySelector('main').innerText.includes('Searching')")
         if seen < 230:
             page.run(more + ".click()")
+        page.run("document.getElementById('cache-text').value = 'not.searched.yet'")
     equal(page.run(rows), 230, "objects")
     contains(page.text(), "230 objects", "what the page says")
     page.run("document.getElementById('cache-text').value = 'nothing.example'; document.querySelector('button.main').click()")

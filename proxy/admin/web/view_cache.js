@@ -34,6 +34,7 @@ export default {
         ], "No stored object was found.");
         form.addEventListener("submit", (event) => {
             event.preventDefault();
+            this.filter = this.written();
             this.after = 0;
             this.found = [];
             this.refresh();
@@ -42,17 +43,18 @@ export default {
             this.after = this.next;
             this.refresh();
         });
-        Object.assign(this, {session, parts: {text, kind, more, count, objects}, after: 0, next: null, found: []});
+        Object.assign(this, {session, parts: {text, kind, more, count, objects}, filter: {}, after: 0, next: null, found: []});
         return [el("h1", null, "Cache"), form, el("section", null, count, objects.node, more)];
     },
-    filter() {
+    // What is written now. It counts from the next search on.
+    written() {
         const wanted = this.parts.text.value.trim();
         return wanted ? {[this.parts.kind.value]: wanted} : {};
     },
     purge() {
-        const filter = this.filter();
+        const filter = this.filter;
         if (Object.keys(filter).length === 0) {
-            this.session.tell("Say what to purge: write a host, the beginning of URLs, an expression or a tag.", true);
+            this.session.tell("Search first: for a host, the beginning of URLs, an expression or a tag.", true);
             return;
         }
         this.after = 0;
@@ -60,10 +62,10 @@ export default {
     },
     // An answer has what the proxy has found in a moment, which may be nothing, and where to go on.
     async load(api, signal) {
-        const objects = [];
+        const objects = [], filter = this.filter;
         let next = this.after || undefined;
         do {
-            const answer = await api.get("/cache/objects", {...this.filter(), limit: LIMIT - objects.length, after: next}, signal);
+            const answer = await api.get("/cache/objects", {...filter, limit: LIMIT - objects.length, after: next}, signal);
             objects.push(...answer.objects);
             next = answer.next;
             if (next !== null && objects.length < LIMIT) setText(this.parts.count, `Searching; ${format.count(objects.length, "object", "objects")} so far…`);
