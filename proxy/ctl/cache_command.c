@@ -168,22 +168,39 @@ static char *listed_next(const json_t *answer) {
     return text;
 }
 
-static void listed_take(struct listed *listed, const struct http_answer *answer) {
+static bool is_list_of_objects(const json_t *objects, const json_t *next) {
+    return json_is_array(objects) &&
+           (json_is_string(next) || json_is_integer(next) || json_is_null(next));
+}
+
+static void listed_show(struct listed *listed, json_t *objects) {
+    if (listed->objects != NULL) {
+        json_array_extend(listed->objects, objects);
+        return;
+    }
+    if (!listed->titled)
+        show_titles();
+    listed->titled = true;
+    for (size_t i = 0; i < json_array_size(objects); i++)
+        show_object_line(json_array_get(objects, i));
+}
+
+/* Returns the exit status. */
+static int listed_take(struct listed *listed, const struct http_answer *answer) {
     json_t *json = listed->objects != NULL ? json_loadb(answer->body, answer->length, 0, NULL)
                                            : answer_load(answer->body, answer->length);
     json_t *objects = json_object_get(json, "objects");
-    if (listed->objects == NULL && !listed->titled)
-        show_titles();
-    listed->titled = true;
+    if (!is_list_of_objects(objects, json_object_get(json, "next"))) {
+        json_decref(json);
+        return cache_command_complain("the answer is no list of objects: is this retort's "
+                                      "admin.listen?");
+    }
     listed->count += json_array_size(objects);
-    if (listed->objects != NULL)
-        json_array_extend(listed->objects, objects);
-    else
-        for (size_t i = 0; i < json_array_size(objects); i++)
-            show_object_line(json_array_get(objects, i));
+    listed_show(listed, objects);
     free(listed->next);
     listed->next = listed_next(json);
     json_decref(json);
+    return EXIT_SUCCESS;
 }
 
 /* How many objects are still wanted. A limit that is none is left to the proxy, which says so. */
@@ -210,9 +227,8 @@ static int listed_ask(struct listed *listed) {
     free(whole);
     if (!good)
         return cache_command_complain(error);
-    int status = answer.status == 200 ? EXIT_SUCCESS : cache_command_refused(&answer);
-    if (status == EXIT_SUCCESS)
-        listed_take(listed, &answer);
+    int status =
+        answer.status == 200 ? listed_take(listed, &answer) : cache_command_refused(&answer);
     http_answer_release(&answer);
     return status;
 }

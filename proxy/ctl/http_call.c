@@ -179,9 +179,13 @@ static ssize_t receive_some(struct drain *drain, char *to, size_t room) {
     return got;
 }
 
-static void drain_pass(const struct drain *drain, const char *bytes, size_t length) {
-    if (drain->out != NULL)
-        fwrite(bytes, 1, length, drain->out);
+static bool unwritten(const struct drain *drain) {
+    return call_fail(drain->error, "what came can't be written: %s", strerror(errno));
+}
+
+/* False: it can't be written, so the rest of the answer is not waited for. */
+static bool drain_pass(const struct drain *drain, const char *bytes, size_t length) {
+    return drain->out == NULL || fwrite(bytes, 1, length, drain->out) == length || unwritten(drain);
 }
 
 static bool http_call_cut_off(const struct drain *drain) {
@@ -220,7 +224,8 @@ static bool drain_chunks(struct drain *drain) {
         size_t got;
         enum chunked_status status =
             chunked_decode(&decoder, &drain->input, drain->bytes, sizeof drain->bytes, &got);
-        drain_pass(drain, drain->bytes, got);
+        if (!drain_pass(drain, drain->bytes, got))
+            return false;
         if (status != CHUNKED_MORE)
             return status == CHUNKED_END || http_call_cut_off(drain);
         ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
@@ -232,15 +237,15 @@ static bool drain_chunks(struct drain *drain) {
 /* Reads `length` bytes, or everything until the other side closes if `length` is UINT64_MAX. */
 static bool drain_bytes(struct drain *drain, uint64_t length) {
     while (drain->input.length < length) {
-        drain_pass(drain, drain->input.base, drain->input.length);
+        if (!drain_pass(drain, drain->input.base, drain->input.length))
+            return false;
         if (length != UINT64_MAX)
             length -= drain->input.length;
         ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
         if (more <= 0)
             return more == 0 && (length == UINT64_MAX || http_call_cut_off(drain));
     }
-    drain_pass(drain, drain->input.base, (size_t)length);
-    return true;
+    return drain_pass(drain, drain->input.base, (size_t)length);
 }
 
 static bool drain_body(struct drain *drain, const struct framing *framing) {
@@ -277,10 +282,7 @@ static bool copy_answer(struct http_answer *answer, struct drain *drain, FILE *o
         return false;
     if (answer->status == 200) {
         drain->out = out;
-        if (!drain_body(drain, &framing))
-            return false;
-        return (fflush(out) == 0 && !ferror(out)) ||
-               call_fail(drain->error, "what came can't be written: %s", strerror(errno));
+        return drain_body(drain, &framing) && (fflush(out) == 0 || unwritten(drain));
     }
     drain->out = open_memstream(&answer->body, &answer->length);
     ASSERT(drain->out != NULL);

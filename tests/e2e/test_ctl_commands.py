@@ -3,7 +3,9 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
+import threading
 
 from harness.checks import Skip, contains, equal, lacks, true
 
@@ -194,3 +196,50 @@ def test_values_have_two_forms(lab):
         done = ctl(lab, *words, directory=lab.path(""))
         equal(done.returncode, 0, f"{words}: {done.stderr}")
         contains(done.stdout, "a=b", "the name")
+
+
+def answering(lab, *answers):
+    """The path of a socket that gives each connection the next of the answers, and keeps the last connection open."""
+    path = lab.path(lab.unique("pretended") + ".sock")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(8)
+    kept = []
+
+    def run():
+        for number, answer in enumerate(answers):
+            peer = listener.accept()[0]
+            peer.recv(65536)
+            try:
+                peer.sendall(answer)
+            except OSError:
+                pass
+            if number < len(answers) - 1:
+                peer.close()
+            else:
+                kept.append(peer)
+    threading.Thread(target=run, daemon=True).start()
+    return path
+
+
+def json_answer(text):
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(text), text.encode())
+
+
+def test_a_list_that_is_none(lab):
+    """What is no list of objects is no empty list."""
+    for text in ("<html>", "[]", "{}", '{"objects": 1, "next": null}', '{"objects": []}', '{"objects": [], "next": 1.5}'):
+        for more in ((), ("--json",)):
+            done = ctl(lab, "-s", answering(lab, json_answer(text), b""), *more, "cache", "list")
+            equal((done.returncode, done.stdout), (1, ""), f"{text} {more}")
+            contains(done.stderr, "no list of objects", f"{text} {more}")
+
+
+def test_what_can_not_be_written_is_not_waited_for(lab):
+    """The rest of the answer never comes."""
+    path = answering(lab, b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n" + bytes(1 << 20))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([lab.built("proxy/retortctl"), "-s", path, "cache", "get", "http://a/"], stdout=full, stderr=subprocess.PIPE,
+                              timeout=15 * lab.patience, check=False)
+    equal(done.returncode, 1, "exit status")
+    contains(done.stderr.decode(), "can't be written: No space left on device", "reason")
