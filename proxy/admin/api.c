@@ -93,12 +93,12 @@ const struct api_route api_routes[] = {
                "waits_for_restart array, refused array, saved boolean",
      .summary = "Starts a service anew: its section, its lists and its module are read again.",
      .parameters = {NEEDED("name", "the name of the service"), SAVE, END}},
-    {CHANGES_BY(ADMIN, "POST"), .path = "/services/unload", .ask = service_control_page_unload,
+    {CHANGES_BY(ADMIN, "POST"), .shared = true, .path = "/services/unload", .ask = service_control_page_unload,
      .answer = "service string, loaded boolean, notes array, changed array, "
                "waits_for_restart array, refused array, saved boolean",
      .summary = "Takes a service out of all chains.",
      .parameters = {NEEDED("name", "the name of the service"), SAVE, END}},
-    {CHANGES_BY(ADMIN, "POST"), .path = "/services/order", .ask = service_control_page_order,
+    {CHANGES_BY(ADMIN, "POST"), .shared = true, .path = "/services/order", .ask = service_control_page_order,
      .answer = "class string, services array, changed array, waits_for_restart array, "
                "refused array, saved boolean",
      .summary = "Changes the order of the services of a class.",
