@@ -1,10 +1,13 @@
 #include "net/duplex.h"
 
+#include <poll.h>
+
 struct connection_duplex {
     struct duplex base;
     struct net_context *net;
     struct connection *connection; /* NULL: aborted */
     struct net_buffer *ahead;      /* bytes read before the duplex began; NULL: none are left */
+    bool finished;                 /* our direction has ended */
 };
 
 static struct connection_duplex *connection_duplex_of(struct duplex *duplex) {
@@ -53,6 +56,7 @@ static enum io_status connection_duplex_write(struct duplex *duplex, struct slic
 
 static void connection_duplex_finish(struct duplex *duplex) {
     struct connection_duplex *own = connection_duplex_of(duplex);
+    own->finished = true;
     if (own->connection != NULL)
         connection_shutdown(own->connection);
 }
@@ -69,10 +73,20 @@ static void connection_duplex_close(struct duplex *duplex) {
     free(own);
 }
 
+static bool has_error(int fd) {
+    struct pollfd errors_only = {.fd = fd};
+    return poll(&errors_only, 1, 0) == 1 && (errors_only.revents & POLLERR);
+}
+
+/* When both directions have ended, the kernel reports that as it reports a reset, although bytes may
+ * still wait to be read. Only a reset leaves an error then. */
 static bool connection_duplex_is_lost(const struct duplex *duplex) {
-    const struct connection *connection =
-        CONTAINER_OF(duplex, const struct connection_duplex, base)->connection;
-    return connection == NULL || connection->broken;
+    const struct connection_duplex *own =
+        CONTAINER_OF(duplex, const struct connection_duplex, base);
+    const struct connection *connection = own->connection;
+    if (connection == NULL)
+        return true;
+    return connection->broken && (!own->finished || has_error(connection->event.fd));
 }
 
 static struct connection *connection_duplex_take(struct duplex *duplex,

@@ -4,6 +4,8 @@
 
 /* The number of pieces in one direction before other work gets its turn. */
 enum { TURNS = 16 };
+/* How long a client may go on sending to an origin that is gone; milliseconds. */
+enum { LINGER_TIME = 30000 };
 
 static void relay_finish(struct relay *relay) {
     relay->over = true;
@@ -16,6 +18,25 @@ static void break_off(struct relay *relay) {
     relay_finish(relay);
 }
 
+/* The origin is lost behind the end of its direction. What it sent may still be on its way to the
+ * client: a reset, or a close while bytes of the client are unread, would destroy it. */
+static void lose_origin(struct relay *relay) {
+    struct loop *loop = relay->net->loop;
+    relay->origin_gone = true;
+    duplex_abort(relay->sides[1]);
+    loop_timer_after(loop, &relay->timer,
+                     relay->idle_timeout < LINGER_TIME ? relay->idle_timeout : LINGER_TIME);
+    loop_defer(loop, &relay->task);
+}
+
+/* A write of that direction has failed. */
+static void push_failed(struct relay *relay, int from) {
+    if (from == 0 && relay->ways[1].ended)
+        lose_origin(relay);
+    else
+        break_off(relay);
+}
+
 static bool holds_bytes(const struct relay_way *way) {
     return way->buffer != NULL && way->buffer->begin < way->buffer->end;
 }
@@ -24,8 +45,9 @@ static bool holds_bytes(const struct relay_way *way) {
  * tunnel is broken. */
 static bool relay_push(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
+    bool drop = from == 0 && relay->origin_gone;
     size_t sent;
-    while (holds_bytes(way)) {
+    while (holds_bytes(way) && !drop) {
         switch (duplex_write(relay->sides[!from], net_buffer_bytes(way->buffer), &sent)) {
         case IO_DONE:
             way->buffer->begin += sent;
@@ -33,7 +55,7 @@ static bool relay_push(struct relay *relay, int from) {
             relay->net->counters.tunnel_bytes += sent;
             break;
         case IO_WAIT: return false;
-        default: break_off(relay); return false;
+        default: push_failed(relay, from); return false;
         }
     }
     net_buffer_give(relay->net, &way->buffer);
@@ -44,7 +66,7 @@ static bool relay_push(struct relay *relay, int from) {
  * has ended. */
 static bool relay_pull(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
-    struct pace *pace = relay->paces[from];
+    struct pace *pace = relay->origin_gone ? NULL : relay->paces[from];
     size_t got, room;
     way->buffer = net_buffer_take(relay->net);
     room = pace == NULL ? way->buffer->capacity : pace_ask(pace, way->buffer->capacity);
@@ -77,24 +99,27 @@ static void relay_one_way(struct relay *relay, int from) {
     loop_defer(relay->net->loop, &relay->task);
 }
 
-/* A client that is lost, or an origin behind the end of its direction: no read says so if the
- * direction has ended, or waits because the other side takes nothing. What an origin sent before it
- * was lost is still the client's. */
-static bool relay_is_lost(const struct relay *relay) {
-    return duplex_is_lost(relay->sides[0]) ||
-           (relay->ways[1].ended && duplex_is_lost(relay->sides[1]));
+/* No read says that a side is lost if its direction has ended, or waits because the other side takes
+ * nothing. What an origin sent before it was lost is still the client's. */
+static void look_for_loss(struct relay *relay) {
+    if (duplex_is_lost(relay->sides[0]))
+        break_off(relay);
+    else if (relay->ways[1].ended && !relay->origin_gone && duplex_is_lost(relay->sides[1]))
+        lose_origin(relay);
 }
 
+/* The origin's direction comes first: a write that fails would hide whether the origin has ended it. */
 static void relay_both(struct relay *relay) {
-    loop_timer_after(relay->net->loop, &relay->timer, relay->idle_timeout);
-    relay_one_way(relay, 0);
+    if (!relay->origin_gone)
+        loop_timer_after(relay->net->loop, &relay->timer, relay->idle_timeout);
     relay_one_way(relay, 1);
+    relay_one_way(relay, 0);
     if (relay->over)
         return;
     if (relay->ways[0].ended && relay->ways[1].ended)
         relay_finish(relay);
-    else if (relay_is_lost(relay))
-        break_off(relay);
+    else
+        look_for_loss(relay);
 }
 
 static void relay_on_task(struct task *task) {
@@ -107,7 +132,10 @@ static void relay_on_task(struct task *task) {
 static void relay_on_timeout(struct timer *timer) {
     struct relay *relay = CONTAINER_OF(timer, struct relay, timer);
     CHECK_OBJ(relay, RELAY_MAGIC);
-    break_off(relay);
+    if (relay->origin_gone)
+        relay_finish(relay);
+    else
+        break_off(relay);
 }
 
 static void relay_on_pace(void *arg) {

@@ -8,7 +8,8 @@
  *
  * Each direction has one buffer; it is read when it is empty and written when it is not. The end of
  * one direction is passed on as the end of that direction. A client that is lost ends both, whatever
- * the origin does. Threads: the worker's.
+ * the origin does. An origin that is lost behind the end of its direction leaves the client what it
+ * has sent: what the client still sends is dropped, for a while at most. Threads: the worker's.
  */
 #ifndef RETORT_TRANSACTION_RELAY_H
 #define RETORT_TRANSACTION_RELAY_H
@@ -32,6 +33,7 @@ struct relay {
     struct task task; /* a side is ready, or what had to give others their turn goes on */
     uint64_t idle_timeout;
     uint64_t bytes[2];
+    bool origin_gone; /* what the client sends is dropped */
     bool over;
     struct task *waker;
 };

@@ -13,7 +13,7 @@ from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.server import Server
 from harness.suite import memcheck
-from harness.wire import Silence, request
+from harness.wire import Silence, Wire, request
 
 
 def allow(*allowed):
@@ -164,6 +164,49 @@ def test_server_closes(lab):
     proxy = Retort(lab, extra=allow(server.port))
     wire, _ = connect(proxy, server.authority)
     equal(wire.read_to_end(5), b"hello", "data before the end")
+
+
+def test_a_server_that_ends_first_gets_the_rest(lab):
+    """Both ends of stream have come while bytes of the client still wait: that is no reset."""
+    data, arrived = pattern(200000), []
+
+    def ends_first(connection, _number):
+        connection.send(b"hello")
+        connection.finish_sending()
+        while piece := connection.read_some():
+            arrived.append(piece)
+        arrived.append(b"reset" if connection.reset else b"end")
+    server = Server(lab, ends_first)
+    proxy = Retort(lab, extra=allow(server.port) + '\nlimit all { upload_bandwidth = "100KB" }')
+    wire, _ = connect(proxy, server.authority)
+    equal(wire.read_to_end(10), b"hello", "what the server sends")
+    wire.send(data)
+    wire.finish_sending()
+    until(lambda: arrived and arrived[-1] in (b"reset", b"end"), 30 * lab.patience, "the server to read to the end")
+    same_bytes(b"".join(arrived), data + b"end", "what the server reads")
+    until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "the tunnel is over")
+
+
+def test_a_server_that_closes_leaves_what_it_sent(lab):
+    """A server that is reset behind its end does not take back what the client has not read yet."""
+    data = pattern(64 << 10)
+
+    def answer(connection, _number):
+        connection.send(data)
+    server = Server(lab, answer)
+    proxy = Retort(lab, extra=allow(server.port))
+    wire = Wire(proxy.forward, receive_buffer=4096)
+    wire.send(f"CONNECT {server.authority} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    until(lambda: proxy.counter("tunnel_bytes") >= len(data), 10 * lab.patience, "the proxy to take all")
+    for _ in range(20):
+        wire.send(b"x")
+        time.sleep(0.02)
+    equal(wire.response("CONNECT").status, 200, "status")
+    same_bytes(wire.read_to_end(20), data, "what the server sent")
+    true(not wire.reset, "no reset")
+    wire.finish_sending()
+    until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "the tunnel is over")
+    wire.close()
 
 
 def test_slow_reader_does_not_fill_memory(lab):
