@@ -280,16 +280,11 @@ static bool disks_possible(const struct settings *old, const struct settings *ne
     return true;
 }
 
-/* Puts the settings to use, which may be NULL. `keep`: what was changed is in the file of
- * saved_settings first. */
-static bool server_use(struct server *server, struct settings *settings, bool keep,
-                       struct settings_outcome *outcome) {
-    if (settings == NULL)
-        return false;
+/* What can still be refused when the services have started. NULL: it is, with a message. */
+static struct claims *last_claims(struct server *server, struct settings *settings, bool keep,
+                                  struct settings_outcome *outcome) {
     struct claims *claims = NULL;
-    settings->start = settings_reference(server->first);
-    struct shared_services *services = usable_services(server, settings, outcome->error);
-    if (services != NULL && takes_settings(server, outcome) &&
+    if (takes_settings(server, outcome) &&
         (!keep || disks_possible(server->settings, settings, outcome->error)))
         claims = server_claim(settings, server->settings, NULL, outcome->error);
     enum overrides_written written = OVERRIDES_WRITTEN;
@@ -298,22 +293,45 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
                                   SETTINGS_ERROR);
     outcome->disk_failed = written == OVERRIDES_FAILED;
     outcome->disk_unsure = written == OVERRIDES_UNSURE;
-    if (claims == NULL || outcome->disk_failed) {
+    if (outcome->disk_failed)
         claims_free(&claims);
-        shared_services_release(&services);
-        settings_release(&settings);
+    return claims;
+}
+
+/* Under the lock. False: the settings are refused. */
+static bool server_adopt(struct server *server, struct settings *settings,
+                         struct shared_services *services, bool keep,
+                         struct settings_outcome *outcome) {
+    struct claims *claims = last_claims(server, settings, keep, outcome);
+    if (claims == NULL)
         return false;
-    }
     start_only_compare(server->first, settings, &outcome->waits);
     readiness_of_files(settings, &outcome->refused);
     settings->workers = server->first->workers;
     outcome->before = settings_reference(server->settings);
     outcome->after = settings_reference(settings);
-    pthread_mutex_lock(&server->lock);
     apply_settings(server, settings, services, &claims);
     keep_changed_sockets(server, outcome->before);
-    pthread_mutex_unlock(&server->lock);
     return true;
+}
+
+/* Puts the settings to use, which may be NULL. `keep`: what was changed is in the file of
+ * saved_settings first. Who ends the process sets `draining` and then takes the lock to forget the sockets.
+ * So no settings that were taken before open and store sockets behind that. */
+static bool server_use(struct server *server, struct settings *settings, bool keep,
+                       struct settings_outcome *outcome) {
+    if (settings == NULL)
+        return false;
+    settings->start = settings_reference(server->first);
+    struct shared_services *services = usable_services(server, settings, outcome->error);
+    pthread_mutex_lock(&server->lock);
+    bool used = services != NULL && server_adopt(server, settings, services, keep, outcome);
+    pthread_mutex_unlock(&server->lock);
+    if (!used) {
+        shared_services_release(&services);
+        settings_release(&settings);
+    }
+    return used;
 }
 
 /* Each of the errors has a line of its own. */
