@@ -135,7 +135,6 @@ static void main_finish(struct running *running, int signal) {
     if (!handover_is_done(running->handover)) {
         if (ordered)
             server_forget_sockets(server);
-        notify_send("STOPPING=1\nSTATUS=finishes what is under way");
         server_drain(server);
     }
     if (ordered && signal != server_end_signal())

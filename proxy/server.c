@@ -355,8 +355,12 @@ static void tell_of_reload(void) {
                 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
 }
 
-/* Ends the reload for the service manager, and says in a line what was refused. */
-static void tell_of_reloaded(const struct settings_outcome *outcome, bool good) {
+static void tell_of_end(void) {
+    notify_send("STOPPING=1\nSTATUS=finishes what is under way");
+}
+
+/* Says in a line what was refused. */
+static void tell_what_is_used(const struct settings_outcome *outcome, bool good) {
     enum { STATUS_REASON = 400 };
     const struct findings *left = outcome->refused.count > 0 ? &outcome->refused : &outcome->waits;
     const char *reason = !good ? outcome->error : left->count > 0 ? left->text[0] : "";
@@ -373,6 +377,15 @@ static void tell_of_reloaded(const struct settings_outcome *outcome, bool good) 
         notify_send("READY=1\nSTATUS=serves by the configuration as it was read again");
 }
 
+/* Ends the reload for the service manager, which waits for READY=1 in any case. Behind that the process may
+ * be one that stops; the end may have been told meanwhile, and is told again. */
+static void tell_of_reloaded(const struct server *server, const struct settings_outcome *outcome,
+                             bool good) {
+    tell_what_is_used(outcome, good);
+    if (atomic_load(&server->draining))
+        tell_of_end();
+}
+
 bool server_reload(struct server *server, struct settings_outcome *outcome) {
     pthread_mutex_lock(&server->changing);
     bool takes = takes_settings(server, outcome);
@@ -381,7 +394,7 @@ bool server_reload(struct server *server, struct settings_outcome *outcome) {
     bool good = takes && server_use(server, settings_load_again(server->settings, outcome->error),
                                     false, outcome);
     if (takes)
-        tell_of_reloaded(outcome, good);
+        tell_of_reloaded(server, outcome, good);
     pthread_mutex_unlock(&server->changing);
     log_left(outcome);
     if (good)
@@ -481,6 +494,7 @@ void server_drain(struct server *server) {
     log_info(
         "draining: retort accepts no new connections and exits when the open ones have finished");
     atomic_store(&server->draining, true);
+    tell_of_end();
     content_room_end(server->content);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_drain(server->workers[i]);

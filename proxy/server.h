@@ -94,7 +94,8 @@ void server_forbid_reload(struct server *server, bool forbidden);
 void server_retire(struct server *server);
 /* Accepts what the process before has left in the queues of its sockets. */
 void server_look_again(struct server *server);
-/* Stops accepting connections; each worker ends when its open connections have finished. */
+/* Tells the service manager, and stops accepting connections; each worker ends when its open
+ * connections have finished. */
 void server_drain(struct server *server);
 /* Asks the main thread to drain and to end the process, by a signal of its own: one SIGTERM that
  * waits would swallow the next one, by which an operator ends the process at once. */

@@ -146,6 +146,10 @@ def test_an_end_while_services_start(lab):
         manager.wait_for(lab, "EXTEND_TIMEOUT_USEC=330000000")
         proxy.terminate()
         equal(proxy.wait_exit(15 * lab.patience), 0, "exit status")
+        heard = manager.listen()
+        true(heard.count("READY=1") == 2, f"the reload is over for a manager that waits for that: {heard}")
+        equal([line for line in heard if line in ("READY=1", "STOPPING=1")][-1], "STOPPING=1", "what the manager is told last")
+        equal([line for line in heard if line.startswith("STATUS=")][-1], "STATUS=finishes what is under way", "the last status")
 
 
 def test_abstract_socket_and_nonsense(lab):
