@@ -58,6 +58,7 @@ struct inside_child {
     uint64_t asked, asked_at, asked_number;
     char reason[SERVICE_START_ERROR]; /* why it was ended; empty: it ended by itself */
     bool own_words;                   /* its process said that */
+    bool ready;                       /* its process has said what its module is */
 };
 
 static bool is_stopping(const struct inside_child *child) {
@@ -150,7 +151,7 @@ static bool child_spawn(struct inside_child *child) {
     int sockets[2];
     struct inside_runner *runner = child->runner;
     child->reason[0] = '\0';
-    child->own_words = false;
+    child->own_words = child->ready = false;
     child->started = clocks_milliseconds(CLOCK_MONOTONIC);
     child->asked = 0;
     child->run = inside_run_new(runner->runners->workers, true, runner->watcher_fd);
@@ -183,7 +184,7 @@ static void child_log(struct inside_child *child, const char *bytes, size_t leng
     child->host.log(child->host.owner, (enum log_level)(bytes[0] - '0'), line);
 }
 
-/* -1: it has closed the socket, or gone. */
+/* 0: nothing now. -1: it has closed the socket, or gone. */
 static ssize_t child_receive(struct inside_child *child, char message[PROCESS_MESSAGE]) {
     ssize_t got = recv(child->socket, message, PROCESS_MESSAGE, MSG_DONTWAIT);
     if (got > 0)
@@ -212,14 +213,16 @@ static bool child_take_ready(struct inside_child *child, const char *bytes, size
         child_note(child, "its module has become another one; reload the configuration");
         return false;
     }
+    child->ready = true;
     child->told = told;
     child->run->fingerprint = told.fingerprint;
     child->host.told(child->host.owner, &told);
     return true;
 }
 
-enum child_word { WORD_NONE, WORD_READY, WORD_GONE };
+enum child_word { WORD_NONE, WORD_LINE, WORD_READY, WORD_GONE };
 
+/* Ready twice is a lie: workers read meanwhile what the first one has set. */
 static enum child_word child_hear(struct inside_child *child) {
     char message[PROCESS_MESSAGE];
     ssize_t got = child_receive(child, message);
@@ -227,9 +230,9 @@ static enum child_word child_hear(struct inside_child *child) {
         return got < 0 ? WORD_GONE : WORD_NONE;
     if (message[0] == PROCESS_LOG) {
         child_log(child, message + 1, (size_t)got - 1);
-        return WORD_NONE;
+        return WORD_LINE;
     }
-    if (message[0] == PROCESS_READY)
+    if (message[0] == PROCESS_READY && !child->ready)
         return child_take_ready(child, message + 1, (size_t)got - 1) ? WORD_READY : WORD_GONE;
     child->own_words = message[0] == PROCESS_ERROR;
     if (child->own_words)
@@ -239,13 +242,14 @@ static enum child_word child_hear(struct inside_child *child) {
     return WORD_GONE;
 }
 
-/* It has ended: what it said before that. A process that it has left behind may say more. */
+/* It has ended: what it said before that, which is no more than its socket holds. A process that it has left
+ * behind may say more. */
 static enum child_word child_hear_last(struct inside_child *child) {
-    enum { WORDS = 64 };
-    enum child_word word = WORD_NONE;
-    for (unsigned i = 0; word == WORD_NONE && i < WORDS; i++)
+    enum { WORDS = 1024 };
+    enum child_word word = WORD_LINE;
+    for (unsigned i = 0; word == WORD_LINE && i < WORDS; i++)
         word = child_hear(child);
-    return word == WORD_NONE ? WORD_GONE : word;
+    return word == WORD_READY ? WORD_READY : WORD_GONE;
 }
 
 static void child_quiet_watcher(const struct inside_child *child) {
@@ -271,7 +275,8 @@ static enum child_word child_listen(struct inside_child *child, int milliseconds
         child_quiet_watcher(child);
     if (polls[2].revents != 0)
         return child_hear_last(child);
-    return polls[0].revents != 0 ? child_hear(child) : WORD_NONE;
+    enum child_word word = polls[0].revents != 0 ? child_hear(child) : WORD_NONE;
+    return word == WORD_LINE ? WORD_NONE : word;
 }
 
 /* True: it runs. */

@@ -184,7 +184,8 @@ def test_a_module_that_can_not_start(lab):
     texts, listen = Texts(lab), 'listen "127.0.0.1:3128" { mode = forward }\n'
     for name, does, expected in (("doomed", "", "was ended by signal 6"), ("odd", "start-crash", "was ended by signal 11"),
                                  ("odd", "start-hang", "did not start within start_timeout (700 ms)"),
-                                 ("odd", "refuse", "does not start: odd.Do: it refuses"), ("odd", "start-exit", "ended with status 3")):
+                                 ("odd", "refuse", "does not start: odd.Do: it refuses"),
+                                 ("odd", "refuse, Tell = on", "does not start: odd.Do: it refuses"), ("odd", "start-exit", "ended with status 3")):
         settings = f"settings = {{ Do = {does} }}" if does else ""
         section = f'service s {{ module = "{module(lab, name)}"  runs = process  start_timeout = "700ms"  {settings} }}\n'
         status, said = run_check(lab, lab.write("checked.conf", listen + section))

@@ -118,6 +118,8 @@ static void *odd_start(const void *settings, struct service_host *host, char *er
                        size_t error_size) {
     const struct odd_settings *own = settings;
     if (strcmp(own->does, "refuse") == 0) {
+        for (unsigned i = 0; own->tells && i < 200; i++)
+            service_log(host, LOG_LEVEL_INFO, "it is about to refuse");
         snprintf(error, error_size, "odd.Do: it refuses");
         return NULL;
     }
