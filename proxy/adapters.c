@@ -17,6 +17,20 @@ void adapters_abandon_starts(void) {
     inside_starts_abandon();
 }
 
+/* They start in turns (inside/runners.h). */
+uint64_t adapters_start_time(const struct settings *settings) {
+    uint64_t longest = 0, count = 0, turns = inside_start_turns();
+    for (size_t i = 0; i < settings->service_count; i++) {
+        const struct service_settings *service = &settings->services[i];
+        if (service->kind != SERVICE_INSIDE || service->runs != SERVICE_RUNS_PROCESS ||
+            service->disabled)
+            continue;
+        count += service->threads;
+        longest = service->start_timeout > longest ? service->start_timeout : longest;
+    }
+    return (count + turns - 1) / turns * longest;
+}
+
 void adapters_await_end(unsigned milliseconds) {
     if (!inside_runners_await(milliseconds))
         log_warn("a service that runs in a thread or process of its own did not end; it is left "

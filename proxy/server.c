@@ -143,15 +143,9 @@ static struct shared_services *services_for(const struct server *server,
 /* A service manager has its own idea of how long a start or a reload takes (sd_notify(3)). */
 static void ask_for_time(const struct settings *settings) {
     enum { MORE = 30000 }; /* milliseconds, for all the rest */
-    uint64_t longest = 0;
-    for (size_t i = 0; i < settings->service_count; i++) {
-        const struct service_settings *service = &settings->services[i];
-        if (service->kind == SERVICE_INSIDE && service->runs == SERVICE_RUNS_PROCESS &&
-            !service->disabled && service->start_timeout > longest)
-            longest = service->start_timeout;
-    }
-    if (longest > 0)
-        notify_send("EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)(longest + MORE) * 1000);
+    uint64_t time = adapters_start_time(settings);
+    if (time > 0)
+        notify_send("EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)(time + MORE) * 1000);
 }
 
 /* The same; NULL and a message: one of them can't be used with its settings. */

@@ -297,6 +297,35 @@ static bool child_await_ready(struct inside_child *child) {
     return word == WORD_READY;
 }
 
+static bool child_is_in_vain(struct inside_child *child) {
+    pthread_mutex_lock(&child->start->lock);
+    bool failed = child->start->failed;
+    pthread_mutex_unlock(&child->start->lock);
+    return failed || is_stopping(child) || child_is_abandoned(child);
+}
+
+/* Before the time of its first start begins. */
+static bool child_await_turn(struct inside_child *child) {
+    const struct timespec pause = {.tv_nsec = 5000000};
+    while (!child_is_in_vain(child)) {
+        if (inside_start_take_turn())
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* True: it runs. */
+static bool child_begin(struct inside_child *child) {
+    bool first = child->start != NULL;
+    if (first && !child_await_turn(child))
+        return false;
+    bool runs = child_spawn(child) && child_await_ready(child);
+    if (first)
+        inside_start_end_turn();
+    return runs;
+}
+
 /* Watching over it */
 
 /* Does it look at its memory? False: it has not for too long. */
@@ -452,7 +481,7 @@ static bool child_pause(struct inside_child *child) {
 
 /* True: it ran. */
 static bool child_run_once(struct inside_child *child) {
-    bool runs = child_spawn(child) && child_await_ready(child);
+    bool runs = child_begin(child);
     if (runs) {
         child_say_first(child, true);
         child_watch(child);

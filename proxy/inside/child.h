@@ -6,7 +6,8 @@
  *     struct inside_told told;
  *     if (!inside_children_start(runners, &children, &told, error, &complete)) ...
  *
- * inside_children_start waits for the first word of each process, for at most start_timeout. Later on
+ * inside_children_start waits for the first word of each process, for at most start_timeout from when
+ * the process has its turn: no more start at once than there are cores. Later on
  * a process that ends is started again after a second; each further time the pause doubles, up to a
  * minute, and it is a second again when a process has run for a minute. A process is ended, and counts
  * as one that has ended, when it writes what it may not write, and when it has not looked at its

@@ -5,6 +5,7 @@
 #include "runner/runner.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t all_ended = PTHREAD_COND_INITIALIZER;
 static unsigned all_count;
 static _Atomic bool starts_abandoned;
+static _Atomic unsigned starting;
 
 struct inside_runners *inside_runners_new(const struct service_settings *settings,
                                           unsigned workers) {
@@ -84,6 +86,23 @@ void inside_starts_abandon(void) {
 
 bool inside_starts_abandoned(void) {
     return atomic_load(&starts_abandoned);
+}
+
+unsigned inside_start_turns(void) {
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 1;
+}
+
+bool inside_start_take_turn(void) {
+    unsigned taken = atomic_load(&starting), turns = inside_start_turns();
+    while (taken < turns)
+        if (atomic_compare_exchange_weak(&starting, &taken, taken + 1))
+            return true;
+    return false;
+}
+
+void inside_start_end_turn(void) {
+    atomic_fetch_sub(&starting, 1);
 }
 
 bool inside_runners_await(unsigned milliseconds) {

@@ -71,6 +71,12 @@ bool inside_runners_await(unsigned milliseconds);
 void inside_starts_abandon(void);
 bool inside_starts_abandoned(void);
 
+/* Turns of the processes that are started for the first time: as many as there are cores at once, because a
+ * module may need a core for as long as it starts. False: others have them now. */
+unsigned inside_start_turns(void);
+bool inside_start_take_turn(void);
+void inside_start_end_turn(void);
+
 /* Referenced; NULL: it is down. */
 struct inside_run *inside_runner_run(struct inside_runner *runner, uint64_t *generation);
 /* Takes the run over; NULL: it is down for that reason. */

@@ -2,7 +2,6 @@
 services and of services inside the proxy, under `run.py --host thread` and `--host process`; here is what is special: the same
 bytes beside each other, processes that end, hang and lie, and that nobody outlives the proxy."""
 
-import glob
 import gzip
 import os
 import re
@@ -15,7 +14,7 @@ from harness.adaptation import account, in_parallel, whole_or_cut
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.metrics import scrape, value
 from harness.origin import Origin
-from harness.process import gone, nice_of, wait_gone
+from harness.process import children_of, gone, nice_of, wait_gone
 from harness.retort import Inside, Retort, run_check
 from harness.services import Services
 from harness.suite import memcheck
@@ -33,18 +32,6 @@ def processes(proxy, name="odd"):
 
 def pids(proxy, name="odd"):
     return [process["pid"] for process in processes(proxy, name) if "pid" in process]
-
-
-def children_of(pid):
-    """Of all its threads: the one that watches over a process has started it."""
-    found = []
-    for path in glob.glob(f"/proc/{pid}/task/*/children"):
-        try:
-            with open(path, encoding="ascii") as children:
-                found += [int(child) for child in children.read().split()]
-        except FileNotFoundError:
-            pass  # the thread has ended meanwhile
-    return sorted(found)
 
 
 def await_state(lab, proxy, state, name="odd", starts=0):

@@ -14,7 +14,7 @@ import time
 from harness import media
 from harness.checks import Skip, contains, equal, true, until, within
 from harness.origin import Origin
-from harness.process import gone
+from harness.process import children_of, gone
 from harness.raw_origin import RawOrigin
 from harness.retort import Inside, Retort
 from harness.services import Services
@@ -104,9 +104,10 @@ def slow_starter(lab, name, seconds):
 
 @seconds(60)
 def test_signs_of_life_while_services_start(lab):
-    """A reload starts the processes of all services at the same time. Meanwhile the main thread gives signs of life, opens logs
+    """A reload starts as many processes of all services at the same time as there are cores. Meanwhile the main thread gives signs of life, opens logs
     again, and the manager is told how long it may take; nobody else waits for it."""
-    manager, each = Manager(lab), 3 * lab.patience
+    manager, each, cores = Manager(lab), 3 * lab.patience, len(os.sched_getaffinity(0))
+    turns = -(-3 // cores)
     proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "300000"})
     manager.wait_for(lab, "READY=1")
     proxy.write_config(proxy.text(services=[slow_starter(lab, name, each) for name in ("one", "two", "three")], adapt={}))
@@ -114,15 +115,16 @@ def test_signs_of_life_while_services_start(lab):
     manager.listen().clear()
     start = time.monotonic()
     proxy.hang_up()
-    manager.wait_for(lab, f"EXTEND_TIMEOUT_USEC={(each + 30) * 1000000}")
+    manager.wait_for(lab, f"EXTEND_TIMEOUT_USEC={(turns * each + 30) * 1000000}")
     before = manager.listen().count("WATCHDOG=1")
     proxy.process.send_signal(signal.SIGUSR1)
     until(lambda: os.path.exists(proxy.log_path) and manager.listen(), 10 * lab.patience, "the log that is opened again")
     equal(proxy.status()["state"], "running", "what others are told meanwhile")
     manager.wait_for(lab, "WATCHDOG=1", before + 3)
+    until(lambda: len(children_of(proxy.pid)) == min(cores, 3), 10 * lab.patience, "the processes that start")
     true("READY=1" not in manager.heard, "the reload is still under way")
     manager.wait_for(lab, "READY=1")
-    true(time.monotonic() - start < 2 * each, "the services started one after the other")
+    true(time.monotonic() - start < (turns + 1) * each, "the services started one after the other")
     status = next(line for line in manager.heard if line.startswith("STATUS="))
     contains(status, "service one: its module did not start within start_timeout", "status")
     asks = threading.Thread(target=proxy.run_ctl, args=("reload",))

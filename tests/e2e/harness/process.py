@@ -176,8 +176,15 @@ def nice_of(pid):
 
 
 def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return [int(child) for child in children.read().split()]
+    """Of all its threads: each one has those that it has started."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        try:
+            with open(path, encoding="ascii") as children:
+                found += [int(child) for child in children.read().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # the thread has ended meanwhile
+    return sorted(found)
 
 
 def descendants_of(pid):
