@@ -117,26 +117,25 @@ static const char *inside_problem(struct shared_service *base) {
 }
 
 /* A process that is started again may find other lists: that is a new version. */
-static void tag_follow(struct inside_shared *shared) {
+static void tag_follow(struct inside_shared *shared, uint64_t fingerprint) {
     if (shared->instance->module != NULL)
         return;
-    uint64_t fingerprint = atomic_load(&shared->instance->fingerprint);
     if (atomic_exchange(&shared->fingerprint, fingerprint) != fingerprint)
         atomic_store(&shared->era, UINT64_MAX);
 }
 
-static uint64_t shared_tag(struct inside_shared *shared, uint64_t generation, struct loop *loop) {
+/* Of what is made by who has that fingerprint: the instance may have got another one meanwhile. */
+static uint64_t shared_tag(struct inside_shared *shared, uint64_t generation, uint64_t fingerprint,
+                           struct loop *loop) {
     struct service_tag_moment asked = service_tag_moment(shared->shared.tag, 0);
     char version[INSIDE_VERSION];
-    tag_follow(shared);
+    inside_version_write(fingerprint, version);
+    tag_follow(shared, fingerprint);
     uint64_t unset = UINT64_MAX;
     if (!atomic_compare_exchange_strong(&shared->era, &unset, asked.era))
         asked.era = unset;
     asked.generation = generation;
-    return service_tag_see(shared->shared.tag, 0,
-                           slice_from(inside_instance_version(shared->instance, version)), &asked,
-                           loop->now)
-        .result;
+    return service_tag_see(shared->shared.tag, 0, slice_from(version), &asked, loop->now).result;
 }
 
 /* The service, of one worker. */
@@ -162,7 +161,8 @@ uint64_t inside_service_tag(struct inside_service *service, uint64_t generation,
         fingerprint != service->tag.fingerprint || generation != service->tag.moment.generation) {
         service->tag.moment = now;
         service->tag.fingerprint = fingerprint;
-        service->tag.value = shared_tag(service->shared, generation, service->net->loop);
+        service->tag.value =
+            shared_tag(service->shared, generation, fingerprint, service->net->loop);
     }
     return service->tag.value;
 }
