@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "service/clean_head.h"
 
+#include <errno.h>
 #include <poll.h>
 
 /* The calls of the service, in the order that service.h promises. */
@@ -46,8 +47,11 @@ static void drive_wait_on_also(struct event *event, uint32_t events) {
     drive_wait_over(CONTAINER_OF(event, struct runner_exchange, also));
 }
 
-static void drive_wait_on_deadline(struct timer *timer) {
-    drive_wait_over(CONTAINER_OF(timer, struct runner_exchange, timer));
+/* Without the loop: asks the descriptors themselves. */
+static bool drive_wait_is_over(const struct runner_exchange *exchange) {
+    const struct service_wait *wait = &exchange->exchange.wait, *also = &exchange->exchange.also;
+    struct pollfd polls[] = {{wait->fd, wait->events, 0}, {also->fd, also->events, 0}};
+    return service_now() >= wait->deadline || poll(polls, 2, 0) > 0;
 }
 
 void runner_exchange_wait_stop(struct runner_exchange *exchange) {
@@ -72,13 +76,33 @@ static uint32_t drive_epoll_events(short events) {
 }
 
 /* Several exchanges may wait for one descriptor, and one that the service closes may be open in a
- * process that it has started. One that the loop can't watch is asked about at the deadline. */
-static void drive_watch_descriptors(struct runner_exchange *exchange, struct loop *loop) {
-    const struct service_wait *wait = &exchange->exchange.wait, *also = &exchange->exchange.also;
-    loop_add_copy(loop, &exchange->event, wait->fd, drive_epoll_events(wait->events),
-                  drive_wait_on_event);
-    loop_add_copy(loop, &exchange->also, also->fd, drive_epoll_events(also->events),
-                  drive_wait_on_also);
+ * process that it has started. One that no loop can watch is asked about at the deadline. False: there
+ * are no descriptors left for the copy now. */
+static bool drive_watch(struct loop *loop, struct event *event, const struct service_wait *wait,
+                        void (*on_event)(struct event *event, uint32_t events)) {
+    return loop_add_copy(loop, event, wait->fd, drive_epoll_events(wait->events), on_event) ||
+           wait->fd < 0 || errno == EPERM || errno == EBADF;
+}
+
+/* Also when it is watched already: anew. */
+static void drive_watch_both(struct runner_exchange *exchange, struct loop *loop) {
+    enum { AGAIN = 100 }; /* milliseconds, while there are no descriptors left */
+    const struct service_exchange *own = &exchange->exchange;
+    uint64_t until = own->wait.deadline > 0 ? (uint64_t)own->wait.deadline : 0;
+    uint64_t again = (uint64_t)service_now() + AGAIN;
+    runner_exchange_wait_stop(exchange);
+    exchange->watched = true;
+    bool watches = drive_watch(loop, &exchange->event, &own->wait, drive_wait_on_event);
+    watches &= drive_watch(loop, &exchange->also, &own->also, drive_wait_on_also);
+    timer_set(&loop->timers, &exchange->timer, watches || until < again ? until : again);
+}
+
+static void drive_wait_on_timeout(struct timer *timer) {
+    struct runner_exchange *exchange = CONTAINER_OF(timer, struct runner_exchange, timer);
+    if (drive_wait_is_over(exchange))
+        drive_wait_over(exchange);
+    else
+        drive_watch_both(exchange, &exchange->link->runner->loop);
 }
 
 static bool drive_wait_watch(struct runner_exchange *exchange) {
@@ -86,11 +110,9 @@ static bool drive_wait_watch(struct runner_exchange *exchange) {
     struct loop *loop = &exchange->link->runner->loop;
     if (wait->fd < 0 || drive_ops_of(exchange)->ready == NULL || drive_is_over_already(exchange))
         return false;
-    exchange->watched = true;
-    drive_watch_descriptors(exchange, loop);
     if (exchange->timer.on_timeout == NULL)
-        timer_init(&exchange->timer, drive_wait_on_deadline);
-    timer_set(&loop->timers, &exchange->timer, wait->deadline > 0 ? (uint64_t)wait->deadline : 0);
+        timer_init(&exchange->timer, drive_wait_on_timeout);
+    drive_watch_both(exchange, loop);
     return true;
 }
 

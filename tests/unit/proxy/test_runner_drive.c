@@ -10,6 +10,7 @@
 
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct drive_lab {
@@ -193,10 +194,35 @@ START_TEST(a_descriptor_that_is_closed_wakes_nobody_who_has_gone) {
 }
 END_TEST
 
+/* The process has no descriptor left for the copies that are watched. */
+START_TEST(without_descriptors_waits_are_short) {
+    struct drive_lab *lab = drive_lab_open();
+    struct rlimit limit, tight;
+    int next = dup(lab->pipe[0]);
+    close(next);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    tight = limit;
+    tight.rlim_cur = (rlim_t)next;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    worker_opens(lab, 0);
+    drive_lab_turn(lab);
+    ck_assert_int_eq(write(lab->pipe[1], "x", 1), 1);
+    for (int64_t until = service_now() + 5000; lab->called == 0 && service_now() < until;) {
+        usleep(10000);
+        drive_lab_turn(lab);
+    }
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_uint_eq(lab->called, 1);
+    ck_assert_uint_eq(worker_counts(lab, FRAME_VERDICT), 1);
+    drive_lab_close(lab);
+}
+END_TEST
+
 Suite *runner_drive_suite(void) {
     const TTest *tests[] = {
         all_that_wait_for_one_descriptor_are_told,
         a_descriptor_that_is_closed_wakes_nobody_who_has_gone,
+        without_descriptors_waits_are_short,
     };
     return suite_of("runner_drive", tests, COUNT_OF(tests));
 }
