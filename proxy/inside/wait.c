@@ -1,5 +1,6 @@
 #include "inside/remote.h"
 
+#include <errno.h>
 #include <poll.h>
 
 /* What a service waits for: one or two descriptors and a deadline, which it names in its exchange. */
@@ -41,12 +42,6 @@ static void wait_on_also(struct event *event, uint32_t events) {
     wait_over(call);
 }
 
-static void wait_on_deadline(struct timer *timer) {
-    struct inside_call *call = CONTAINER_OF(timer, struct inside_call, wait_timer);
-    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
-    wait_over(call);
-}
-
 static uint32_t epoll_events(short events) {
     return (events & POLLIN ? (uint32_t)EPOLLIN : 0) | (events & POLLOUT ? (uint32_t)EPOLLOUT : 0);
 }
@@ -58,13 +53,42 @@ static bool is_over_already(const struct inside_call *call) {
 }
 
 /* Watches copies: several messages may wait for one descriptor, and a service that names one which is
- * not its own, or which it has closed, does not touch what others watch. A descriptor that the loop
- * can't watch is asked about at the deadline. */
+ * not its own, or which it has closed, does not touch what others watch. A descriptor that no loop can
+ * watch is asked about at the deadline. False: there are no descriptors left for the copy now. */
+static bool watch_copy(struct loop *loop, struct event *event, const struct service_wait *wait,
+                       void (*on_event)(struct event *event, uint32_t events)) {
+    return loop_add_copy(loop, event, wait->fd, epoll_events(wait->events), on_event) ||
+           wait->fd < 0 || errno == EPERM || errno == EBADF;
+}
+
+/* Also when they are watched already: anew. */
 static void watch_copies(struct inside_call *call) {
-    const struct service_wait *wait = &call->exchange.wait, *also = &call->exchange.also;
+    enum { AGAIN = 100 }; /* milliseconds, while there are no descriptors left */
+    const struct service_exchange *exchange = &call->exchange;
     struct loop *loop = call->net->loop;
-    loop_add_copy(loop, &call->event, wait->fd, epoll_events(wait->events), wait_on_event);
-    loop_add_copy(loop, &call->also, also->fd, epoll_events(also->events), wait_on_also);
+    uint64_t until = exchange->wait.deadline > 0 ? (uint64_t)exchange->wait.deadline : 0;
+    uint64_t again = (uint64_t)service_now() + AGAIN;
+    inside_wait_stop(call);
+    call->watched = true;
+    bool watches = watch_copy(loop, &call->event, &exchange->wait, wait_on_event);
+    watches &= watch_copy(loop, &call->also, &exchange->also, wait_on_also);
+    timer_set(&loop->timers, &call->wait_timer, watches || until < again ? until : again);
+}
+
+/* Without the loop: asks the descriptors themselves. */
+static bool wait_is_over(const struct inside_call *call) {
+    const struct service_wait *wait = &call->exchange.wait, *also = &call->exchange.also;
+    struct pollfd polls[] = {{wait->fd, wait->events, 0}, {also->fd, also->events, 0}};
+    return service_now() >= wait->deadline || poll(polls, 2, 0) > 0;
+}
+
+static void wait_on_timeout(struct timer *timer) {
+    struct inside_call *call = CONTAINER_OF(timer, struct inside_call, wait_timer);
+    CHECK_OBJ(call, INSIDE_CALL_MAGIC);
+    if (wait_is_over(call))
+        wait_over(call);
+    else
+        watch_copies(call);
 }
 
 static bool wait_watch(struct inside_call *call) {
@@ -75,11 +99,8 @@ static bool wait_watch(struct inside_call *call) {
         return false;
     if (call->watched)
         return true;
-    call->watched = true;
     call->began_waiting = inside_clock();
     watch_copies(call);
-    timer_set(&call->net->loop->timers, &call->wait_timer,
-              wait->deadline > 0 ? (uint64_t)wait->deadline : 0);
     return true;
 }
 
@@ -120,5 +141,5 @@ bool inside_wait(struct inside_call *call) {
 void inside_wait_init(struct inside_call *call) {
     event_init(&call->event);
     event_init(&call->also);
-    timer_init(&call->wait_timer, wait_on_deadline);
+    timer_init(&call->wait_timer, wait_on_timeout);
 }
