@@ -1,5 +1,8 @@
 #include "client/body_clock.h"
 
+/* Of client.body_timeout: others must not keep a body open for ever. */
+enum { FORGIVEN_TIMES = 10 };
+
 uint64_t body_clock_wait(struct body_clock *clock, const struct settings *settings, uint64_t now) {
     uint64_t time = settings->client.body_timeout;
     if (clock->waits_since == 0)
@@ -16,11 +19,21 @@ uint64_t body_clock_wait(struct body_clock *clock, const struct settings *settin
     return left;
 }
 
-bool body_clock_forgive(struct body_clock *clock, uint64_t until) {
-    bool later = clock->waits_since != 0 && clock->waits_since < until;
-    if (later)
-        clock->waits_since = until;
-    return later;
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+uint64_t body_clock_forgive(struct body_clock *clock, const struct settings *settings,
+                            uint64_t shut, uint64_t now) {
+    uint64_t most = FORGIVEN_TIMES * settings->client.body_timeout * 1000000;
+    uint64_t more = shut > clock->shut_seen ? shut - clock->shut_seen : 0;
+    clock->shut_seen = shut;
+    if (clock->waits_since == 0 || clock->forgiven >= most)
+        return 0;
+    more = smaller(smaller(more, most - clock->forgiven), now - clock->waits_since);
+    clock->waits_since += more;
+    clock->forgiven += more;
+    return more / 1000000;
 }
 
 void body_clock_got(struct body_clock *clock, uint64_t now) {

@@ -17,6 +17,8 @@ struct body_clock {
     uint64_t got;         /* bytes, as client.min_rate counts them */
     uint64_t waits_since; /* nanoseconds; 0: nobody waits for the client to send more of it */
     uint64_t waited;      /* before that, nanoseconds */
+    uint64_t shut_seen;   /* of what body_clock_forgive was told, nanoseconds */
+    uint64_t forgiven;    /* nanoseconds, in all */
     bool by_rate;         /* the time that is left comes from client.min_rate */
 };
 
@@ -28,7 +30,10 @@ static inline uint64_t client_slowest_time(const struct settings *settings, uint
 /* Somebody waits for more. Returns how long the client has; 0: no time at all. */
 uint64_t body_clock_wait(struct body_clock *clock, const struct settings *settings, uint64_t now);
 void body_clock_got(struct body_clock *clock, uint64_t now);
-/* The client could not send until then. True: the time of the wait begins there. */
-bool body_clock_forgive(struct body_clock *clock, uint64_t until);
+/* The client could not send for `shut` nanoseconds in all, since a time before this body. What of that
+ * lies in the wait does not count, up to ten times client.body_timeout for one body. To be called at
+ * the beginning of a wait and at its end. Returns how many milliseconds were taken off. */
+uint64_t body_clock_forgive(struct body_clock *clock, const struct settings *settings,
+                            uint64_t shut, uint64_t now);
 
 #endif

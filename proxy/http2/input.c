@@ -86,11 +86,14 @@ static bool check_closed(struct http2_session *session, uint32_t id) {
     return check_ended(session, id) && spend_for_ended(session, HTTP2_COST_FRAME);
 }
 
-/* The same for DATA: those bytes cost nothing that the window of the stream had let through. */
+/* The same for DATA: those bytes cost nothing that the window of the stream had let through. Empty
+ * frames need no window, and on_data counts those that end nothing. */
 static void check_closed_data(struct http2_session *session, const struct http2_frame *frame) {
     if (!check_ended(session, frame->stream))
         return;
-    if (frame->length <= session->late_bytes)
+    if (frame->length == 0 && frame->flags & HTTP2_END_STREAM)
+        spend_for_ended(session, HTTP2_COST_FRAME);
+    else if (frame->length <= session->late_bytes)
         session->late_bytes -= frame->length;
     else
         http2_session_spend(session, HTTP2_COST_FRAME);
@@ -260,9 +263,14 @@ static unsigned continuations_most(const struct http2_session *session) {
     return frames > HTTP2_CONTINUATIONS_LEAST ? (unsigned)frames : HTTP2_CONTINUATIONS_LEAST;
 }
 
+/* While memory is short, only heads come that may be good. */
+static size_t block_most(const struct http2_session *session) {
+    size_t max_head = session->limits.max_head;
+    return session->net->pressure == NET_FULL ? max_head : 2 * max_head + HTTP2_FRAME_SIZE_DEFAULT;
+}
+
 static void keep_fragment(struct http2_session *session, struct slice fragment) {
-    size_t most = (size_t)(1 + continuations_most(session)) * HTTP2_FRAME_SIZE_DEFAULT;
-    if (session->block_length + fragment.length > most) {
+    if (session->block_length + fragment.length > block_most(session)) {
         input_wrong(session, HTTP2_ENHANCE_YOUR_CALM, "a head that is far too large");
         return;
     }
@@ -365,6 +373,8 @@ static void on_data(struct http2_session *session, const struct http2_frame *fra
     }
     session->window -= frame->length;
     http2_session_tell_window(session);
+    if (session->window == 0 && session->shut_since == 0)
+        session->shut_since = session->net->loop->now_nanoseconds;
     struct http2_stream *stream = stream_of_data(session, frame);
     if (session->phase != HTTP2_OPEN)
         return;
@@ -536,7 +546,7 @@ static void on_goaway(struct http2_session *session, struct slice payload) {
     session->closing = true;
     LIST_FOR_EACH_SAFE (link, next, &session->streams) {
         struct http2_stream *stream = CONTAINER_OF(link, struct http2_stream, link);
-        if (stream->id <= last)
+        if (stream->id <= last && stream->we_began)
             continue;
         stream->failed |= !stream->they_ended;
         http2_stream_forget(stream);

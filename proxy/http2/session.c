@@ -264,13 +264,14 @@ static void session_send(struct http2_session *session) {
 }
 
 /* The streams learn that their connection is over. A request that has not been answered may have
- * been processed, unless the other side said that it was not (GOAWAY). */
+ * been processed, unless its head was never sent, or the other side said that it was not (GOAWAY). */
 static void end_streams(struct http2_session *session) {
     LIST_FOR_EACH_SAFE (link, next, &session->streams) {
         struct http2_stream *stream = CONTAINER_OF(link, struct http2_stream, link);
+        bool processed = session->side == HTTP2_SERVER || stream->we_began;
         stream->failed |= !stream->they_ended;
         http2_stream_forget(stream);
-        session->class->on_over(stream, session->failure, true);
+        session->class->on_over(stream, session->failure, processed);
     }
 }
 
@@ -480,8 +481,9 @@ void http2_session_release(struct http2_session *session) {
     session->magic = 0;
 }
 
-uint64_t http2_session_shut_until(const struct http2_session *session) {
-    return session->window == 0 ? session->net->loop->now_nanoseconds : session->window_shut_end;
+uint64_t http2_session_shut_time(const struct http2_session *session) {
+    uint64_t now = session->net->loop->now_nanoseconds;
+    return session->shut_total + (session->shut_since == 0 ? 0 : now - session->shut_since);
 }
 
 bool http2_session_has_room(const struct http2_session *session) {

@@ -197,9 +197,10 @@ struct http2_session {
     bool has_early;
     uint64_t input_since; /* since when a part of a frame waits; 0: none does */
     struct hpack_decoder decoder;
-    uint32_t window;          /* bytes of bodies that the other side may send */
-    uint32_t window_due;      /* that it will be told of */
-    uint64_t window_shut_end; /* nanoseconds: when the window last grew from nothing; 0: never */
+    uint32_t window;     /* bytes of bodies that the other side may send */
+    uint32_t window_due; /* that it will be told of */
+    uint64_t shut_since; /* nanoseconds: since when the window is 0; 0: it is not */
+    uint64_t shut_total; /* nanoseconds for which it was, before that */
     /* Output */
     struct http2_outbox outbox;
     struct http2_schedule schedule;
@@ -236,9 +237,9 @@ void http2_session_fail(struct http2_session *session, enum http2_error error, c
 void http2_session_abort(struct http2_session *session);
 void http2_session_release(struct http2_session *session);
 
-/* Until when, in nanoseconds, has our window of the connection let no body come? Now, if it still
- * does. The other side is not to blame for that time. */
-uint64_t http2_session_shut_until(const struct http2_session *session);
+/* For how many nanoseconds in all has our window of the connection let no body come? The other side
+ * is not to blame for that time. */
+uint64_t http2_session_shut_time(const struct http2_session *session);
 /* Client: may a stream be opened now? */
 bool http2_session_has_room(const struct http2_session *session);
 /* Client: opens a stream that the caller has initialised with http2_stream_init. Its head is to be
@@ -292,14 +293,19 @@ static inline void http2_session_forget_cut(struct http2_session *session, uint3
     unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
     session->cut[at / 64] &= ~(UINT64_C(1) << at % 64);
 }
+/* Client: so many frames may still come for streams that we have ended. */
+static inline void http2_session_expect_frames(struct http2_session *session, unsigned frames) {
+    if (session->late < HTTP2_LATE_MOST)
+        session->late += frames;
+}
 /* We have ended a stream on which so many bytes may be under way, or refused it. On all streams
  * together there are no more than the window of the connection lets through. */
 static inline void http2_session_expect_late(struct http2_session *session, uint32_t bytes) {
     session->late_bytes += bytes;
     if (session->late_bytes > session->window)
         session->late_bytes = session->window;
-    if (session->side == HTTP2_CLIENT && session->late < HTTP2_LATE_MOST)
-        session->late += HTTP2_LATE_FRAMES;
+    if (session->side == HTTP2_CLIENT)
+        http2_session_expect_frames(session, HTTP2_LATE_FRAMES);
 }
 /* What the other side takes does not reach it: frames wait to be sent. */
 static inline bool http2_session_is_stuck(const struct http2_session *session) {

@@ -5,6 +5,9 @@
 
 /* Bytes that a stream may put in one turn: so many leave with one write. */
 enum { STREAM_TURN = 60 * 1024 };
+/* Frames that may come for a stream behind its end, on a client's side: a server that has answered
+ * says RST_STREAM if it does not want the rest of the request, and may grow its window before. */
+enum { LATE_AFTER_END = 4 };
 
 void http2_stream_init(struct http2_stream *stream) {
     INIT_OBJ(stream, HTTP2_STREAM_MAGIC);
@@ -85,8 +88,10 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
     bool idle = session->side == HTTP2_CLIENT && !stream->we_began;
     stream->failed |= !stream->they_ended;
     http2_session_note_cut(session, id);
-    if (!stream->they_ended)
+    if (!stream->they_ended && !idle)
         http2_session_expect_late(session, stream->window);
+    else if (!idle && session->side == HTTP2_CLIENT)
+        http2_session_expect_frames(session, LATE_AFTER_END);
     http2_stream_forget(stream);
     if (idle) /* "MUST NOT be sent for a stream in the idle state" (RFC 9113 §6.4) */
         return;
@@ -140,8 +145,9 @@ void http2_session_tell_window(struct http2_session *session) {
     uint32_t due = session->window_due;
     if (due == 0 || due < session->window || session->phase != HTTP2_OPEN)
         return;
-    if (session->window == 0)
-        session->window_shut_end = session->net->loop->now_nanoseconds;
+    if (session->shut_since != 0)
+        session->shut_total += session->net->loop->now_nanoseconds - session->shut_since;
+    session->shut_since = 0;
     tell_window(session, 0, due);
     session->window += due;
     session->window_due = 0;

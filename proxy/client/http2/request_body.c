@@ -17,18 +17,28 @@ static void http2_send_continue(struct http2_exchange *exchange) {
 }
 
 /* Bodies that others do not read may shut our window of the connection, and then a client can't
- * send: its time begins when the window has grown. True: it has begun again. */
-static bool forgive_client(struct http2_exchange *exchange) {
+ * send: its time stands still. Returns how many milliseconds it did. */
+static uint64_t forgive_client(struct http2_exchange *exchange) {
     const struct http2_session *session = exchange->stream.session;
-    return session != NULL &&
-           body_clock_forgive(&exchange->clock, http2_session_shut_until(session));
+    const struct net_context *net = exchange->connection->net;
+    return session == NULL
+               ? 0
+               : body_clock_forgive(&exchange->clock, net->settings,
+                                    http2_session_shut_time(session), net->loop->now_nanoseconds);
 }
 
-/* Nothing has come: sets the time until which something has to. */
-static enum source_status http2_body_waits(struct http2_exchange *exchange) {
+static void end_wait(struct http2_exchange *exchange) {
+    http2_stream_set_deadline(&exchange->stream, TIMER_NEVER);
+    forgive_client(exchange);
+    body_clock_got(&exchange->clock, exchange->connection->net->loop->now_nanoseconds);
+}
+
+/* Nothing has come: sets the time until which something has to, `most` milliseconds from now. */
+static enum source_status http2_body_waits(struct http2_exchange *exchange, uint64_t most) {
     struct net_context *net = exchange->connection->net;
     forgive_client(exchange);
     uint64_t left = body_clock_wait(&exchange->clock, net->settings, net->loop->now_nanoseconds);
+    left = left < most ? left : most;
     if (left == 0) {
         exchange->base.body_timed_out = true;
         return http2_body_failed(exchange);
@@ -39,7 +49,8 @@ static enum source_status http2_body_waits(struct http2_exchange *exchange) {
 
 void http2_request_body_is_late(struct http2_exchange *exchange) {
     struct counters *counters = &exchange->connection->net->counters;
-    if (forgive_client(exchange) && http2_body_waits(exchange) == SOURCE_WAIT)
+    uint64_t forgiven = forgive_client(exchange);
+    if (forgiven > 0 && http2_body_waits(exchange, forgiven) == SOURCE_WAIT)
         return;
     counters->client_timeouts++;
     counters->client_too_slow += exchange->clock.by_rate;
@@ -51,11 +62,10 @@ static enum source_status read_stream(struct http2_exchange *exchange, char *buf
                                       size_t capacity, size_t *got) {
     enum source_status status = http2_stream_read(&exchange->stream, buffer, capacity, got);
     if (status == SOURCE_WAIT)
-        return http2_body_waits(exchange);
-    http2_stream_set_deadline(&exchange->stream, TIMER_NEVER);
+        return http2_body_waits(exchange, UINT64_MAX);
+    end_wait(exchange);
     if (status == SOURCE_FAILED)
         return http2_body_failed(exchange);
-    body_clock_got(&exchange->clock, exchange->connection->net->loop->now_nanoseconds);
     exchange->clock.got += *got;
     return status;
 }
@@ -110,10 +120,8 @@ void http2_request_body_init(struct http2_exchange *exchange) {
 }
 
 void http2_request_body_came(struct http2_exchange *exchange) {
-    if (exchange->clock.waits_since != 0) {
-        http2_stream_set_deadline(&exchange->stream, TIMER_NEVER);
-        body_clock_got(&exchange->clock, exchange->connection->net->loop->now_nanoseconds);
-    }
+    if (exchange->clock.waits_since != 0)
+        end_wait(exchange);
     source_wake(&exchange->body);
 }
 
