@@ -134,6 +134,7 @@ def measure(options, path):
         for name in options.only or CASES:
             case = known["cases"][name] = rounds.measured(CASES[name](bench), options.rounds)
             case["taken"] = known["machine"]["taken"].split()[0]
+            case["processor"] = known["machine"]["processor"]
             results.write(path, known)
             print(document.section(name, case), flush=True)
             good = good and is_good(case)

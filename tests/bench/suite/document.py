@@ -27,6 +27,7 @@ def section(name, case, plots=()):
     """One case as text."""
     figures = Figures(case)
     when = f"; taken on {case['taken']}" if "taken" in case else ""
+    when += f", {case['processor']}" if "processor" in case else ""
     notes = [f"rounds: {rounds_of(case)}{when}", *case["notes"], *([f"failed: {case['failure']}"] if case["failure"] else []), *table.failures(figures)]
     pictures = "".join(f"\n![{plot.title}](plots/{plot.name}.png)\n" for plot in plots)
     return f"### {case['title']}\n\n{CASES[name].show(figures)}" + pictures + "".join(f"\n- {note}" for note in notes) + "\n"
@@ -42,8 +43,9 @@ def provenance(known):
     busy = ""
     if machine["load"] > BUSY_LOAD:
         busy = f" The machine was busy with other work (load {machine['load']:.1f}): compare within a table only."
-    return (f"Taken until {machine['taken']}; each table says when: {settings['seconds']} s for most figures of a round, {minutes:.0f} minutes in all, "
-            f"on {machine['cores']} cores of {machine['processor']}, Linux {machine['kernel']}.{busy}\n")
+    return (f"Taken until {machine['taken']}; each table says when, and on which processor: compare times within a table only. "
+            f"{settings['seconds']} s for most figures of a round, {minutes:.0f} minutes in all, on {machine['cores']} cores, "
+            f"Linux {machine['kernel']}.{busy}\n")
 
 
 def peers_of(known):
