@@ -282,6 +282,7 @@ def test_reload_drops_no_request(lab):
         proxy.write_config(reverse_text(proxy, origin, f"r{turn}"))
         proxy.hang_up()
         time.sleep(0.1)
+        until(lambda most=3 * (turn + 1): served[0] >= most or failures, 10 * lab.patience, "requests are served between reloads")
     stop.set()
     for thread in threads:
         thread.join()
