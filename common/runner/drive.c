@@ -262,7 +262,7 @@ static void drive_send_body(struct runner_exchange *exchange, const char *bytes,
     if (length == 0)
         return;
     bool sent = runner_exchange_send(exchange, FRAME_BODY, 0, bytes, length);
-    ASSERT(sent); /* out_room */
+    RUNNER_INSIST(exchange->link->runner, sent); /* out_room */
     exchange->credit -= length;
 }
 

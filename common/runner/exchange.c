@@ -64,7 +64,7 @@ static void exchange_open(struct runner_exchange *own) {
     struct facts_message facts;
     struct service_exchange *exchange = &own->exchange;
     bool read = facts_read_message(&facts, &own->opening);
-    ASSERT(read);
+    RUNNER_INSIST(own->link->runner, read);
     bool response = facts.point == SERVICE_RESPONSE;
     if (!parse_heads(own, &facts)) {
         own->mode = RUNNER_OVER;
@@ -104,7 +104,7 @@ static void exchange_take_body(struct runner_exchange *exchange, const char *byt
         exchange->in_begin = 0;
         exchange->in_end = left;
     }
-    ASSERT(exchange->in_end + length <= FRAME_WINDOW);
+    RUNNER_INSIST(exchange->link->runner, exchange->in_end + length <= FRAME_WINDOW);
     memcpy(exchange->in + exchange->in_end, bytes, length);
     exchange->in_end += length;
 }
@@ -112,7 +112,7 @@ static void exchange_take_body(struct runner_exchange *exchange, const char *byt
 static void exchange_take_opening(struct runner_exchange *exchange, const struct frame *frame,
                                   const char *payload) {
     bool fits = bundle_add(&exchange->opening, frame, payload);
-    ASSERT(fits && exchange->mode == RUNNER_OPENING);
+    RUNNER_INSIST(exchange->link->runner, fits && exchange->mode == RUNNER_OPENING);
     if (bundle_is_whole(&exchange->opening))
         exchange_open(exchange);
 }
@@ -135,7 +135,7 @@ void runner_exchange_take(struct runner_exchange *exchange, const struct frame *
     case FRAME_IDLE: exchange->idle = true; break;
     case FRAME_CREDIT: exchange->credit += frame->number; break;
     case FRAME_STOP: exchange->stopped = true; break;
-    default: ASSERT(!"a frame for the other side");
+    default: RUNNER_INSIST(exchange->link->runner, !"a frame for the other side");
     }
 }
 

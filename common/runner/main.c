@@ -251,6 +251,7 @@ static void run(struct process *process) {
         .event_fd = process->fds[FD_EVENT],
         .worker_fds = process->fds + FD_WORKERS,
         .stopping = &process->stopping,
+        .owns_process = true,
     };
     if (!runner_init(&runner, &task))
         refuse("there are no descriptors left for its loop");

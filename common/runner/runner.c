@@ -3,11 +3,26 @@
 #include "base/assert.h"
 #include "runner/exchange.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 /* Frames of one link before others have their turn. */
 enum { FRAMES_AT_ONCE = 64 };
+
+_Noreturn void runner_overwritten(const struct runner *runner, const char *what, const char *file,
+                                  int line, const char *function) {
+    char text[256];
+    if (!runner->owns_process)
+        assert_failed(what, file, line, function);
+    snprintf(
+        text, sizeof text,
+        "the memory that it shares with the proxy was written over, most likely by the service "
+        "(%s, %s:%d); its process ends",
+        what, file, line);
+    service_log(runner->host, LOG_LEVEL_ERROR, text);
+    _exit(1);
+}
 
 static void send_closed(struct runner_link *link, uint32_t slot, uint32_t serial) {
     const struct frame frame = {.type = FRAME_CLOSED, .slot = slot, .serial = serial};
@@ -32,11 +47,11 @@ static void send_closed_later(struct runner_link *link) {
 
 static void runner_take_frame(struct runner_link *link, const struct frame *frame,
                               const char *payload) {
-    ASSERT(frame->slot < FRAME_SLOTS);
+    RUNNER_INSIST(link->runner, frame->slot < FRAME_SLOTS);
     struct runner_exchange **exchange = &link->exchanges[frame->slot];
     if (*exchange == NULL && frame->type == FRAME_OPEN)
         *exchange = runner_exchange_new(link, frame->slot, frame->serial);
-    ASSERT(*exchange != NULL && (*exchange)->serial == frame->serial);
+    RUNNER_INSIST(link->runner, *exchange != NULL && (*exchange)->serial == frame->serial);
     if (frame->type == FRAME_CLOSE) {
         runner_exchange_free(exchange);
         send_closed(link, frame->slot, frame->serial);
@@ -62,7 +77,7 @@ static bool runner_receive_some(struct runner_link *link) {
     struct frame frame;
     for (unsigned i = 0; i < FRAMES_AT_ONCE; i++) {
         enum link_status status = link_receive(&link->link, &frame, link->runner->payload);
-        ASSERT(status != LINK_BROKEN);
+        RUNNER_INSIST(link->runner, status != LINK_BROKEN);
         if (status == LINK_EMPTY)
             return true;
         runner_take_frame(link, &frame, link->runner->payload);
@@ -110,6 +125,7 @@ bool runner_init(struct runner *runner, const struct runner_task *task) {
     runner->host = task->host;
     runner->board = task->board;
     runner->stopping = task->stopping;
+    runner->owns_process = task->owns_process;
     runner->link_count = workers;
     runner->links = xcalloc(workers, sizeof *runner->links);
     task_init(&runner->task, runner_on_task);

@@ -11,6 +11,10 @@
  * is slow. A function of the service that takes its time holds up the other exchanges of this runner,
  * and no worker.
  *
+ * What the proxy writes into the board is checked by RUNNER_INSIST. In a process of its own, code of the
+ * service may have written over it: then only this process ends, and says so in the log. In a thread it
+ * can only be a bug of ours.
+ *
  * Threads: one runs it; whoever sets *stopping writes the eventfd afterwards. Ownership: what the task
  * names is the caller's.
  */
@@ -47,6 +51,7 @@ struct runner {
     struct runner_link *links;
     unsigned link_count;
     const _Atomic bool *stopping;
+    bool owns_process; /* of the task */
     char payload[FRAME_PAYLOAD];
 };
 
@@ -60,6 +65,7 @@ struct runner_task {
     int event_fd;
     const int *worker_fds;
     const _Atomic bool *stopping;
+    bool owns_process; /* a process of its own runs it, and nothing else */
 };
 
 /* False: there are no descriptors left. */
@@ -67,5 +73,14 @@ bool runner_init(struct runner *runner, const struct runner_task *task);
 void runner_run(struct runner *runner);
 /* Ends the exchanges that are left. */
 void runner_release(struct runner *runner);
+
+_Noreturn void runner_overwritten(const struct runner *runner, const char *what, const char *file,
+                                  int line, const char *function);
+
+#define RUNNER_INSIST(runner, condition)                                                           \
+    do {                                                                                           \
+        if (__builtin_expect(!(condition), 0))                                                     \
+            runner_overwritten((runner), #condition, __FILE__, __LINE__, __func__);                \
+    } while (0)
 
 #endif

@@ -214,8 +214,15 @@ static const char *runners_start_thread(struct inside_runner *place, const struc
     thread->place = place;
     thread->run = inside_run_reference(run);
     const struct runner_task task = {
-        ops,           service,         host,          run->board, runners->workers,
-        run->event_fd, run->worker_fds, &run->stopping};
+        .ops = ops,
+        .service = service,
+        .host = host,
+        .board = run->board,
+        .workers = runners->workers,
+        .event_fd = run->event_fd,
+        .worker_fds = run->worker_fds,
+        .stopping = &run->stopping,
+    };
     bool made = runner_init(&thread->runner, &task);
     inside_runner_begun(place);
     if (made && inside_runner_thread(runners_thread_main, thread)) {

@@ -91,14 +91,16 @@ static struct drive_lab *drive_lab_open(void) {
     lab->run = inside_run_new(1, false, -1);
     ck_assert_ptr_nonnull(lab->run);
     ck_assert_int_eq(pipe(lab->pipe), 0);
-    const struct runner_task task = {&waiting_ops,
-                                     lab,
-                                     &host,
-                                     lab->run->board,
-                                     1,
-                                     lab->run->event_fd,
-                                     lab->run->worker_fds,
-                                     &lab->run->stopping};
+    const struct runner_task task = {
+        .ops = &waiting_ops,
+        .service = lab,
+        .host = &host,
+        .board = lab->run->board,
+        .workers = 1,
+        .event_fd = lab->run->event_fd,
+        .worker_fds = lab->run->worker_fds,
+        .stopping = &lab->run->stopping,
+    };
     ck_assert(runner_init(&lab->runner, &task));
     link_open(&lab->worker, board_ring(lab->run->board, 0, BOARD_TO_RUNNER),
               board_ring(lab->run->board, 0, BOARD_TO_WORKER), lab->run->event_fd);
