@@ -4,13 +4,46 @@
 
 /* Raw deflate with a window of 4 KB and small tables. With smaller ones a sample is many blocks,
  * each with a Huffman code of its own, which takes longer than all the rest. */
-enum { SAMPLE_LEVEL = 1, SAMPLE_WINDOW = -12, SAMPLE_MEMORY = 4 };
+enum { SAMPLE_LEVEL = 1, SAMPLE_WINDOW = -12, SAMPLE_MEMORY = 4, BYTES = 256 };
 
-unsigned sample_gain(struct slice bytes) {
+static unsigned gain_of(size_t length, size_t smaller) {
+    return smaller < length ? (unsigned)(100 - smaller * 100 / length) : 0;
+}
+
+/* Four tables, because a count that was changed just before would have to be waited for. */
+static void count_bytes(struct slice bytes, uint16_t counts[4][BYTES]) {
+    for (size_t i = 0; i < bytes.length; i++)
+        counts[i % 4][(unsigned char)bytes.base[i]]++;
+}
+
+/* The bits of a byte that occurs `count` times in `length`, in Shannon's code: log2(length / count),
+ * rounded up. Huffman's codes together are no longer. */
+static unsigned code_bits(unsigned count, unsigned length) {
+    unsigned bits = (unsigned)(__builtin_clz(count) - __builtin_clz(length));
+    if (count << bits < length)
+        bits++;
+    return bits > 0 ? bits : 1;
+}
+
+/* What codes of different length gain, without any repeated string. The table of their lengths takes
+ * about a byte for each. */
+static unsigned gain_of_codes(struct slice bytes) {
+    uint16_t counts[4][BYTES] = {{0}};
+    size_t bits = 0;
+    count_bytes(bytes, counts);
+    for (unsigned byte = 0; byte < BYTES; byte++) {
+        unsigned count =
+            (unsigned)counts[0][byte] + counts[1][byte] + counts[2][byte] + counts[3][byte];
+        if (count > 0)
+            bits += (size_t)count * code_bits(count, (unsigned)bytes.length) + 8;
+    }
+    return gain_of(bytes.length, bits / 8);
+}
+
+static unsigned gain_of_trial(struct slice bytes) {
     unsigned char out[SAMPLE_MAX];
     z_stream stream = {0};
-    if (bytes.length == 0 || bytes.length > sizeof out ||
-        deflateInit2(&stream, SAMPLE_LEVEL, Z_DEFLATED, SAMPLE_WINDOW, SAMPLE_MEMORY,
+    if (deflateInit2(&stream, SAMPLE_LEVEL, Z_DEFLATED, SAMPLE_WINDOW, SAMPLE_MEMORY,
                      Z_DEFAULT_STRATEGY) != Z_OK)
         return 100;
     stream.next_in = (unsigned char *)bytes.base;
@@ -20,5 +53,10 @@ unsigned sample_gain(struct slice bytes) {
     bool smaller = deflate(&stream, Z_FINISH) == Z_STREAM_END;
     size_t length = bytes.length - stream.avail_out;
     deflateEnd(&stream);
-    return smaller ? (unsigned)(100 - length * 100 / bytes.length) : 0;
+    return smaller ? gain_of(bytes.length, length) : 0;
+}
+
+bool sample_gains(struct slice bytes, unsigned percent) {
+    return bytes.length == 0 || bytes.length > SAMPLE_MAX || gain_of_codes(bytes) >= percent ||
+           gain_of_trial(bytes) >= percent;
 }

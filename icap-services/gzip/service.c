@@ -177,7 +177,7 @@ static bool is_worth_it(const struct gzip_settings *settings, struct slice body,
         return true;
     if (body.length > SAMPLE_MAX)
         body.length = SAMPLE_MAX;
-    return sample_gain(body) >= settings->min_gain;
+    return sample_gains(body, (unsigned)settings->min_gain);
 }
 
 /* The level. The URI may name another one than the settings: "gzip?br=11". */

@@ -780,11 +780,12 @@ def test_bodies_that_are_not_as_announced(_lab, site):
     for length, pieces, end in ((10, (b"x" * 5,), True), (10, (b"x" * 11,), True), (10, (b"x" * 10, b"x"), True), (0, (b"x",), True),
                                 (10, (), True), (10, (b"x" * 20,), False)):
         with site.client() as client:
-            stream = client.request("POST", "/upload", [("content-length", str(length))], None)
-            for piece in pieces:
-                client.data(stream, piece)
-            if end:
-                client.data(stream, b"", end=True)
+            stream = client.take_stream()
+            head = http2.block(http2.request_fields("POST", "/upload", [("content-length", str(length))]))
+            body = [(piece, 0) for piece in pieces] + ([(b"", END_STREAM)] if end else [])
+            # All at once: a body that is whole by its length may be answered before more comes.
+            client.send(client.head_frames(stream, head, False)
+                        + b"".join(http2.framed(DATA, flags, stream, piece) for piece, flags in body))
             try:
                 answer = client.response(stream)
                 between(answer.status, 400, 599, f"{length} announced, {pieces} sent")

@@ -61,9 +61,9 @@ class Figures:
         values = self.values(row, server, name)
         return statistics.median(values) if values else None
 
-    def ratio(self, row, server, other, name):
+    def ratio(self, row, server, other, name, others_name=None):
         """server's figure by other's, round by round: what disturbed one round disturbed both."""
-        pairs = [(a, b) for a, b in zip(self.values(row, server, name), self.values(row, other, name)) if b]
+        pairs = [(a, b) for a, b in zip(self.values(row, server, name), self.values(row, other, others_name or name)) if b]
         return statistics.median(a / b for a, b in pairs) if pairs else None
 
     def differences(self, row, server, other, name):

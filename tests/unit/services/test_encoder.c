@@ -230,20 +230,52 @@ START_TEST(codings_by_name) {
 }
 END_TEST
 
+static void fill_at_random(char *text, size_t length, unsigned different) {
+    unsigned state = 3;
+    for (size_t i = 0; i < length; i++) {
+        state = state * 1103515245u + 12345u;
+        text[i] = (char)('0' + (state >> 16) % different);
+    }
+}
+
 START_TEST(gains) {
     char text[1024];
-    unsigned state = 3;
+    struct slice sample = slice_make(text, sizeof text);
     memset(text, 'x', sizeof text);
-    ck_assert_uint_gt(sample_gain(slice_make(text, sizeof text)), 90);
-    for (size_t i = 0; i < sizeof text; i++) {
-        state = state * 1103515245u + 12345u;
-        text[i] = (char)(state >> 16);
-    }
-    ck_assert_uint_eq(sample_gain(slice_make(text, sizeof text)), 0);
-    for (size_t i = 0; i < sizeof text; i++)
-        text[i] = (char)('a' + (text[i] & 15));
-    ck_assert_uint_gt(sample_gain(slice_make(text, sizeof text)), 30);
-    ck_assert_uint_eq(sample_gain(SLICE("")), 100);
+    ck_assert(sample_gains(sample, 80));
+    ck_assert(sample_gains(SLICE("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), 60));
+    fill_at_random(text, sizeof text, 256);
+    ck_assert(!sample_gains(sample, 1));
+    fill_at_random(text, sizeof text, 16);
+    ck_assert(sample_gains(sample, 40));
+    ck_assert(!sample_gains(sample, 60));
+    ck_assert(sample_gains(SLICE(""), 99));
+}
+END_TEST
+
+/* Each byte occurs equally often, so that only the repetition makes it smaller. */
+START_TEST(gains_by_repetition) {
+    char text[1024];
+    fill_at_random(text, 256, 256);
+    for (size_t i = 256; i < sizeof text; i++)
+        text[i] = text[i - 256];
+    ck_assert(sample_gains(slice_make(text, sizeof text), 50));
+}
+END_TEST
+
+/* What the counts promise, the compressor keeps. */
+START_TEST(gains_are_kept) {
+    char text[4096], out[8192];
+    for (unsigned different = 2; different <= 256; different++)
+        for (size_t length = 64; length <= sizeof text; length *= 4) {
+            fill_at_random(text, length, different);
+            unsigned percent = 99;
+            while (percent > 0 && !sample_gains(slice_make(text, length), percent))
+                percent--;
+            uLongf made = sizeof out;
+            ck_assert_int_eq(compress2((Bytef *)out, &made, (Bytef *)text, length, 6), Z_OK);
+            ck_assert_uint_le(made, length - length * percent / 100 + length / 20 + 12);
+        }
 }
 END_TEST
 
@@ -251,7 +283,7 @@ Suite *encoder_suite(void) {
     const TTest *const for_each_coding[] = {
         any_steps_give_the_original, an_empty_body_is_a_stream, memory_is_bounded,
         a_flush_lets_everything_out, a_spare_state_is_as_new,   spare_states_are_few};
-    const TTest *const tests[] = {codings_by_name, gains};
+    const TTest *const tests[] = {codings_by_name, gains, gains_by_repetition, gains_are_kept};
     Suite *suite = suite_of("encoder", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each coding");
     tcase_set_timeout(cases, 120);

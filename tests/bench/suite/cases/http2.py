@@ -1,11 +1,10 @@
-"""HTTP/2 over TLS: hits on streams of few connections and of many, a large body, and the memory of idle connections.
+"""HTTP/2 over TLS: hits on streams of few connections and of many, a large body, urgent responses, and the memory of idle connections.
 
 h2o and "nginx, file" serve files; nghttpx has no cache and asks the origin each time. "Retort, HTTP/1.1" is the same listener asked by HTTP/1.1.
 """
 
 import functools
 import os
-import ssl
 
 from harness.certificates import Authority
 from harness.http2 import Http2 as Client
@@ -15,7 +14,7 @@ from ..requests import HITS_ONLY, check_origin, observed
 from ..results import Figures
 from ..rounds import Case, Point
 from ..server import NAME
-from . import idle
+from . import idle, urgency
 
 CACHED = ("haproxy", "nginx", "trafficserver")
 # row: (bytes, connections, streams)
@@ -24,6 +23,7 @@ ROWS = {"1 KB, 20 connections with 100 streams": (1000, 20, 100), "1 KB, 20 conn
 ONE_AT_A_TIME = "1 KB, 20 connections with 1 stream"
 MANY = "1 KB, 1000 connections with 10 streams"  # too many for nghttpx, which then asks on when nobody waits
 WEIGHED, IDLE, WEIGHED_SIZE = "idle connections", 1000, 1000
+URGENT = "urgent responses"
 MOST_KB = 30  # that Retort may take for each of them
 LARGE = "100 KB, 20 connections with 100 streams"
 BEST = None  # whichever of them all is the fastest in that row
@@ -48,7 +48,7 @@ class Http2(Case):
                                                              "trafficserver": {}}.items()})}
         self.others = bench.start_some({"h2o": functools.partial(peers.h2o.start, bench, certificate=certificate, root=root),
                                         "nghttpx": functools.partial(peers.nghttpx.start, bench, certificate=certificate)})
-        for size in sizes:
+        for size in sizes | {urgency.LARGE, urgency.URGENT}:
             bench.origin.has(f"/hit/{size}")
             for server in self.cached.values():
                 bench.warm(server, f"/hit/{size}", size)
@@ -65,6 +65,8 @@ class Http2(Case):
         size, connections, _ = ROWS[ONE_AT_A_TIME]
         points.append(Point(ONE_AT_A_TIME, "retort-http1", functools.partial(self.ask, self.cached["retort"], f"/hit/{size}", size,
                                                                              connections, 1, expect=HITS_ONLY, http1=True)))
+        points += [Point(URGENT, name, functools.partial(urgency.compare, server, f"/hit/{urgency.LARGE}", f"/hit/{urgency.URGENT}"))
+                   for name, server in self.cached.items()]
         points += [Point(WEIGHED, name, functools.partial(self.weigh, server)) for name, server in self.cached.items()]
         return points
 
@@ -85,20 +87,20 @@ class Http2(Case):
     def show(figures):
         weight = [[table.LABELS.get(server, server), *table.medians(figures, WEIGHED, server, {"KB": ("each_kb", 1)})]
                   for row, server in figures.known() if row == WEIGHED]
-        figures = Figures({**figures.case, "points": [point for point in figures.case["points"] if point["row"] != WEIGHED]})
+        urgent = urgency.show(figures, URGENT)
+        figures = Figures({**figures.case, "points": [point for point in figures.case["points"] if point["row"] not in (URGENT, WEIGHED)]})
         about = "`w`: the server waited for h2load, so its CPU time decides. Requests a second; microseconds of CPU time for each.\n\n"
         rows = [[row, *(against(figures, row, name) for name in (*CACHED, "nginx-file", "h2o", "nghttpx"))] for row in figures.rows()]
         ratios = table.markdown(["Retort's requests/s; its CPU time, by that of", *(peers.LABELS[name] for name in (*CACHED, "nginx-file", "h2o", "nghttpx"))],
                                 rows)
         return (about + table.matrix(figures) + "\n" + ratios + ABOUT_GOALS + goals(figures)
+                + (f"\n{urgent}" if urgent else "")
                 + ("\n" + table.markdown([f"idle HTTP/2 connection with TLS (goal: {MOST_KB} KB)", "KB each"], weight) if weight else ""))
 
 
 def answered(server, path, count):
     """So many connections over which HTTP/2 has answered one request."""
-    sockets, context = [], ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
+    sockets, context = [], urgency.context()
     for _ in range(count):
         client = Client(server.address, context=context)
         sockets.append(client.socket)
