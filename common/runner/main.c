@@ -29,6 +29,7 @@ enum { FD_BOARD, FD_WISH, FD_EVENT, FD_WORKERS };
 
 struct process {
     int *fds;
+    int event_fd; /* of these: the thread that watches the proxy outlives them */
     unsigned fd_count, counter_count;
     char *wish;
     const char *module;
@@ -187,7 +188,7 @@ static void *watch_proxy(void *arg) {
     while (recv(PROCESS_SOCKET, &byte, 1, 0) < 0 && errno == EINTR)
         continue;
     atomic_store(&process->stopping, true);
-    link_wake(process->fds[FD_EVENT]);
+    link_wake(process->event_fd);
     nanosleep(&grace, NULL);
     _exit(1);
 }
@@ -211,6 +212,7 @@ static void main_prepare(struct process *process) {
     while (process->fd_count < FD_WORKERS + process->workers)
         receive_fds(process);
     map_board(process);
+    process->event_fd = process->fds[FD_EVENT];
     start_watch(process);
     if (process->nice > 0)
         setpriority(PRIO_PROCESS, 0, (int)process->nice);
@@ -248,7 +250,7 @@ static void run(struct process *process) {
         .host = &process->host,
         .board = process->board,
         .workers = process->workers,
-        .event_fd = process->fds[FD_EVENT],
+        .event_fd = process->event_fd,
         .worker_fds = process->fds + FD_WORKERS,
         .stopping = &process->stopping,
         .owns_process = true,
