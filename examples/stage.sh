@@ -263,6 +263,15 @@ wait_port() {
     exit 1
 }
 
+# soon COMMAND...: tried until it succeeds, for five seconds: a log is written after the response.
+soon() {
+    for _ in $(seq 50); do
+        if "$@"; then return; fi
+        sleep 0.1
+    done
+    return 1
+}
+
 start_services() {
     configure_helperd >"$dir/helperd.conf"
     start helperd "$build/icap-services/retort-helperd" -f "$dir/helperd.conf"

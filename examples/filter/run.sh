@@ -96,8 +96,7 @@ run_checks() {
     local ben=ben:learns anna=anna:teaches
     verify "pupil: a page" fetch $ben "$(http news index.html)"
     verify "pupil: a page: as it is" is_the_file index.html
-    sleep 0.2
-    verify "pupil: a page: the log has the name" logged_user ben
+    verify "pupil: a page: the log has the name" soon logged_user ben
     verify "pupil: the site has not seen the password" [ "$(last_fields)" = "news.localhost - - -" ]
     verify "pupil: an ad" fetch $ben "$(http news ads/banner.gif)"
     verify "pupil: an ad: a blank image" is_blank

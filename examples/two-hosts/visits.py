@@ -5,8 +5,8 @@
 
     visits, statuses, waiting (visits that were under way while the link was cut), longest (milliseconds of these behind the cut)
 
-TIMES has when the link was cut and when it was mended, in seconds since 1970, a line each. Before the cut a visit takes as long as
-its services do, which says nothing of the link.
+TIMES has when the link was cut and when it was mended, in seconds since 1970, a line each; "-": it was not. Before the cut a visit
+takes as long as its services do, which says nothing of the link.
 """
 
 import json
@@ -44,8 +44,10 @@ stop.wait(60)
 stop.set()
 for one in clients:
     one.join()
-with open(TIMES, encoding="ascii") as times:
-    cut, mended = map(float, times)
+cut = mended = time.time()
+if TIMES != "-":
+    with open(TIMES, encoding="ascii") as times:
+        cut, mended = map(float, times)
 waits = [1000 * (ended - max(began, cut)) for began, ended in visits if began < mended and ended > cut]
 with open(FILE, "w", encoding="utf-8") as out:
-    json.dump({"visits": len(visits), "statuses": sorted(statuses, key=str), "waiting": len(waits), "longest": round(max(waits))}, out)
+    json.dump({"visits": len(visits), "statuses": sorted(statuses, key=str), "waiting": len(waits), "longest": round(max(waits, default=0))}, out)

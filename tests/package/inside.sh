@@ -101,7 +101,7 @@ check_upgrade() {
     local before visitors
     before=$(main_pid retort)
     cp "$root/etc/retort/retort.conf" "$out/kept.conf"
-    python3 "$top/examples/two-hosts/visits.py" 3128 "$origin/china.jpg" 4 "$out/visits.json" &
+    python3 "$top/examples/two-hosts/visits.py" 3128 "$origin/china.jpg" 4 - "$out/visits.json" &
     visitors=$!
     verify "upgrade to a later version" apt_get install '/packages/later/*.deb'
     kill -TERM $visitors
