@@ -17,6 +17,7 @@
  * SAMPLE_MAX bytes. */
 bool sample_gains(struct slice bytes, unsigned percent);
 
-enum { SAMPLE_MAX = 16384 };
+/* As much as the service asks for in a preview, wherever it runs. */
+enum { SAMPLE_MAX = 1024 };
 
 #endif
