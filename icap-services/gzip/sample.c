@@ -4,7 +4,7 @@
 
 /* Raw deflate with small tables. With smaller ones a sample is many blocks, each with a Huffman code of
  * its own, which takes longer than all the rest. */
-enum { SAMPLE_LEVEL = 1, SAMPLE_WINDOW = -10, SAMPLE_MEMORY = 4, BYTES = 256 };
+enum { SAMPLE_LEVEL = 1, SAMPLE_WINDOW = -11, SAMPLE_MEMORY = 4, BYTES = 256 };
 
 static unsigned gain_of(size_t length, size_t smaller) {
     return smaller < length ? (unsigned)(100 - smaller * 100 / length) : 0;
