@@ -274,7 +274,7 @@ START_TEST(gains_are_kept) {
                 percent--;
             uLongf made = sizeof out;
             ck_assert_int_eq(compress2((Bytef *)out, &made, (Bytef *)text, length, 6), Z_OK);
-            ck_assert_uint_le(made, length - length * percent / 100 + length / 20 + 24);
+            ck_assert_uint_le(made, length - length * percent / 100 + length / 16 + 24);
         }
 }
 END_TEST
