@@ -41,11 +41,12 @@ EVENT = 1700  # what a hit takes more in its worker while somebody reads the eve
 MISS = 21300
 STEPS_OF_MISS = 12700
 LARGE_MISS = 22700
-# The same misses when a service says 204 to their preview, and when it reads them and sends them back.
-UNMODIFIED = 31400
-LARGE_UNMODIFIED = 33000
-MODIFIED = 71000
-LARGE_MODIFIED = 182000
+# The same misses when a service says 204 to their preview, and when it reads them and sends them back: what is our own, which
+# comes out the same within four hundredths, and all of it, which a busy machine makes a sixth more.
+UNMODIFIED = (25300, 36000)
+LARGE_UNMODIFIED = (27000, 39000)
+MODIFIED = (33100, 79000)
+LARGE_MODIFIED = (38700, 200000)
 # A miss with a service inside that looks at the heads, that adds a field, and one that makes another body.
 # The steps, and all of it, where a busy machine adds as much as to a miss (see MISS). Of gzip 29,300 while nothing else runs.
 INSIDE = {"see": (15500, 25800), "header": (16500, 27200)}
@@ -257,32 +258,28 @@ def test_a_large_miss(lab):
     true(each <= LARGE_MISS, f"a miss of 100 KB takes {each} instructions, more than {LARGE_MISS}")
 
 
-def under_adaptation(lab, path, behave, bound):
-    """The least of a few measurements, the first that keeps within the bound: origin, service and client are programs of their
-    own, and on a busy machine a message comes in more pieces than on an idle one, each of which costs a thousand instructions."""
-    least = None
-    for _ in range(6):
+def under_adaptation(lab, path, behave, bounds):
+    """Origin, service and client are programs of their own: on a busy machine a message comes in more pieces than on an idle one."""
+    most_of_own, most = bounds
+    for measure, bound in ((own_cost, most_of_own), (cost, most)):
         icap = IcapServer(lab, behave, preview=1024)
-        each = cost(lab, path, counts=(100, 400), services=[Service("s", icap.uri())], adapt={"all": ["s"]})
-        least = each if least is None else min(least, each)
-        if least <= bound:
-            break
-    return least
+        each = measure(lab, path, counts=(100, 400), services=[Service("s", icap.uri())], adapt={"all": ["s"]})
+        true(each <= bound, f"{path}: {each} instructions by {measure.__name__}, more than {bound}")
 
 
 @heavy("callgrind runs the program itself")
+@steady
 def test_a_miss_that_a_service_leaves_alone(lab):
     """Its bytes are not copied: they go out from where they came in."""
-    for path, bound in ((NOT_STORED, UNMODIFIED), (LARGE_NOT_STORED, LARGE_UNMODIFIED)):
-        each = under_adaptation(lab, path, unchanged, bound)
-        true(each <= bound, f"{path}: {each} instructions, more than {bound}")
+    under_adaptation(lab, NOT_STORED, unchanged, UNMODIFIED)
+    under_adaptation(lab, LARGE_NOT_STORED, unchanged, LARGE_UNMODIFIED)
 
 
 @heavy("callgrind runs the program itself")
+@steady
 def test_a_miss_that_a_service_sends_back(lab):
-    for path, bound in ((NOT_STORED, MODIFIED), (LARGE_NOT_STORED, LARGE_MODIFIED)):
-        each = under_adaptation(lab, path, echo, bound)
-        true(each <= bound, f"{path}: {each} instructions, more than {bound}")
+    under_adaptation(lab, NOT_STORED, echo, MODIFIED)
+    under_adaptation(lab, LARGE_NOT_STORED, echo, LARGE_MODIFIED)
 
 
 @heavy("callgrind runs the program itself")
