@@ -90,7 +90,7 @@ class Lab:
                         for name in sorted(os.listdir(SUPPRESSIONS)) if name.endswith(".supp") and name != "lsan.supp"]
         return ["valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full",
                 "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", "--num-callers=30",
-                "--trace-children=yes", "--trace-children-skip=/usr/bin/*,/bin/*,*/python3*", "--child-silent-after-fork=no",
+                "--trace-children=yes", "--read-inline-info=no", "--trace-children-skip=/usr/bin/*,/bin/*,*/python3*", "--child-silent-after-fork=no",
                 "-v", "--log-file=" + prefix + ".%p", *suppressions]
 
     def stop_all(self):
