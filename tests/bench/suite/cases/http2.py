@@ -42,10 +42,11 @@ class Http2(Case):
         certificate = Authority(bench.lab).leaf(NAME).both
         sizes = {size for size, _, _ in ROWS.values()}
         root = files(bench, sizes)
-        self.cached = {"retort": peers.retort.start(bench, certificate=certificate),
-                       **bench.start_some({name: functools.partial(peers.CACHES[name].start, bench, certificate=certificate, **how)
-                                           for name, how in {"haproxy": {"http2": True}, "nginx": {"http2": True, "root": root},
-                                                             "trafficserver": {}}.items()})}
+        self.starts = {"retort": functools.partial(peers.retort.start, bench, certificate=certificate),
+                       **{name: functools.partial(peers.CACHES[name].start, bench, certificate=certificate, **how)
+                          for name, how in {"haproxy": {"http2": True}, "nginx": {"http2": True, "root": root}, "trafficserver": {}}.items()}}
+        self.cached = {"retort": self.starts["retort"](),
+                       **bench.start_some({name: start for name, start in self.starts.items() if name != "retort"})}
         self.others = bench.start_some({"h2o": functools.partial(peers.h2o.start, bench, certificate=certificate, root=root),
                                         "nghttpx": functools.partial(peers.nghttpx.start, bench, certificate=certificate)})
         for size in sizes | {urgency.LARGE, urgency.URGENT}:
@@ -67,12 +68,17 @@ class Http2(Case):
                                                                              connections, 1, expect=HITS_ONLY, http1=True)))
         points += [Point(URGENT, name, functools.partial(urgency.compare, server, f"/hit/{urgency.LARGE}", f"/hit/{urgency.URGENT}"))
                    for name, server in self.cached.items()]
-        points += [Point(WEIGHED, name, functools.partial(self.weigh, server)) for name, server in self.cached.items()]
+        points += [Point(WEIGHED, name, functools.partial(self.weigh, name)) for name in self.cached]
         return points
 
-    @staticmethod
-    def weigh(server):
-        return idle.weigh(server, f"/hit/{WEIGHED_SIZE}", min(IDLE, machine.descriptors() - 500), answered)
+    def weigh(self, name):
+        """Of a process that has not served anybody else: what it has had for them would not be new."""
+        server, path = self.starts[name](), f"/hit/{WEIGHED_SIZE}"
+        try:
+            self.bench.warm(server, path, WEIGHED_SIZE)
+            return idle.weigh(server, path, min(IDLE, machine.descriptors() - 500), answered)
+        finally:
+            server.stop()
 
     def ask(self, server, path, size, connections, streams, *, expect, http1=False):
         sample = observed(self.bench, server, lambda: load.h2load(server, path, connections, streams, self.seconds, http1=http1))
