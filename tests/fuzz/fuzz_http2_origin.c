@@ -13,8 +13,8 @@
  * alone ends every call and the connection, and nothing is left over.
  */
 #include "client_lab.h"
+#include "endpoint.h"
 
-#include "http2/frame.h"
 #include "http2/hpack_encode.h"
 #include "net/reach.h"
 #include "net/resolver.h"
@@ -25,8 +25,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum run_flags {
     FLAG_STALL = 1, /* bodies of responses are not read at first */
@@ -52,7 +50,14 @@ enum step_kind {
 
 enum call_bits { CALL_POST = 1, CALL_SIZED = 2, CALL_LARGE = 4, CALL_HEAD = 8 };
 
-enum { CALLS = 8, STREAMS = 256, STEPS_AT_ONCE = 8, FEED = 3000, LARGE = 100000, SMALL = 4 };
+enum {
+    CALLS = 8,
+    STREAMS = ENDPOINT_STREAMS,
+    STEPS_AT_ONCE = 8,
+    FEED = 3000,
+    LARGE = 100000,
+    SMALL = 4
+};
 
 /* A request's body, of `total` bytes of which some are not there yet. */
 struct upload {
@@ -76,7 +81,6 @@ struct fuzz_call {
 /* A stream as the origin sees it; `sent` and `end_sent` may be more than was taken. */
 struct seen {
     bool opened, ended, reset;
-    int64_t given;
     size_t sent;
     bool end_sent;
 };
@@ -85,17 +89,12 @@ static struct client_lab *lab;
 static struct origin_connections *connections;
 static struct fuzz_call calls[CALLS];
 static struct seen seen[STREAMS];
-static char wire[1 << 18], received[1 << 20];
-static char *wire_end;
+static struct endpoint origin;
+static char received[1 << 20];
 static size_t got;
 static int origin_fd = -1;
-static bool deaf, stalled, bare, preface_seen, settings_seen, in_block;
-static int64_t connection_given, window_most;
+static bool deaf, stalled, bare, preface_seen;
 static uint32_t highest;
-static struct hpack_decoder decoder;
-static struct http2_frame block_of;
-static char block[1 << 16];
-static size_t block_length;
 
 /* The bodies of requests */
 
@@ -256,87 +255,49 @@ static struct seen *seen_of(uint32_t id) {
     return &seen[id < STREAMS ? id : 0];
 }
 
-static void see_head(void) {
-    static char text[1 << 17];
-    static struct hpack_field fields[HTTP_FIELDS_MAX];
-    struct hpack_list list;
-    hpack_list_init(&list, text, sizeof text, fields, HTTP_FIELDS_MAX, 1 << 16);
-    ASSERT(hpack_decode(&decoder, slice_make(block, block_length), &list) == HPACK_GOOD);
-    ASSERT(list.count >= 4 && list.fields[0].pseudo == HPACK_METHOD);
-    for (unsigned i = 0; i < list.count; i++)
-        ASSERT(list.fields[i].is_clean);
+static void see_head(const struct hpack_list *list) {
+    ASSERT(list->count >= 4 && list->fields[0].pseudo == HPACK_METHOD);
     /* "The identifier of a newly established stream MUST be numerically greater" (RFC 9113 §5.1.1) */
-    ASSERT(block_of.stream % 2 == 1 && block_of.stream > highest);
-    highest = block_of.stream;
+    ASSERT(origin.block_of.stream % 2 == 1 && origin.block_of.stream > highest);
+    highest = origin.block_of.stream;
     struct seen *stream = seen_of(highest);
     stream->opened = true;
-    stream->ended = block_of.flags & HTTP2_END_STREAM;
-}
-
-static void see_block(const struct http2_frame *frame, struct slice payload) {
-    if (frame->type == HTTP2_HEADERS) {
-        block_of = *frame;
-        block_length = 0;
-    }
-    ASSERT(frame->stream == block_of.stream && block_length + payload.length <= sizeof block);
-    slice_put(block + block_length, payload);
-    block_length += payload.length;
-    in_block = !(frame->flags & HTTP2_END_HEADERS);
-    if (!in_block)
-        see_head();
+    stream->ended = origin.block_of.flags & HTTP2_END_STREAM;
 }
 
 static void see_data(const struct http2_frame *frame) {
     struct seen *stream = seen_of(frame->stream);
     ASSERT(frame->stream >= STREAMS || (stream->opened && !stream->ended && !stream->reset));
-    connection_given -= frame->length;
-    stream->given -= frame->length;
-    ASSERT(connection_given >= 0);
-    ASSERT(frame->stream >= STREAMS || stream->given + window_most >= 0);
     stream->ended = frame->flags & HTTP2_END_STREAM;
 }
 
 static void see_frame(const struct http2_frame *frame, struct slice payload) {
-    ASSERT(frame->length <= HTTP2_FRAME_SIZE_DEFAULT);
-    ASSERT(settings_seen || (frame->type == HTTP2_SETTINGS && !(frame->flags & HTTP2_ACK)));
-    ASSERT(in_block == (frame->type == HTTP2_CONTINUATION));
-    settings_seen = true;
+    const struct hpack_list *list = endpoint_see(&origin, frame, payload);
+    if (list != NULL)
+        see_head(list);
     switch (frame->type) {
-    case HTTP2_HEADERS:
-    case HTTP2_CONTINUATION: see_block(frame, payload); break;
     case HTTP2_DATA: see_data(frame); break;
     case HTTP2_RST_STREAM: seen_of(frame->stream)->reset = true; break;
-    case HTTP2_WINDOW_UPDATE:
-        ASSERT(http2_get32(payload.base) > 0 && frame->stream <= highest);
-        break;
-    case HTTP2_GOAWAY:
-    case HTTP2_SETTINGS:
-    case HTTP2_PING: ASSERT(frame->stream == 0); break;
-    default: ASSERT(!"a frame that we never send");
+    case HTTP2_WINDOW_UPDATE: ASSERT(frame->stream <= highest); break;
+    default: break;
     }
 }
 
 static void see_all(void) {
-    struct slice preface = HTTP2_PREFACE;
+    struct slice preface = HTTP2_PREFACE, rest = slice_make(received, bare ? 0 : got), payload;
     struct http2_frame frame;
-    size_t at = 0;
     if (!preface_seen && got < preface.length)
         return;
     if (!preface_seen) {
         ASSERT(memcmp(received, preface.base, preface.length) == 0);
-        at = preface.length;
+        if (!bare)
+            rest = slice_make(rest.base + preface.length, rest.length - preface.length);
         preface_seen = true;
     }
-    while (!bare && got - at >= HTTP2_FRAME_HEAD) {
-        http2_frame_read(&frame, received + at);
-        if (got - at < HTTP2_FRAME_HEAD + frame.length)
-            break;
-        see_frame(&frame, slice_make(received + at + HTTP2_FRAME_HEAD, frame.length));
-        at += HTTP2_FRAME_HEAD + frame.length;
-    }
-    at = bare ? got : at;
-    memmove(received, received + at, got - at);
-    got -= at;
+    while (endpoint_next(&rest, &frame, &payload))
+        see_frame(&frame, payload);
+    memmove(received, rest.base, rest.length);
+    got = rest.length;
 }
 
 static bool origin_turn(void *arg) {
@@ -353,32 +314,13 @@ static bool origin_turn(void *arg) {
 
 /* What the origin does */
 
-static void note_put(const struct http2_frame *frame, struct slice payload) {
-    uint16_t id;
-    uint32_t value;
-    struct seen *stream = &seen[frame->stream < STREAMS ? frame->stream : 0];
-    if (frame->type == HTTP2_DATA)
-        stream->sent += payload.length;
-    if (frame->type == HTTP2_DATA || frame->type == HTTP2_HEADERS)
-        stream->end_sent |= frame->flags & HTTP2_END_STREAM;
-    if (frame->type == HTTP2_WINDOW_UPDATE && payload.length == 4) {
-        value = http2_get32(payload.base) & HTTP2_STREAM_MOST;
-        if (frame->stream == 0)
-            connection_given += value;
-        else
-            stream->given += value;
-    }
-    while (frame->type == HTTP2_SETTINGS && http2_frame_next_setting(&payload, &id, &value))
-        if (id == HTTP2_SETTING_INITIAL_WINDOW_SIZE && value > window_most)
-            window_most = value;
-}
-
 static void put_frame(unsigned type, unsigned flags, uint32_t stream, struct slice payload) {
-    struct http2_frame frame = {.type = (uint8_t)type, .flags = (uint8_t)flags, .stream = stream};
-    wire_end =
-        http2_frame_write(wire_end, payload.length, (enum http2_frame_type)type, flags, stream);
-    wire_end = slice_put(wire_end, payload);
-    note_put(&frame, payload);
+    struct seen *known = &seen[stream < STREAMS ? stream : 0];
+    endpoint_put_frame(&origin, type, flags, stream, payload);
+    if (type == HTTP2_DATA)
+        known->sent += payload.length;
+    if (type == HTTP2_DATA || type == HTTP2_HEADERS)
+        known->end_sent |= flags & HTTP2_END_STREAM;
 }
 
 static void put_answer(uint32_t stream, int64_t length, unsigned flags) {
@@ -389,15 +331,8 @@ static void put_answer(uint32_t stream, int64_t length, unsigned flags) {
               slice_make(text, (size_t)(at - text)));
 }
 
-static void put_window(uint32_t window) {
-    char setting[HTTP2_SETTING_SIZE];
-    http2_frame_put_setting(setting, HTTP2_SETTING_INITIAL_WINDOW_SIZE, window);
-    put_frame(HTTP2_SETTINGS, 0, 0, slice_make(setting, sizeof setting));
-}
-
 static void send_put(void) {
-    struct slice bytes = slice_make(wire, (size_t)(wire_end - wire));
-    wire_end = wire;
+    struct slice bytes = endpoint_take_put(&origin);
     while (origin_fd >= 0 && bytes.length > 0) {
         ssize_t put = send(origin_fd, bytes.base, bytes.length, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (put <= 0)
@@ -415,57 +350,44 @@ static void pass(uint64_t milliseconds) {
     client_lab_run(lab);
 }
 
-struct input {
-    const uint8_t *at, *end;
-};
-
-static uint8_t take(struct input *input) {
-    return input->at < input->end ? *input->at++ : 0;
-}
-
-static struct slice take_bytes(struct input *input) {
-    size_t length = take(input), left = (size_t)(input->end - input->at);
-    length = length < left ? length : left;
-    input->at += length;
-    return slice_make((const char *)input->at - length, length);
-}
-
-static void take_frame(struct input *input, unsigned type) {
-    unsigned flags = take(input);
-    uint32_t stream = take(input);
-    put_frame(type, flags, stream, take_bytes(input));
+static void take_frame(struct steps *steps, unsigned type) {
+    unsigned flags = steps_byte(steps);
+    uint32_t stream = steps_byte(steps);
+    put_frame(type, flags, stream, steps_bytes(steps));
 }
 
 /* False: it is none of these. */
-static bool take_put(struct input *input, unsigned kind) {
+static bool take_put(struct steps *steps, unsigned kind) {
     uint32_t stream;
     switch (kind) {
     case STEP_RAW:
-        wire_end = slice_put(wire_end, take_bytes(input));
+        endpoint_put(&origin, steps_bytes(steps));
         bare = true;
         return true;
-    case STEP_SETTINGS: put_window(256u * take(input)); return true;
-    case STEP_ANSWER: put_answer(take(input), -1, 0); return true;
-    case STEP_SIZED:
-        stream = take(input);
-        put_answer(stream, take(input), 0);
+    case STEP_SETTINGS:
+        endpoint_put_setting(&origin, HTTP2_SETTING_INITIAL_WINDOW_SIZE, 256u * steps_byte(steps));
         return true;
-    case STEP_EMPTY: put_answer(take(input), -1, HTTP2_END_STREAM); return true;
+    case STEP_ANSWER: put_answer(steps_byte(steps), -1, 0); return true;
+    case STEP_SIZED:
+        stream = steps_byte(steps);
+        put_answer(stream, steps_byte(steps), 0);
+        return true;
+    case STEP_EMPTY: put_answer(steps_byte(steps), -1, HTTP2_END_STREAM); return true;
     default:
         if (kind < STEP_RUN)
-            take_frame(input, kind);
+            take_frame(steps, kind);
         return kind < STEP_RUN;
     }
 }
 
-static void take_step(struct input *input) {
-    unsigned kind = take(input);
-    if (take_put(input, kind))
+static void take_step(struct steps *steps) {
+    unsigned kind = steps_byte(steps);
+    if (take_put(steps, kind))
         return;
     send_put();
     switch (kind) {
     case STEP_DEAF: deaf = !deaf; break;
-    case STEP_PASS: pass(100 * (uint64_t)take(input)); break;
+    case STEP_PASS: pass(100 * (uint64_t)steps_byte(steps)); break;
     case STEP_FEED: feed_all(FEED, false); break;
     case STEP_CUT: feed_all(0, true); break;
     case STEP_STALL:
@@ -476,7 +398,7 @@ static void take_step(struct input *input) {
         if (origin_fd >= 0)
             shutdown(origin_fd, SHUT_WR);
         break;
-    case STEP_LEAVE: leave(&calls[take(input) % CALLS]); break;
+    case STEP_LEAVE: leave(&calls[steps_byte(steps) % CALLS]); break;
     default:
         if (kind >= STEP_CALL && kind < STEP_CALL + 16)
             start_call(kind - STEP_CALL);
@@ -498,13 +420,11 @@ static void connect_origin(unsigned flags) {
 
 static void begin(unsigned flags) {
     memset(seen, 0, sizeof seen);
-    wire_end = wire;
+    endpoint_begin(&origin);
     got = 0;
     highest = 0;
-    connection_given = window_most = HTTP2_WINDOW_DEFAULT;
-    preface_seen = settings_seen = in_block = bare = deaf = false;
+    preface_seen = bare = deaf = false;
     stalled = flags & FLAG_STALL;
-    hpack_decoder_init(&decoder, HPACK_TABLE_DEFAULT);
     connect_origin(flags);
 }
 
@@ -532,7 +452,7 @@ static void finish(void) {
     for (unsigned i = 0; i < 3; i++)
         pass(3600000);
     ASSERT(lab->net.counters.origin_http2_connections_open == 0 && lab->net.buffer_bytes == 0);
-    hpack_decoder_release(&decoder);
+    endpoint_end(&origin);
 }
 
 static void start_lab(void) {
@@ -546,14 +466,14 @@ static void start_lab(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct input input = {data, data + size};
-    unsigned flags = take(&input);
+    struct steps steps = steps_of(data, size);
+    unsigned flags = steps_byte(&steps);
     if (lab == NULL)
         start_lab();
     begin(flags);
-    for (unsigned steps = 1; input.at < input.end; steps++) {
-        take_step(&input);
-        if (steps % STEPS_AT_ONCE == 0)
+    for (unsigned count = 1; !steps_end(&steps); count++) {
+        take_step(&steps);
+        if (count % STEPS_AT_ONCE == 0)
             send_put();
     }
     finish();

@@ -14,14 +14,12 @@
  * request and the connection, and nothing is left over.
  */
 #include "client_lab.h"
+#include "endpoint.h"
 
 #include "client/http2/exchange.h"
-#include "http2/frame.h"
 #include "http2/hpack_encode.h"
 
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum run_flags {
     FLAG_BARE = 1, /* not even the preface is sent by itself, and nothing of the above is checked */
@@ -49,7 +47,7 @@ enum step_kind {
 
 enum request_bits { REQUEST_BODY = 1, REQUEST_POST = 2, REQUEST_CONNECT = 4 };
 
-enum { STREAMS = 256, LARGE = 40000, GROWTH = 7000, HELD = 4, STEPS_AT_ONCE = 8 };
+enum { STREAMS = ENDPOINT_STREAMS, LARGE = 40000, GROWTH = 7000, HELD = 4, STEPS_AT_ONCE = 8 };
 
 /* A stream as its client sees it. */
 struct seen {
@@ -57,7 +55,6 @@ struct seen {
     bool answered, whole; /* `length` bytes make the body; nothing but bytes of a tunnel is sent */
     bool tunnel;
     uint64_t length, got;
-    int64_t given; /* by WINDOW_UPDATE */
 };
 
 /* A body that is still being written, and a tunnel that sends back what comes. */
@@ -78,14 +75,9 @@ static struct client_lab *lab;
 static struct seen seen[STREAMS];
 static struct held_body bodies[HELD];
 static struct echo echoes[HELD];
-static char wire[1 << 20], *wire_end;
+static struct endpoint client;
 static uint32_t highest, last_named;
-static int64_t connection_given, window_most;
-static bool bare, unanswered, settings_seen, in_block;
-static struct hpack_decoder decoder;
-static char block[1 << 17];
-static size_t block_length;
-static struct http2_frame block_of;
+static bool bare, unanswered;
 
 /* The origin */
 
@@ -309,19 +301,14 @@ static void see_end(struct seen *stream) {
     ASSERT(stream->tunnel || !stream->answered || (stream->whole && stream->got == stream->length));
 }
 
-static void see_block(void) {
-    static char text[1 << 18];
-    static struct hpack_field fields[HTTP_FIELDS_MAX];
-    struct hpack_list list;
-    struct seen *stream = seen_of(block_of.stream);
-    bool ended = block_of.flags & HTTP2_END_STREAM;
-    hpack_list_init(&list, text, sizeof text, fields, HTTP_FIELDS_MAX, 1 << 17);
-    ASSERT(hpack_decode(&decoder, slice_make(block, block_length), &list) == HPACK_GOOD);
+static void see_head(const struct hpack_list *list) {
+    struct seen *stream = seen_of(client.block_of.stream);
+    bool ended = client.block_of.flags & HTTP2_END_STREAM;
     ASSERT(stream->opened && !stream->ended && !stream->reset);
-    ASSERT(list.count > 0 && (list.fields[0].pseudo == HPACK_STATUS) == !stream->head);
-    for (unsigned i = 0; i < list.count; i++)
-        ASSERT(list.fields[i].is_clean && (i == 0 || list.fields[i].pseudo == HPACK_NONE));
-    bool interim = !stream->head && list.fields[0].value.base[0] == '1';
+    ASSERT(list->count > 0 && (list->fields[0].pseudo == HPACK_STATUS) == !stream->head);
+    for (unsigned i = 1; i < list->count; i++)
+        ASSERT(list->fields[i].pseudo == HPACK_NONE);
+    bool interim = !stream->head && list->fields[0].value.base[0] == '1';
     ASSERT(ended || !stream->head);
     ASSERT(!interim || !ended);
     stream->head |= !interim;
@@ -333,30 +320,16 @@ static void see_data(const struct http2_frame *frame) {
     struct seen *stream = seen_of(frame->stream);
     ASSERT(stream->head && !stream->ended && !stream->reset);
     stream->got += frame->length;
-    connection_given -= frame->length;
-    stream->given -= frame->length;
-    ASSERT(connection_given >= 0 && stream->given + window_most >= 0);
     ASSERT(stream->tunnel || stream->got <= stream->length);
     if (frame->flags & HTTP2_END_STREAM)
         see_end(stream);
 }
 
 static void see_frame(const struct http2_frame *frame, struct slice payload) {
-    ASSERT(frame->length <= HTTP2_FRAME_SIZE_DEFAULT);
-    ASSERT(settings_seen || (frame->type == HTTP2_SETTINGS && !(frame->flags & HTTP2_ACK)));
-    ASSERT(in_block == (frame->type == HTTP2_CONTINUATION));
-    settings_seen = true;
+    const struct hpack_list *list = endpoint_see(&client, frame, payload);
+    if (list != NULL)
+        see_head(list);
     switch (frame->type) {
-    case HTTP2_HEADERS: block_of = *frame; block_length = 0;
-    /* fallthrough */
-    case HTTP2_CONTINUATION:
-        ASSERT(frame->stream == block_of.stream && block_length + payload.length <= sizeof block);
-        memcpy(block + block_length, payload.base, payload.length);
-        block_length += payload.length;
-        in_block = !(frame->flags & HTTP2_END_HEADERS);
-        if (!in_block)
-            see_block();
-        break;
     case HTTP2_DATA: see_data(frame); break;
     case HTTP2_RST_STREAM:
         ASSERT(frame->stream <= highest);
@@ -366,59 +339,29 @@ static void see_frame(const struct http2_frame *frame, struct slice payload) {
         ASSERT(http2_get32(payload.base) <= last_named);
         last_named = http2_get32(payload.base);
         break;
-    case HTTP2_WINDOW_UPDATE:
-        ASSERT(http2_get32(payload.base) > 0 && frame->stream <= highest);
-        break;
-    case HTTP2_SETTINGS:
-    case HTTP2_PING: ASSERT(frame->stream == 0); break;
-    default: ASSERT(!"a frame that we never send");
+    case HTTP2_WINDOW_UPDATE: ASSERT(frame->stream <= highest); break;
+    default: break;
     }
 }
 
 /* Looks at the whole frames that have come. */
 static void see_all(void) {
-    size_t at = 0;
+    struct slice received = slice_make(lab->received, bare ? 0 : lab->got), payload;
     struct http2_frame frame;
-    if (bare)
-        at = lab->got;
-    while (lab->got - at >= HTTP2_FRAME_HEAD) {
-        http2_frame_read(&frame, lab->received + at);
-        if (lab->got - at < HTTP2_FRAME_HEAD + frame.length)
-            break;
-        see_frame(&frame, slice_make(lab->received + at + HTTP2_FRAME_HEAD, frame.length));
-        at += HTTP2_FRAME_HEAD + frame.length;
-    }
-    memmove(lab->received, lab->received + at, lab->got - at);
-    lab->got -= at;
+    while (endpoint_next(&received, &frame, &payload))
+        see_frame(&frame, payload);
+    memmove(lab->received, received.base, received.length);
+    lab->got = received.length;
 }
 
 /* What the client does */
 
-static void note_put(const struct http2_frame *frame, struct slice payload) {
-    uint16_t id;
-    uint32_t value;
-    if (frame->type == HTTP2_HEADERS && frame->stream < STREAMS) {
-        seen[frame->stream].opened = true;
-        highest = frame->stream > highest ? frame->stream : highest;
-    }
-    if (frame->type == HTTP2_WINDOW_UPDATE && payload.length == 4) {
-        value = http2_get32(payload.base) & HTTP2_STREAM_MOST;
-        if (frame->stream == 0)
-            connection_given += value;
-        else if (frame->stream < STREAMS)
-            seen[frame->stream].given += value;
-    }
-    while (frame->type == HTTP2_SETTINGS && http2_frame_next_setting(&payload, &id, &value))
-        if (id == HTTP2_SETTING_INITIAL_WINDOW_SIZE && value > window_most)
-            window_most = value;
-}
-
 static void put_frame(unsigned type, unsigned flags, uint32_t stream, struct slice payload) {
-    struct http2_frame frame = {.type = (uint8_t)type, .flags = (uint8_t)flags, .stream = stream};
-    wire_end =
-        http2_frame_write(wire_end, payload.length, (enum http2_frame_type)type, flags, stream);
-    wire_end = slice_put(wire_end, payload);
-    note_put(&frame, payload);
+    endpoint_put_frame(&client, type, flags, stream, payload);
+    if (type == HTTP2_HEADERS && stream < STREAMS) {
+        seen[stream].opened = true;
+        highest = stream > highest ? stream : highest;
+    }
 }
 
 static void put_request(unsigned bits, uint32_t stream, char path) {
@@ -436,8 +379,7 @@ static void put_request(unsigned bits, uint32_t stream, char path) {
 }
 
 static void send_put(void) {
-    struct slice bytes = slice_make(wire, (size_t)(wire_end - wire));
-    wire_end = wire;
+    struct slice bytes = endpoint_take_put(&client);
     if (!client_lab_is_closed(lab) && !lab->ended)
         client_lab_send_bytes(lab, bytes);
     client_lab_run(lab);
@@ -452,47 +394,32 @@ static void pass(uint64_t milliseconds) {
     see_all();
 }
 
-struct input {
-    const uint8_t *at, *end;
-};
-
-static uint8_t take(struct input *input) {
-    return input->at < input->end ? *input->at++ : 0;
+static void take_frame(struct steps *steps, unsigned type) {
+    unsigned flags = steps_byte(steps);
+    uint32_t stream = steps_byte(steps);
+    put_frame(type, flags, stream, steps_bytes(steps));
 }
 
-static struct slice take_bytes(struct input *input) {
-    size_t length = take(input), left = (size_t)(input->end - input->at);
-    length = length < left ? length : left;
-    input->at += length;
-    return slice_make((const char *)input->at - length, length);
-}
-
-static void take_frame(struct input *input, unsigned type) {
-    unsigned flags = take(input);
-    uint32_t stream = take(input);
-    put_frame(type, flags, stream, take_bytes(input));
-}
-
-static void take_step(struct input *input) {
-    unsigned kind = take(input);
+static void take_step(struct steps *steps) {
+    unsigned kind = steps_byte(steps);
     if (kind < STEP_RUN) {
-        take_frame(input, kind);
+        take_frame(steps, kind);
         return;
     }
     if (kind >= STEP_REQUEST && kind < STEP_REQUEST + 8) {
-        uint32_t stream = take(input);
-        put_request(kind - STEP_REQUEST, stream, (char)take(input));
+        uint32_t stream = steps_byte(steps);
+        put_request(kind - STEP_REQUEST, stream, (char)steps_byte(steps));
         return;
     }
     if (kind == STEP_RAW) {
-        wire_end = slice_put(wire_end, take_bytes(input));
+        endpoint_put(&client, steps_bytes(steps));
         bare = true;
         return;
     }
     send_put();
     switch (kind) {
     case STEP_DEAF: lab->deaf = !lab->deaf; break;
-    case STEP_PASS: pass(100 * (uint64_t)take(input)); break;
+    case STEP_PASS: pass(100 * (uint64_t)steps_byte(steps)); break;
     case STEP_COMPLETE: end_bodies(BODY_COMPLETE); break;
     case STEP_CUT: end_bodies(BODY_FAILED); break;
     case STEP_GROW: grow_bodies(); break;
@@ -507,24 +434,20 @@ static void take_step(struct input *input) {
 
 static void begin(unsigned flags) {
     memset(seen, 0, sizeof seen);
-    wire_end = wire;
+    endpoint_begin(&client);
     highest = 0;
     last_named = HTTP2_STREAM_MOST;
-    connection_given = window_most = HTTP2_WINDOW_DEFAULT;
-    unanswered = settings_seen = in_block = false;
+    unanswered = false;
     bare = flags & FLAG_BARE;
-    hpack_decoder_init(&decoder, HPACK_TABLE_DEFAULT);
     lab->wait_for_body = !(flags & FLAG_UNREAD);
     lab->reverse = flags & FLAG_REVERSE;
     lab->deaf = false;
     client_lab_connect(lab);
     if (bare)
         return;
-    char setting[HTTP2_SETTING_SIZE];
-    wire_end = slice_put(wire_end, HTTP2_PREFACE);
-    http2_frame_put_setting(setting, HTTP2_SETTING_INITIAL_WINDOW_SIZE,
-                            flags & FLAG_SHUT ? 0 : HTTP2_WINDOW_DEFAULT);
-    put_frame(HTTP2_SETTINGS, 0, 0, slice_make(setting, sizeof setting));
+    endpoint_put(&client, HTTP2_PREFACE);
+    endpoint_put_setting(&client, HTTP2_SETTING_INITIAL_WINDOW_SIZE,
+                         flags & FLAG_SHUT ? 0 : HTTP2_WINDOW_DEFAULT);
     if (!(flags & FLAG_NO_ACK))
         put_frame(HTTP2_SETTINGS, HTTP2_ACK, 0, SLICE(""));
 }
@@ -561,7 +484,7 @@ static void finish(unsigned flags) {
     while (hours < 9)
         pass(hours++ * 3600000);
     check_over();
-    hpack_decoder_release(&decoder);
+    endpoint_end(&client);
     lab->logged = 0;
 }
 
@@ -575,14 +498,14 @@ static void start_lab(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct input input = {data, data + size};
-    unsigned flags = take(&input);
+    struct steps steps = steps_of(data, size);
+    unsigned flags = steps_byte(&steps);
     if (lab == NULL)
         start_lab();
     begin(flags);
-    for (unsigned steps = 1; input.at < input.end; steps++) {
-        take_step(&input);
-        if (steps % STEPS_AT_ONCE == 0)
+    for (unsigned count = 1; !steps_end(&steps); count++) {
+        take_step(&steps);
+        if (count % STEPS_AT_ONCE == 0)
             send_put();
     }
     finish(flags);

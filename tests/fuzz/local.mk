@@ -31,6 +31,8 @@ EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/http.dict
 fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
 fuzz_proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 fuzz_lines = tests/fuzz/lines.c tests/fuzz/lines.h tests/fuzz/naive.c tests/fuzz/naive.h
+fuzz_endpoint = tests/fuzz/endpoint.c tests/fuzz/endpoint.h tests/fuzz/steps.c tests/fuzz/steps.h \
+	tests/fuzz/lab_needs.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
 
 tests_fuzz_fuzz_chunked_SOURCES = tests/fuzz/fuzz_chunked.c
 tests_fuzz_fuzz_chunked_LDFLAGS = $(fuzz_ldflags)
@@ -152,14 +154,12 @@ tests_fuzz_fuzz_http2_frame_SOURCES = tests/fuzz/fuzz_http2_frame.c
 tests_fuzz_fuzz_http2_frame_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_http2_frame_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_http2_frame_LDADD = $(proxy_libs)
-tests_fuzz_fuzz_http2_origin_SOURCES = \
-	tests/fuzz/fuzz_http2_origin.c tests/fuzz/lab_needs.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
+tests_fuzz_fuzz_http2_origin_SOURCES = tests/fuzz/fuzz_http2_origin.c $(fuzz_endpoint)
 tests_fuzz_fuzz_http2_origin_CPPFLAGS = $(fuzz_proxy_cppflags) -I$(top_srcdir)/tests/unit -I$(top_srcdir)/tests/unit/proxy
 tests_fuzz_fuzz_http2_origin_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_fuzz_fuzz_http2_origin_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_http2_origin_LDADD = $(proxy_libs)
-tests_fuzz_fuzz_http2_session_SOURCES = \
-	tests/fuzz/fuzz_http2_session.c tests/fuzz/lab_needs.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
+tests_fuzz_fuzz_http2_session_SOURCES = tests/fuzz/fuzz_http2_session.c $(fuzz_endpoint)
 tests_fuzz_fuzz_http2_session_CPPFLAGS = $(fuzz_proxy_cppflags) -I$(top_srcdir)/tests/unit -I$(top_srcdir)/tests/unit/proxy
 tests_fuzz_fuzz_http2_session_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_fuzz_fuzz_http2_session_LDFLAGS = $(fuzz_ldflags)
