@@ -97,7 +97,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http2/request.c proxy/client/http2/request.h \
 	proxy/client/http2/request_body.c proxy/client/http2/request_body.h \
 	proxy/client/http2/tunnel.c proxy/client/http2/tunnel.h \
+	proxy/http2/block.c proxy/http2/block.h \
+	proxy/http2/closed.c proxy/http2/closed.h \
+	proxy/http2/data.c proxy/http2/data.h \
+	proxy/http2/early_priority.c proxy/http2/early_priority.h \
 	proxy/http2/error.c proxy/http2/error.h \
+	proxy/http2/fault.c proxy/http2/fault.h \
 	proxy/http2/fields.c proxy/http2/fields.h \
 	proxy/http2/frame.c proxy/http2/frame.h \
 	proxy/http2/hpack.c proxy/http2/hpack.h \

@@ -284,29 +284,6 @@ void http2_session_broke(struct http2_session *session);
 void http2_session_tell_change(struct http2_session *session);
 /* The answer to our PING has come. */
 void http2_session_on_pong(struct http2_session *session);
-/* We have ended the stream, or ignore it: what comes for it is not the other side's fault. */
-static inline void http2_session_note_cut(struct http2_session *session, uint32_t id) {
-    unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
-    session->cut[at / 64] |= UINT64_C(1) << at % 64;
-}
-static inline void http2_session_forget_cut(struct http2_session *session, uint32_t id) {
-    unsigned at = (id >> 1) % HTTP2_CUT_KEPT;
-    session->cut[at / 64] &= ~(UINT64_C(1) << at % 64);
-}
-/* Client: so many frames may still come for streams that we have ended. */
-static inline void http2_session_expect_frames(struct http2_session *session, unsigned frames) {
-    if (session->late < HTTP2_LATE_MOST)
-        session->late += frames;
-}
-/* We have ended a stream on which so many bytes may be under way, or refused it. On all streams
- * together there are no more than the window of the connection lets through. */
-static inline void http2_session_expect_late(struct http2_session *session, uint32_t bytes) {
-    session->late_bytes += bytes;
-    if (session->late_bytes > session->window)
-        session->late_bytes = session->window;
-    if (session->side == HTTP2_CLIENT)
-        http2_session_expect_frames(session, HTTP2_LATE_FRAMES);
-}
 /* What the other side takes does not reach it: frames wait to be sent. */
 static inline bool http2_session_is_stuck(const struct http2_session *session) {
     return session->outbox.stuck;

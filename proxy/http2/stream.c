@@ -1,5 +1,6 @@
 #include "http2/stream.h"
 
+#include "http2/closed.h"
 #include "http2/frame.h"
 #include "http2/session.h"
 
@@ -30,6 +31,12 @@ struct http2_stream *http2_stream_find(const struct http2_session *session, uint
     return stream;
 }
 
+struct http2_stream *http2_stream_known(const struct http2_session *session, uint32_t id) {
+    struct http2_stream *stream = http2_stream_find(session, id);
+    bool known = stream != NULL && (stream->we_began || session->side == HTTP2_SERVER);
+    return known ? stream : NULL;
+}
+
 void http2_stream_add(struct http2_session *session, struct http2_stream *stream, uint32_t id) {
     struct http2_stream **bucket = stream_bucket(session, id);
     CHECK_OBJ(stream, HTTP2_STREAM_MAGIC);
@@ -40,7 +47,7 @@ void http2_stream_add(struct http2_session *session, struct http2_stream *stream
     if (!session->acknowledged && stream->window < HTTP2_WINDOW_DEFAULT)
         stream->window = HTTP2_WINDOW_DEFAULT;
     stream->send_window = session->peer.window;
-    http2_session_forget_cut(session, id);
+    http2_closed_forget(session, id);
     spool_share(&stream->in, &session->net->spare_blocks);
     stream->next = *bucket;
     *bucket = stream;
@@ -87,11 +94,11 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
     uint32_t id = stream->id;
     bool idle = session->side == HTTP2_CLIENT && !stream->we_began;
     stream->failed |= !stream->they_ended;
-    http2_session_note_cut(session, id);
+    http2_closed_note(session, id);
     if (!stream->they_ended && !idle)
-        http2_session_expect_late(session, stream->window);
+        http2_closed_expect(session, stream->window);
     else if (!idle && session->side == HTTP2_CLIENT)
-        http2_session_expect_frames(session, LATE_AFTER_END);
+        http2_closed_expect_frames(session, LATE_AFTER_END);
     http2_stream_forget(stream);
     if (idle) /* "MUST NOT be sent for a stream in the idle state" (RFC 9113 §6.4) */
         return;
@@ -130,6 +137,17 @@ void http2_stream_settle(struct http2_stream *stream) {
 }
 
 /* Input */
+
+void http2_stream_note_their_end(struct http2_stream *stream) {
+    stream->they_ended = true;
+    if (stream->expected >= 0 && stream->received != (uint64_t)stream->expected) {
+        stream->failed = true;
+        http2_stream_break(stream, HTTP2_PROTOCOL_ERROR); /* RFC 9113 §8.1.1 */
+        return;
+    }
+    stream->session->class->on_body(stream);
+    http2_stream_settle(stream);
+}
 
 static void tell_window(struct http2_session *session, uint32_t id, uint32_t bytes) {
     char frame[HTTP2_FRAME_HEAD + 4];

@@ -101,11 +101,16 @@ void http2_stream_update_priority(struct http2_stream *stream,
 /* So many received bytes need not wait any more. */
 void http2_stream_credit(struct http2_stream *stream, uint32_t bytes);
 struct http2_stream *http2_stream_find(const struct http2_session *session, uint32_t id);
+/* A stream that both sides know. A client's is not one before the head of its request has been sent:
+ * until then nothing may come for it. */
+struct http2_stream *http2_stream_known(const struct http2_session *session, uint32_t id);
 void http2_stream_add(struct http2_session *session, struct http2_stream *stream, uint32_t id);
 /* The session forgets the stream: both sides have ended, or it was reset. */
 void http2_stream_forget(struct http2_stream *stream);
 /* As http2_stream_reset, and tells the owner (on_over). */
 void http2_stream_break(struct http2_stream *stream, enum http2_error error);
+/* The other side has ended its direction. */
+void http2_stream_note_their_end(struct http2_stream *stream);
 /* Both directions may have ended. */
 void http2_stream_settle(struct http2_stream *stream);
 
