@@ -12,6 +12,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/certificate_lab.c tests/unit/proxy/certificate_lab.h \
 	tests/unit/proxy/authority_lab.c tests/unit/proxy/authority_lab.h \
 	tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h \
+	tests/unit/proxy/http2_lab.c tests/unit/proxy/http2_lab.h \
 	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
 	tests/unit/proxy/suites.h \
 	tests/unit/proxy/test_access_log.c \
@@ -48,9 +49,15 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
 	tests/unit/proxy/test_hpack.c \
+	tests/unit/proxy/test_http2_block.c \
+	tests/unit/proxy/test_http2_budget.c \
+	tests/unit/proxy/test_http2_chance.c \
+	tests/unit/proxy/test_http2_closed.c \
 	tests/unit/proxy/test_http2_fields.c \
 	tests/unit/proxy/test_http2_frame.c \
+	tests/unit/proxy/test_http2_replies.c \
 	tests/unit/proxy/test_http2_session.c \
+	tests/unit/proxy/test_http2_uploads.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_inside_head.c \
 	tests/unit/proxy/test_inside_places.c \

@@ -135,9 +135,15 @@ int main(void) {
     srunner_add_suite(runner, limit_table_suite());
     srunner_add_suite(runner, range_suite());
     srunner_add_suite(runner, hpack_suite());
+    srunner_add_suite(runner, http2_block_suite());
+    srunner_add_suite(runner, http2_budget_suite());
+    srunner_add_suite(runner, http2_chance_suite());
+    srunner_add_suite(runner, http2_closed_suite());
     srunner_add_suite(runner, http2_fields_suite());
     srunner_add_suite(runner, http2_frame_suite());
+    srunner_add_suite(runner, http2_replies_suite());
     srunner_add_suite(runner, http2_session_suite());
+    srunner_add_suite(runner, http2_uploads_suite());
     srunner_add_suite(runner, intercept_rules_suite());
     srunner_add_suite(runner, refusals_suite());
     srunner_add_suite(runner, access_rules_suite());
