@@ -19,8 +19,9 @@ static bool was_cut(const struct http2_session *session, uint32_t id) {
     return newest - id >= 2 * HTTP2_CUT_KEPT || (session->cut[at / 64] >> at % 64 & 1);
 }
 
-/* A client may end many streams at once, whose frames are under way still: they cost nothing, since
- * otherwise users who leave would end the connection that others share with them. */
+/* Frames that may be under way still cost nothing. Otherwise users who leave would end the connection to
+ * an origin that others share with them, and answers that come before their uploads have ended would
+ * end the connection of a good client. */
 bool http2_closed_spend(struct http2_session *session, unsigned units) {
     if (session->late == 0)
         return http2_session_spend(session, units);

@@ -35,13 +35,16 @@ static inline void http2_closed_expect_frames(struct http2_session *session, uns
 }
 
 /* We have ended a stream on which so many bytes may be under way, or refused it. On all streams
- * together there are no more than the window of the connection lets through. */
+ * together there are no more than the window of the connection lets through. A client ends what it
+ * sends once, with those bytes or behind them. */
 static inline void http2_closed_expect(struct http2_session *session, uint32_t bytes) {
     session->late_bytes += bytes;
     if (session->late_bytes > session->window)
         session->late_bytes = session->window;
     if (session->side == HTTP2_CLIENT)
         http2_closed_expect_frames(session, HTTP2_LATE_FRAMES);
+    else if (session->late < HTTP2_CUT_KEPT)
+        session->late++;
 }
 
 /* Has the other side, or have we, never opened a stream of this id? */

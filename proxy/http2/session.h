@@ -176,7 +176,8 @@ struct http2_session {
     uint32_t next_out;     /* the id of the next stream that we open */
     /* The streams that we have ended, as bits: frames may be under way. */
     uint64_t cut[HTTP2_CUT_KEPT / 64];
-    /* What may still come for streams that we ended: frames (client), and bytes of DATA. */
+    /* What may still come for streams that we ended, and costs nothing: frames without bytes of DATA, and
+     * these bytes. */
     unsigned late;
     uint64_t late_bytes;
     /* Input */

@@ -95,11 +95,11 @@ void http2_stream_reset(struct http2_stream *stream, enum http2_error error) {
     bool idle = session->side == HTTP2_CLIENT && !stream->we_began;
     stream->failed |= !stream->they_ended;
     http2_closed_note(session, id);
+    http2_stream_forget(stream); /* what waited makes room for more bytes that may be under way */
     if (!stream->they_ended && !idle)
         http2_closed_expect(session, stream->window);
     else if (!idle && session->side == HTTP2_CLIENT)
         http2_closed_expect_frames(session, LATE_AFTER_END);
-    http2_stream_forget(stream);
     if (idle) /* "MUST NOT be sent for a stream in the idle state" (RFC 9113 §6.4) */
         return;
     http2_frame_put_rst_stream(frame, id, error);
