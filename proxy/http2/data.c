@@ -53,8 +53,6 @@ void http2_data_begin(struct http2_session *session, const struct http2_frame *f
     }
     session->window -= frame->length;
     http2_session_tell_window(session);
-    if (session->window == 0 && session->shut_since == 0)
-        session->shut_since = session->net->loop->now_nanoseconds;
     struct http2_stream *stream = stream_of_data(session, frame);
     if (session->phase != HTTP2_OPEN)
         return;

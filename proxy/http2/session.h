@@ -55,6 +55,9 @@ enum {
     HTTP2_LATE_FRAMES = 1000,   /* for each stream that a client ends, and for all together: */
     HTTP2_LATE_MOST = 1000 * 1000,
     HTTP2_TURN_STREAMS = 64, /* that one connection may open before others have their turn */
+    /* If bodies that wait leave less of our window, it is as good as shut: who is far away sends no more
+     * than that in the time that an update takes to it. */
+    HTTP2_WINDOW_SHUT = HTTP2_FRAME_SIZE_DEFAULT,
     HTTP2_FRAME_SENT = HTTP2_FRAME_SIZE_DEFAULT, /* the longest DATA and HEADERS that we send */
 };
 
@@ -200,8 +203,8 @@ struct http2_session {
     struct hpack_decoder decoder;
     uint32_t window;     /* bytes of bodies that the other side may send */
     uint32_t window_due; /* that it will be told of */
-    uint64_t shut_since; /* nanoseconds: since when the window is 0; 0: it is not */
-    uint64_t shut_total; /* nanoseconds for which it was, before that */
+    uint64_t shut_since; /* nanoseconds: since when little of it is left; 0: more is */
+    uint64_t shut_total; /* nanoseconds for which it was so, before that */
     /* Output */
     struct http2_outbox outbox;
     struct http2_schedule schedule;
@@ -238,8 +241,8 @@ void http2_session_fail(struct http2_session *session, enum http2_error error, c
 void http2_session_abort(struct http2_session *session);
 void http2_session_release(struct http2_session *session);
 
-/* For how many nanoseconds in all has our window of the connection let no body come? The other side
- * is not to blame for that time. */
+/* For how many nanoseconds in all has our window of the connection let no body come, or little of it?
+ * The other side is not to blame for that time. */
 uint64_t http2_session_shut_time(const struct http2_session *session);
 /* Client: may a stream be opened now? */
 bool http2_session_has_room(const struct http2_session *session);

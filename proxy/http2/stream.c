@@ -156,19 +156,26 @@ static void tell_window(struct http2_session *session, uint32_t id, uint32_t byt
     http2_session_send_soon(session);
 }
 
+static void note_shut(struct http2_session *session) {
+    uint64_t now = session->net->loop->now_nanoseconds, since = session->shut_since;
+    bool shut = session->window < HTTP2_WINDOW_SHUT;
+    if (shut == (since != 0))
+        return;
+    session->shut_total += shut ? 0 : now - since;
+    session->shut_since = shut ? now : 0;
+}
+
 /* Few bytes are not worth a frame, unless the other side has no more of them left. Bytes that wait
  * for their readers take their part of the window, so what can be due at most shrinks with what is
  * left: a fixed share of the whole window might never come together. */
 void http2_session_tell_window(struct http2_session *session) {
     uint32_t due = session->window_due;
-    if (due == 0 || due < session->window || session->phase != HTTP2_OPEN)
-        return;
-    if (session->shut_since != 0)
-        session->shut_total += session->net->loop->now_nanoseconds - session->shut_since;
-    session->shut_since = 0;
-    tell_window(session, 0, due);
-    session->window += due;
-    session->window_due = 0;
+    if (due > 0 && due >= session->window && session->phase == HTTP2_OPEN) {
+        tell_window(session, 0, due);
+        session->window += due;
+        session->window_due = 0;
+    }
+    note_shut(session);
 }
 
 void http2_session_credit(struct http2_session *session, uint32_t bytes) {

@@ -3,6 +3,7 @@
 #include "http2/hpack_encode.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct http2_frame lab_frame;
 struct slice lab_payload;
@@ -100,6 +101,14 @@ void lab_pass(struct client_lab *lab, uint64_t milliseconds) {
     lab->loop.now_nanoseconds += milliseconds * 1000000;
     timers_run(&lab->loop.timers, lab->loop.now);
     client_lab_run(lab);
+}
+
+void lab_wait(struct client_lab *lab, unsigned milliseconds) {
+    uint64_t end = lab->loop.now + milliseconds;
+    while (lab->loop.now < end) {
+        usleep(5000);
+        client_lab_run(lab);
+    }
 }
 
 void lab_answer_bytes(struct asked *asked) {

@@ -44,8 +44,10 @@ bool lab_next_frame(struct client_lab *lab);
 bool lab_find_frame(struct client_lab *lab, enum http2_frame_type type, uint32_t stream);
 void lab_forget_frames(struct client_lab *lab);
 
-/* Time passes, and the loop's clock with it. */
+/* So much time passes at once, until the loop looks at the clock again. */
 void lab_pass(struct client_lab *lab, uint64_t milliseconds);
+/* Waits, and all runs meanwhile. */
+void lab_wait(struct client_lab *lab, unsigned milliseconds);
 
 /* For lab->answer. With a body of lab_body_size bytes, of a length that is not announced: */
 extern size_t lab_body_size;

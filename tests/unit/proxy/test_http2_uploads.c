@@ -3,6 +3,7 @@
 
 #include "client/body_clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A reader that asked once, and then looks after something else. */
@@ -102,9 +103,13 @@ END_TEST
 enum { UPLOAD_WINDOW = 256 << 10, UPLOADS_WINDOW = 1 << 20 };
 
 /* A client's connection whose uploads may wait up to UPLOAD_WINDOW each. */
-static struct client_lab *open_for_uploads(void) {
-    struct client_lab *lab = lab_open("client { http2_window = 256KB  http2_connection_window = 1MB"
-                                      "  body_timeout = 5s }\n");
+static struct client_lab *open_for_uploads(const char *options) {
+    char settings[200];
+    snprintf(
+        settings, sizeof settings,
+        "client { http2_window = 256KB  http2_connection_window = 1MB  body_timeout = 5s  %s }\n",
+        options);
+    struct client_lab *lab = lab_open(settings);
     connection_window = HTTP2_WINDOW_DEFAULT;
     noted_stream = 0;
     note_updates(lab);
@@ -175,7 +180,7 @@ START_TEST(uploads_that_wait_stop_no_others) {
                                   UPLOADS_WINDOW - 100,
                                   UPLOADS_WINDOW - 1};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
-        struct client_lab *lab = open_for_uploads();
+        struct client_lab *lab = open_for_uploads("");
         stall_uploads(lab, 1, held[i]);
         open_read_upload(lab, 99);
         go_on_uploading(lab, held[i] > UPLOADS_WINDOW - 1000 ? 1000 : UPLOADS_WINDOW);
@@ -188,7 +193,7 @@ END_TEST
 
 /* Bytes that were read, too few for an update, may be all that the others leave. */
 START_TEST(uploads_that_wait_later_stop_no_others) {
-    struct client_lab *lab = open_for_uploads();
+    struct client_lab *lab = open_for_uploads("");
     open_read_upload(lab, 1);
     go_on_uploading(lab, 200000);
     stall_uploads(lab, 3, UPLOADS_WINDOW - 200000);
@@ -202,20 +207,18 @@ END_TEST
 /* A client that our window stops is not too slow, also if that takes longer than body_timeout. When the
  * window has grown, its time goes on. */
 START_TEST(a_client_is_not_blamed_for_a_shut_window) {
-    struct client_lab *lab = open_for_uploads();
-    lab->wait_for_body = true;
-    lab->answer = asked_reply_target;
-    lab_put_request(1, "POST", "/patient", 0);
-    lab_send_all(lab);
-    stall_uploads(lab, 3, UPLOADS_WINDOW);
+    struct client_lab *lab = open_for_uploads("");
+    stall_uploads(lab, 1, UPLOADS_WINDOW);
     ck_assert_int_eq(connection_window, 0);
+    client_lab_logged(lab);
     lab->wait_for_body = true;
     lab->answer = asked_reply_target;
-    client_lab_logged(lab);
+    lab_put_request(99, "POST", "/patient", 0);
+    lab_send_all(lab);
     for (uint64_t time = _i ? 6000 : 0; time > 0 && time < 48000; time += 6000)
         lab_pass(lab, time);
     ck_assert_str_eq(client_lab_logged(lab), "");
-    lab_put_reset(3);
+    lab_put_reset(1);
     lab_send_all(lab);
     note_updates(lab);
     ck_assert_int_gt(connection_window, 0);
@@ -223,7 +226,59 @@ START_TEST(a_client_is_not_blamed_for_a_shut_window) {
     lab_pass(lab, _i ? 45000 : 3000);
     ck_assert_str_eq(client_lab_logged(lab), "");
     lab_pass(lab, _i ? 60000 : 20000);
+    lab_pass(lab,
+             100000); /* what a slow machine took while the window was shut is forgiven as well */
     ck_assert_str_eq(client_lab_logged(lab), "POST http://h:80/patient 0: timed out\nsent\n");
+    client_lab_close(lab);
+}
+END_TEST
+
+/* Opens an upload that is read where others have left so many bytes of the connection's window. */
+static struct client_lab *open_beside_stalled(size_t left) {
+    struct client_lab *lab = open_for_uploads("min_rate = 1000  min_rate_after = 500ms");
+    stall_uploads(lab, 1, UPLOADS_WINDOW - left);
+    ck_assert_int_eq(connection_window, (int64_t)left);
+    open_read_upload(lab, 99);
+    lab->answer = asked_reply_target;
+    client_lab_logged(lab);
+    return lab;
+}
+
+/* client.min_rate does not blame a client for a window that bodies of others fill. When they have ended, the
+ * client's time goes on. */
+START_TEST(a_shut_window_is_no_low_rate) {
+    struct client_lab *lab = open_beside_stalled(0);
+    lab_wait(lab, 1500);
+    ck_assert_str_eq(client_lab_logged(lab), "");
+    lab_put_reset(1);
+    lab_send_all(lab);
+    note_updates(lab);
+    ck_assert_str_eq(client_lab_logged(lab), "aborted\n");
+    if (_i) {
+        go_on_uploading(lab, UPLOADS_WINDOW);
+        end_read_upload(lab);
+    } else {
+        for (unsigned i = 0; i < 200 && lab->net.counters.client_too_slow == 0; i++)
+            lab_wait(lab, 50);
+        ck_assert_str_eq(client_lab_logged(lab), "POST http://h:80/read 0: timed out\nsent\n");
+    }
+    ck_assert_uint_eq(lab->net.counters.client_too_slow, _i ? 0 : 1);
+    client_lab_close(lab);
+}
+END_TEST
+
+/* A client that is far away sends no more than the window in the time that an update takes to it. If others
+ * leave a few bytes of it, that is as good as nothing; if they leave more, it is the client that is
+ * slow. */
+START_TEST(a_window_of_a_few_bytes_is_no_low_rate) {
+    struct client_lab *lab = open_beside_stalled(_i ? 2 * HTTP2_FRAME_SIZE_DEFAULT : 10);
+    for (unsigned i = 0; i < 100 && lab->net.counters.client_too_slow == 0; i++) {
+        lab_wait(lab, 20);
+        put_bytes(lab, 99, 10);
+    }
+    ck_assert_uint_eq(lab->net.counters.client_too_slow, _i ? 1 : 0);
+    if (_i == 0)
+        end_read_upload(lab);
     client_lab_close(lab);
 }
 END_TEST
@@ -269,6 +324,8 @@ Suite *http2_uploads_suite(void) {
     tcase_add_test(tcase, uploads_that_wait_stop_no_others);
     tcase_add_test(tcase, uploads_that_wait_later_stop_no_others);
     tcase_add_loop_test(tcase, a_client_is_not_blamed_for_a_shut_window, 0, 2);
+    tcase_add_loop_test(tcase, a_shut_window_is_no_low_rate, 0, 2);
+    tcase_add_loop_test(tcase, a_window_of_a_few_bytes_is_no_low_rate, 0, 2);
     tcase_add_test(tcase, a_shut_window_forgives_no_more_than_its_time);
     tcase_add_test(tcase, a_shut_window_forgives_for_some_time);
     suite_add_tcase(suite, tcase);
