@@ -109,7 +109,7 @@ static void look_again(struct origin_call *call, uint64_t after) {
 /* The other idle connections will fail as well. A group has other servers. */
 static void lose_host(struct origin_call *call) {
     if (call->request.slot != NULL)
-        call->request.repeatable = false;
+        call->repeats = ORIGIN_REPEATS_MOST;
     call->class->lose_host(call);
 }
 

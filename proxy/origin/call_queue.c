@@ -24,6 +24,7 @@ static bool origin_call_try(struct origin_call *call) {
 void origin_call_queue(struct origin_call *call) {
     list_append(&call->site->waiting, &call->waiting);
     call->waits = true;
+    call->unsent = true; /* earlier failures did no harm, otherwise this code would not run */
     origin_call_await(call, call->request.connect_timeout);
     origin_site_wake(call->site);
 }
@@ -68,7 +69,6 @@ void origin_call_seek(struct origin_call *call) {
     struct origin_site *site = call->site;
     if (list_empty(&site->waiting) && origin_call_try(call))
         return;
-    call->unsent = true;
     call->net->counters.origin_http2_waits++;
     origin_call_queue(call);
 }

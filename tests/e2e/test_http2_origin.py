@@ -9,9 +9,11 @@ import time
 from harness import http2_origin as h2
 from harness.certificates import Authority
 from harness.checks import contains, equal, lacks, one_of, same_bytes, true, until
+from harness.groups import group
 from harness.http2 import Http2, hpack, request_fields
 from harness.http2_origin import Http2Origin, Stream, at_once, frame
 from harness.raw_origin import RawOrigin, pattern, read_request
+from harness.remote import Remote
 from harness.retort import Retort
 from harness.server import Server
 from harness.suite import memcheck
@@ -269,6 +271,165 @@ def test_a_lost_connection(lab):
         proxy.get("/first")
         equal(proxy.fetch(method, "/x", body=b"" if method == "POST" else None).status, expected, method)
         equal(origin.accepted, 2 if expected == 200 else 1, "connections")
+
+
+class Stalled:
+    """A proxy whose one connection to the origin is stuck: behind an upload of which the origin reads nothing more. What is asked then
+    has a stream there, and nothing of it has been sent. `other`: a server that is asked when this one fails."""
+
+    def __init__(self, lab, act=lambda stream: None, other=None, times=None, **options):
+        self.act, self.stopped, self.go, self.done = act, threading.Event(), threading.Event(), threading.Event()
+        self.origin = Http2Origin(lab, self.answer, settings={h2.INITIAL_WINDOW_SIZE: 2**31 - 1}, **options)
+        servers = group([self.origin] + ([other] if other else []), "far", ["weight=256"], http2="on")
+        self.proxy = Retort(lab, reverse={"/": "far/"}, extra=servers, origin={"first_byte_timeout": "60s", **(times or {})})
+        equal(status_of(self.proxy, "/first"), 200, "status: the origin's settings are known now")
+        self.wire = self.proxy.wire(reverse=True)
+        self.wire.send(request("POST", "/up", {"Host": "x", "Content-Length": str(1 << 30)}))
+        true(self.stopped.wait(20), "the origin has stopped reading")
+        self.wire.socket.setblocking(False)
+        moved = time.monotonic()
+        while time.monotonic() - moved < 1:
+            try:
+                self.wire.socket.send(bytes(1 << 20))
+                moved = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.01)
+        self.sent = self.proxy.counter("origin_bytes_out")
+
+    def answer(self, stream):
+        if stream[":path"] != "/up":
+            stream.ended.wait(60)
+            stream.answer(stream[":path"].encode() + b" " + stream.body)
+            return
+        stream.link.send(frame(h2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 2**31 - 1 - 65535)))
+        with stream.link.lock:  # nothing is read while it is held
+            self.stopped.set()
+            self.go.wait(60)
+            self.act(stream)
+            self.done.wait(60)
+
+    def ask(self, path, method="GET", body=None):
+        """A request that waits behind the upload."""
+        before = self.proxy.counter("origin_http2_requests")
+        wire = self.proxy.wire(reverse=True)
+        wire.send(request(method, path, {"Host": "x"}, body))
+        until(lambda: self.proxy.counter("origin_http2_requests") == before + 1, 20, "the request has a stream")
+        return wire
+
+    def is_stuck(self):
+        """Nothing at all has been sent meanwhile. The system may yet take a few bytes, now and then."""
+        return self.proxy.counter("origin_bytes_out") == self.sent
+
+    def end(self):
+        self.go.set()
+        self.done.set()
+        self.wire.abort()
+
+
+def behind_stalled(lab, requests, **options):
+    """A Stalled, and the wires of these requests, of which nothing has been sent."""
+    for _ in range(5):
+        stalled = Stalled(lab, **options)
+        wires = [stalled.ask(*each) for each in requests]
+        if stalled.is_stuck():
+            return stalled, wires
+        stalled.end()
+    raise AssertionError("the connection goes on taking bytes")
+
+
+def test_what_was_not_sent_is_sent_on_another_connection(lab):
+    """Its connection is lost before the head was sent: so whatever the method is, and whoever ends the connection."""
+    for act in (lambda stream: stream.link.close(),
+                lambda stream: stream.link.connection.socket.sendall(frame(h2.GOAWAY, 0, 0, struct.pack(">II", stream.id, h2.NO_ERROR)))):
+        requests = [("/empty", "POST", b""), ("/body", "POST", b"hello"), ("/patch", "PATCH", b"x"), ("/get",)]
+        stalled, wires = behind_stalled(lab, requests, act=act)
+        stalled.go.set()
+        answers = [wire.response() for wire in wires]
+        stalled.end()
+        equal([answer.status for answer in answers], [200] * 4, "statuses")
+        equal([answer.text() for answer in answers], ["/empty ", "/body hello", "/patch x", "/get "], "answers")
+        equal(sorted(stream[":path"] for stream in stalled.origin.streams), ["/body", "/empty", "/first", "/get", "/patch", "/up"],
+              "requests at the origin, each of them once")
+
+
+@memcheck
+def test_what_was_sent_is_not_sent_again(lab):
+    """Its connection is lost behind the head: the origin may have acted on it, whether it has seen the body or not. Unless it says that it has
+    not, by REFUSED_STREAM or the last stream of GOAWAY; then nothing of the body may have been sent."""
+    def lose(stream):
+        stream.link.close()
+
+    def refuse(stream):
+        stream.cut(h2.REFUSED_STREAM)
+
+    def leave(stream):
+        stream.link.go_away(stream.id - 2)
+    for act, sent, expected in ((lose, b"", 502), (lose, b"he", 502), (refuse, b"", 200), (leave, b"", 200), (refuse, b"he", 502),
+                                (leave, b"he", 502)):
+        def answer(stream, act=act, sent=sent):
+            if stream[":path"] == "/x" and len([each for each in origin.streams if each[":path"] == "/x"]) == 1:
+                stream.wait_body(len(sent))
+                act(stream)
+            else:
+                stream.ended.wait(60)
+                stream.answer(stream.body)
+        origin = Http2Origin(lab, answer)
+        proxy = behind(lab, origin)
+        proxy.get("/first")
+        what = f"{act.__name__} behind {len(sent)} bytes"
+        with proxy.wire(reverse=True) as wire:
+            wire.send(request("POST", "/x", {"Host": "x", "Content-Length": "5"}) + sent)
+            if expected == 200:
+                until(lambda origin=origin: len(origin.streams) == 3, 20, f"{what}: it is sent again")
+                wire.send(b"hello"[len(sent):])
+            response = wire.response()
+        equal(response.status, expected, what)
+        equal(len(origin.streams), 3 if expected == 200 else 2, f"{what}: requests at the origin")
+        equal(response.body == b"hello", expected == 200, f"{what}: the body")
+
+
+def test_what_was_not_sent_to_a_silent_host(lab):
+    remote = Remote(lab)
+    other = Http2Origin(lab, lambda stream: stream.answer(b"other " + stream.wait_body(5)))
+    stalled, (wire,) = behind_stalled(lab, [("/x", "POST", b"hello")], other=other, times={"connect_timeout": "1s"}, remote=remote)
+    with wire:
+        stalled.wire.abort()
+        remote.pull()
+        response = wire.response(timeout=40 * lab.patience)
+    stalled.go.set()
+    stalled.done.set()
+    equal((response.status, response.text()), (200, "other hello"), "the answer")
+
+
+def test_a_refused_request_without_a_stream(lab):
+    """It waits for a stream until connect_timeout. Nobody has acted on it."""
+    hold = threading.Event()
+
+    def answer(stream):
+        if stream[":path"] == "/post":
+            until(lambda: proxy.counter("origin_http2_waits") == 1, 20, "another request waits for the stream")
+            stream.cut(h2.REFUSED_STREAM)
+        elif stream[":path"] == "/held":
+            hold.wait(60)
+            stream.answer(b"held")
+        else:
+            stream.answer()
+    origin, other = Http2Origin(lab, answer, settings={h2.MAX_CONCURRENT_STREAMS: 1}), Http2Origin(lab, lambda stream: stream.answer(b"other"))
+    proxy = Retort(lab, reverse={"/": "far/"}, extra=group([origin, other], "far", ["weight=256"], http2="on"),
+                   origin={"http2_connections": 1, "connect_timeout": "2s"})
+    proxy.get("/first")
+    answers = {}
+
+    def ask(method, path):
+        answers[path] = proxy.fetch(method, path, body=b"" if method == "POST" else None, timeout=60).text()
+    threads = [threading.Thread(target=ask, args=each) for each in (("POST", "/post"), ("GET", "/held"))]
+    threads[0].start()
+    until(lambda: len(origin.streams) == 2, 20, "the request that is refused")
+    threads[1].start()
+    threads[0].join()
+    hold.set()
+    threads[1].join()
+    equal(answers, {"/post": "other", "/held": "held"}, "answers")
 
 
 def test_http_1_1_required(lab, shared):

@@ -13,7 +13,7 @@ from harness.interception import Interception
 from harness.raw_origin import pattern
 from harness.retort import Retort
 from harness.wire import Truncated, request
-from test_http2_origin import behind, head_of, start, status_of
+from test_http2_origin import Stalled, behind, head_of, start, status_of
 
 # Heads and bodies
 
@@ -126,51 +126,6 @@ def test_what_ends_a_stream_behind_its_response(lab):
             wire.send(request("POST", f"/e{index}", {"Host": "x", "Content-Length": "50000"}) + pattern(100))
             response = wire.response()
             equal((response.status, response.body == body), (200, True), name)
-
-
-class Stalled:
-    """A proxy whose one connection to the origin is stuck: behind an upload of which the origin reads nothing more. The next request has
-    a stream there, and nothing of it has been sent."""
-
-    def __init__(self, lab, act):
-        self.act, self.stopped, self.go, self.done = act, threading.Event(), threading.Event(), threading.Event()
-        self.origin = Http2Origin(lab, self.answer, settings={h2.INITIAL_WINDOW_SIZE: 2**31 - 1})
-        self.proxy = behind(lab, self.origin, origin={"first_byte_timeout": "60s"})
-        equal(status_of(self.proxy, "/first"), 200, "status: the origin's settings are known now")
-        self.wire = self.proxy.wire(reverse=True)
-        self.wire.send(request("POST", "/up", {"Host": "x", "Content-Length": str(1 << 30)}))
-        true(self.stopped.wait(20), "the origin has stopped reading")
-        self.wire.socket.setblocking(False)
-        moved = time.monotonic()
-        while time.monotonic() - moved < 1:
-            try:
-                self.wire.socket.send(bytes(1 << 20))
-                moved = time.monotonic()
-            except BlockingIOError:
-                time.sleep(0.01)
-
-    def answer(self, stream):
-        if stream[":path"] != "/up":
-            stream.answer()
-            return
-        stream.link.send(frame(h2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 2**31 - 1 - 65535)))
-        with stream.link.lock:  # nothing is read while it is held
-            self.stopped.set()
-            self.go.wait(60)
-            self.act(stream)
-            self.done.wait(60)
-
-    def ask(self, path):
-        """A request that waits behind the upload."""
-        before = self.proxy.counter("origin_http2_requests")
-        wire = self.proxy.wire(reverse=True)
-        wire.send(request("GET", path, {"Host": "x"}))
-        until(lambda: self.proxy.counter("origin_http2_requests") == before + 1, 20, "the request has a stream")
-        return wire
-
-    def end(self):
-        self.done.set()
-        self.wire.abort()
 
 
 def test_an_answer_before_its_request(lab):

@@ -83,9 +83,11 @@ static void origin_http2_finish(struct origin_call *call) {
     origin_http2_leave(call);
 }
 
-/* The other streams are lost as well: their calls fail, or find another connection. */
+/* The other streams are lost as well: their calls fail, or find another connection. So may this one, if
+ * its head waited behind them. */
 static void origin_http2_lose_host(struct origin_call *call) {
     struct origin_carrier *carrier = origin_http2_carrier(call);
+    call->unprocessed = carrier != NULL && !origin_http2_of(call)->head_sent;
     origin_call_fail(call, ORIGIN_BROKE_OFF, ORIGIN_LOST_HOST);
     if (carrier != NULL)
         origin_carrier_lose(carrier);

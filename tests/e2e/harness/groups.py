@@ -29,7 +29,7 @@ def group(origins, name="web", suffixes=(), **options):
     urls = [origin.url("") if hasattr(origin, "url") else origin for origin in origins]
     urls = [url + (" " + suffixes[at] if at < len(suffixes) and suffixes[at] else "") for at, url in enumerate(urls)]
     options = {"servers": urls, "down_min": "300ms", "down_max": "1s", **options}
-    options = {key: "=" + value if key in ("balance", "hash_by", "direct") else value for key, value in options.items()}
+    options = {key: "=" + value if key in ("balance", "hash_by", "direct", "http2") else value for key, value in options.items()}
     return f"origins {name} {{ {options_text(options)} }}\n"
 
 

@@ -4,15 +4,22 @@
     cicap = Cicap(lab, [Module("echo", "srv_echo.so")], remote=remote)
     remote.pull()        from now on packets get no answer, and no reset either
     remote.plug()
+    remote.socket(socket.AF_INET, socket.SOCK_STREAM)     a socket over there, for servers in threads of the test
 
 Where namespaces can't be made the test is skipped.
 """
 
+import ctypes
 import os
 import random
+import socket
 import subprocess
+import threading
 
 from .checks import Skip
+
+
+CLONE_NEWNET = 0x40000000
 
 
 class Remote:
@@ -49,6 +56,21 @@ class Remote:
     def under(self):
         """What runs a command over there. Not "ip netns exec", which wants a root directory that is a mount point, as that of a chroot is not."""
         return ["nsenter", f"--net=/run/netns/{self.name}"]
+
+    def socket(self, *arguments):
+        """A thread of its own makes it, since a namespace is that of a thread."""
+        made = []
+
+        def make():
+            with open(f"/run/netns/{self.name}", encoding="utf-8") as place:
+                if ctypes.CDLL(None).setns(place.fileno(), CLONE_NEWNET) == 0:
+                    made.append(socket.socket(*arguments))
+        maker = threading.Thread(target=make)
+        maker.start()
+        maker.join()
+        if not made:
+            raise Skip("needs to enter network namespaces")
+        return made[0]
 
     def pull(self, here=False):
         self._set("down", here)

@@ -26,9 +26,12 @@ class Connection(wire.Wire):
 
 
 class Server:
-    def __init__(self, lab, serve, address="127.0.0.1", receive_buffer=None):
+    """`remote`: the host where it listens (harness.remote)."""
+
+    def __init__(self, lab, serve, address="127.0.0.1", receive_buffer=None, remote=None):
+        address = remote.address if remote else address
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.listener = socket.socket(family, socket.SOCK_STREAM)
+        self.listener = (remote or socket).socket(family, socket.SOCK_STREAM)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
