@@ -79,8 +79,9 @@ class Retort:
     def __init__(self, lab, *, reverse=None, services=(), adapt=None, url_classes=None, workers=1,
                  cache=None, client=None, origin=None, log_format="json", extra="", name="retort",
                  ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None,
-                 environment=None, start_seconds=10, under=(), admin=None, admin_options=None):
+                 environment=None, start_seconds=10, under=(), admin=None, admin_options=None, before_start=None):
         self.lab = lab
+        self.before_start = before_start  # what the process does before it becomes retort
         self.under = list(under)  # a command that runs it, as callgrind
         self.name = lab.unique(name)
         host = "::1" if ipv6 else "127.0.0.1"
@@ -116,7 +117,7 @@ class Retort:
             self.earlier_findings += self.process.findings()
         self.process = Process(self.lab, self.name, self.under + [self.program, "-f", self.config_path],
                                environment=self.environment, memcheck=self.memcheck,
-                               stop_seconds=self.stop_seconds)
+                               stop_seconds=self.stop_seconds, before_start=self.before_start)
         self.pid = self.process.pid
         self.process.wait_ready(self._answers, self.start_seconds)
 

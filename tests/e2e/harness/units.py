@@ -1,15 +1,20 @@
 """The units for systemd as `make install` would install them, and the system calls that they leave to a program.
 
     Process(..., before_start=confined(calls_of(lab, "retort")))       any other system call kills it
+    Process(..., before_start=confined(calls, REFUSE))                 any other fails with EPERM, as the unit of retort has it
 """
 
 import ctypes
+import errno
 import os
 import re
 import shutil
 import subprocess
 
 from .checks import Skip
+
+# What becomes of other calls (seccomp.h).
+KILL, REFUSE, ALLOW = 0x80000000, 0x00050000 | errno.EPERM, 0x7fff0000
 
 UNITS = ("retort", "retort-helperd", "retort-lists")
 
@@ -50,15 +55,15 @@ def permitted(text):
     return calls
 
 
-def confined(calls):
-    """For a child before it starts its program: any other system call kills it."""
+def confined(calls, others=KILL):
+    """For a child before it starts its program."""
     library = ctypes.CDLL("libseccomp.so.2")
     library.seccomp_init.restype = ctypes.c_void_p
-    context = ctypes.c_void_p(library.seccomp_init(0x80000000))
+    context = ctypes.c_void_p(library.seccomp_init(others))
     for call in calls:
         number = library.seccomp_syscall_resolve_name(call.encode())
         if number >= 0:
-            library.seccomp_rule_add(context, 0x7fff0000, number, 0)
+            library.seccomp_rule_add(context, ALLOW, number, 0)
     return lambda: library.seccomp_load(context)
 
 
