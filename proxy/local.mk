@@ -213,6 +213,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
 	proxy/record/filter.c proxy/record/filter.h \
 	proxy/icap/health.c proxy/icap/health.h \
+	proxy/icap/host.c proxy/icap/host.h \
+	proxy/icap/look.c proxy/icap/look.h \
 	proxy/icap/lost_connections.c proxy/icap/lost_connections.h \
 	proxy/record/inspected.c proxy/record/inspected.h \
 	proxy/record/inspections.c proxy/record/inspections.h \
@@ -245,6 +247,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/dns_message.c proxy/net/dns_message.h \
 	proxy/net/dns_targets.c proxy/net/dns_targets.h \
 	proxy/net/dns_channel.c proxy/net/dns_channel.h \
+	proxy/net/host_check.c proxy/net/host_check.h \
 	proxy/net/hosts_file.c proxy/net/hosts_file.h \
 	proxy/net/connection.c proxy/net/connection.h \
 	proxy/net/context.c proxy/net/context.h \

@@ -138,7 +138,7 @@ run_checks() {
     wait "$visitors" || true
     unset 'pids[-1]'
     verify "eight clients all the while: $(said visits) visits, each with 200" [ "$(said statuses)" = "[200]" ]
-    verify "link cut: of $(said waiting) visits the longest wait was $(said longest) ms" [ "$(said longest)" -lt 1200 ]
+    verify "link cut: of $(said waiting) visits the longest wait was $(said longest) ms" [ "$(said longest)" -lt 1000 ]
 }
 
 stage_begin two-hosts "$@"

@@ -151,7 +151,7 @@ void icap_call_look(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     if (!is_in_doubt(call) ||
         (call->connection != NULL &&
-         !icap_endpoint_is_silent(call->endpoint, call->connection, call->heard_at, &call->doubts)))
+         !icap_look_finds_lost(call->endpoint, call->connection, call->heard_at, &call->doubts)))
         return;
     task_cancel(&call->task);
     dial_cancel(&call->dial);
@@ -262,8 +262,7 @@ static void seek_service(struct icap_call *call) {
         times_add(&service->base.account.queue, call->base.figures.queue);
     }
     call->turn = call->endpoint->known.turn;
-    list_append(&call->endpoint->calls, &call->link);
-    icap_endpoint_keep_looking(call->endpoint);
+    icap_look_add(call->endpoint, &call->link);
     if (icap_options_transfer(&call->endpoint->known.options, call->request.path) ==
         ICAP_TRANSFER_IGNORE) {
         call->step = ICAP_STEP_OVER;

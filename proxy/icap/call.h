@@ -71,7 +71,7 @@ struct icap_call {
     struct list_link link;              /* among its calls, meanwhile */
     uint64_t turn;                      /* of its health, when that began */
     uint64_t heard_at;                  /* loop time when it was known to be there last */
-    unsigned doubts;                    /* see icap_endpoint_is_silent */
+    unsigned doubts;                    /* see icap_look_finds_lost */
     const struct icap_endpoint *except; /* has failed already */
     struct task task;
     struct connection *connection;

@@ -3,25 +3,15 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "http/credentials.h"
-#include "icap/call.h"
 #include "icap/info.h"
 #include "icap/probe.h"
 #include "icap/service.h"
 
 #include <stdio.h>
 
-enum {
-    OVERLOADED_FOR = 10000,
-    LOOKS = 6,
-    LOOK_LEAST = 50,
-    LOOK_MOST = 500,
-    HURRY = 1000,
-    TURNS = 16,
-    PATIENT_TRIES = 10
-};
+enum { OVERLOADED_FOR = 10000, HURRY = 1000, TURNS = 16, PATIENT_TRIES = 10 };
 
 static void on_retry(struct timer *timer);
-static void on_look(struct timer *timer);
 static void on_change(struct task *task);
 static void endpoint_follow(struct icap_endpoint *endpoint);
 
@@ -60,9 +50,8 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->health = service->quota->health[index];
     endpoint->shifts = icap_health_shifts(endpoint->health);
     timer_init(&endpoint->retry, on_retry);
-    timer_init(&endpoint->look_timer, on_look);
+    icap_look_init(&endpoint->look);
     task_init(&endpoint->change_task, on_change);
-    list_init(&endpoint->calls);
     icap_lost_connections_init(&endpoint->lost_connections);
     endpoint->pool = pool_new(service->net, &service->net->counters.icap_connections_open);
     endpoint->info = icap_info_start(endpoint, service->quota->servers[index]);
@@ -90,7 +79,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     icap_health_unclaim(endpoint->health, endpoint, true, loop);
     task_cancel(&endpoint->change_task);
     timer_cancel(&loop->timers, &endpoint->retry);
-    timer_cancel(&loop->timers, &endpoint->look_timer);
+    icap_look_end(&endpoint->look, loop);
     icap_lost_connections_end(&endpoint->lost_connections);
     pool_free(&endpoint->pool);
     tls_client_release(&endpoint->tls);
@@ -184,7 +173,7 @@ static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *
 static void start_probe(struct icap_endpoint *endpoint, struct connection **connection,
                         uint64_t patience) {
     endpoint->probe = icap_probe_start(endpoint, connection, patience, on_probed);
-    icap_endpoint_keep_looking(endpoint);
+    icap_look_go_on(endpoint);
 }
 
 /* Asks for OPTIONS for the first time, or while the endpoint is down. */
@@ -310,8 +299,8 @@ static void endpoint_follow(struct icap_endpoint *endpoint) {
         icap_endpoint_close_idle(endpoint);
     if (!icap_endpoint_is_lost(endpoint))
         icap_lost_connections_end(&endpoint->lost_connections);
-    else if (!list_empty(&endpoint->calls))
-        loop_timer_after(service->net->loop, &endpoint->look_timer, 0);
+    else
+        icap_look_soon(endpoint);
     endpoint_hold(endpoint);
     if (known->state != before || !known->have_options)
         icap_service_wake_all(service);
@@ -379,56 +368,6 @@ void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection *
                   service->base.settings->idle_timeout, idle_most(endpoint));
     else
         connection_close(connection);
-}
-
-/* How the endpoint is monitored. */
-
-static uint64_t look_pause(const struct icap_endpoint *endpoint) {
-    uint64_t pause = endpoint->service->base.settings->connect_timeout / LOOKS;
-    return pause < LOOK_LEAST ? LOOK_LEAST : pause > LOOK_MOST ? LOOK_MOST : pause;
-}
-
-void icap_endpoint_keep_looking(struct icap_endpoint *endpoint) {
-    if (endpoint->looking)
-        return;
-    endpoint->looking = true;
-    loop_timer_after(endpoint->service->net->loop, &endpoint->look_timer, look_pause(endpoint));
-}
-
-bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
-                             const struct connection *connection, uint64_t heard_at,
-                             unsigned *doubts) {
-    uint64_t silent = endpoint->service->net->loop->now - heard_at, unanswered = 0;
-    bool lost = icap_endpoint_is_lost(endpoint);
-    if (lost || silent >= look_pause(endpoint))
-        unanswered = connection_unanswered(connection);
-    *doubts = unanswered > 0 ? *doubts + 1 : 0;
-    if (silent > unanswered)
-        silent = unanswered;
-    return *doubts > 1 && (lost || silent >= endpoint->service->base.settings->connect_timeout);
-}
-
-static void look_at_calls(struct icap_endpoint *endpoint) {
-    struct list_link looked_at;
-    struct list_link *link;
-    list_init(&looked_at);
-    while ((link = list_first(&endpoint->calls)) != NULL) {
-        list_remove(link);
-        list_append(&looked_at, link);
-        icap_call_look(CONTAINER_OF(link, struct icap_call, link));
-    }
-    list_splice(&endpoint->calls, &looked_at);
-}
-
-static void on_look(struct timer *timer) {
-    struct icap_endpoint *endpoint = CONTAINER_OF(timer, struct icap_endpoint, look_timer);
-    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    endpoint->looking = false;
-    if (endpoint->probe != NULL)
-        icap_probe_look(endpoint->probe);
-    look_at_calls(endpoint);
-    if (endpoint->busy > 0 || endpoint->probe != NULL)
-        icap_endpoint_keep_looking(endpoint);
 }
 
 void icap_endpoint_succeeded(struct icap_endpoint *endpoint) {

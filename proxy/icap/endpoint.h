@@ -10,14 +10,15 @@
  * place of one: that which a transaction has just left, or else an idle one, or a new one if the
  * quota has room. While an endpoint is down one worker of all tries it.
  *
- * While something is under way its connections are looked at every now and then: where the other
- * side's kernel answers nothing for connect_timeout the host is lost. Slow services are not.
+ * While something is under way its connections are looked at every now and then (icap/look.h): has
+ * their host fallen silent?
  *
  * Threads: one per worker, service and snapshot of the settings.
  */
 #ifndef RETORT_ICAP_ENDPOINT_H
 #define RETORT_ICAP_ENDPOINT_H
 
+#include "icap/look.h"
 #include "icap/lost_connections.h"
 #include "icap/quota.h"
 #include "net/dial.h"
@@ -48,9 +49,7 @@ struct icap_endpoint {
     bool renewing;          /* by the probe, which has taken a place */
     struct timer retry;
     unsigned tries; /* while it was out of reach */
-    struct timer look_timer;
-    bool looking;
-    struct list_link calls; /* that have a place */
+    struct icap_look look;
     struct icap_lost_connections lost_connections;
     struct tls_client *tls; /* NULL: its uri is icap */
     uint64_t shifts;        /* that its idle connections have come after */
@@ -69,8 +68,6 @@ void icap_endpoint_free(struct icap_endpoint **endpointp);
 void icap_endpoint_retire(struct icap_endpoint *endpoint);
 /* Asks for OPTIONS where they are missing or too old. True: it can serve now. */
 bool icap_endpoint_ready(struct icap_endpoint *endpoint);
-/* A transaction has taken a place. */
-void icap_endpoint_keep_looking(struct icap_endpoint *endpoint);
 void icap_endpoint_close_idle(struct icap_endpoint *endpoint);
 /* A connection that a transaction has done with: for the next one, if it is reusable. */
 void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection **connection,
@@ -81,11 +78,6 @@ void icap_endpoint_succeeded(struct icap_endpoint *endpoint);
 /* Of a transaction that began when `turn` was the health's. */
 void icap_endpoint_failed(struct icap_endpoint *endpoint, uint64_t turn, enum icap_failure failure,
                           const char *error);
-/* Is the host of this connection lost? `heard_at`: when it was known to be there last. Counts in
- * *doubts: one look alone decides nothing. */
-bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
-                             const struct connection *connection, uint64_t heard_at,
-                             unsigned *doubts);
 /* It is out of reach, as far as is known. */
 static inline bool icap_endpoint_is_lost(const struct icap_endpoint *endpoint) {
     return endpoint->known.state == SERVICE_DOWN && endpoint->known.unreachable;

@@ -20,7 +20,7 @@ struct icap_probe {
     struct connection *connection;
     bool reused; /* a pooled connection on which nothing has arrived yet */
     uint64_t heard_at;
-    unsigned doubts; /* see icap_endpoint_is_silent */
+    unsigned doubts; /* see icap_look_finds_lost */
     struct timer timer;
     struct net_buffer *in;
     char request[REQUEST_MAX];
@@ -229,8 +229,8 @@ void icap_probe_hurry(struct icap_probe *probe, uint64_t patience) {
 
 void icap_probe_look(struct icap_probe *probe) {
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
-    if (probe->connection == NULL || !icap_endpoint_is_silent(probe->endpoint, probe->connection,
-                                                              probe->heard_at, &probe->doubts))
+    if (probe->connection == NULL ||
+        !icap_look_finds_lost(probe->endpoint, probe->connection, probe->heard_at, &probe->doubts))
         return;
     drop_connection(probe, true);
     probe_fail(probe, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);

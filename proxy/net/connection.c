@@ -398,15 +398,18 @@ void connection_limit_unsent(struct connection *connection, int bytes) {
 
 /* TCP_USER_TIMEOUT would not do: it counts a window that stays closed as silence, although the
  * other side answers. */
-uint64_t connection_unanswered(const struct connection *connection) {
+struct connection_signs connection_signs(const struct connection *connection) {
+    struct connection_signs signs = {0};
     struct tcp_info info = {0};
     socklen_t length = sizeof info;
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     if (getsockopt(connection->event.fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
-        return 0;
-    if (info.tcpi_retransmits == 0 && info.tcpi_probes == 0)
-        return 0;
-    return info.tcpi_last_ack_recv > 0 ? info.tcpi_last_ack_recv : 1;
+        return signs;
+    signs.heard = info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv
+                                                                     : info.tcpi_last_data_recv;
+    if (info.tcpi_retransmits > 0 || info.tcpi_probes > 0)
+        signs.unanswered = info.tcpi_last_ack_recv > 0 ? info.tcpi_last_ack_recv : 1;
+    return signs;
 }
 
 void connection_shutdown(struct connection *connection) {

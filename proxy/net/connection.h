@@ -132,11 +132,18 @@ void connection_keep_alive(struct connection *connection);
 /* Lets about so many bytes wait in our kernel that are not sent yet. What is written next then leaves
  * soon, which counts where several responses share a connection. */
 void connection_limit_unsent(struct connection *connection, int bytes);
-/* Returns for how many milliseconds the other side's kernel has not acknowledged our packets; 0:
- * no packet is overdue. A program that is slow or does not read does not count, because its kernel
- * still answers. A single result may mislead when a packet has only just been sent; two in a row
- * are reliable. */
-uint64_t connection_unanswered(const struct connection *connection);
+/* What the other side's kernel lets us know of itself, in milliseconds. A program there that is slow
+ * or does not read does not count, because its kernel still answers. */
+struct connection_signs {
+    uint64_t
+        unanswered; /* for so long it has not acknowledged our packets; 0: no packet is overdue */
+    uint64_t heard; /* so long ago a packet came last */
+};
+/* A single result may mislead when a packet has only just been sent; two in a row are reliable. */
+struct connection_signs connection_signs(const struct connection *connection);
+static inline uint64_t connection_unanswered(const struct connection *connection) {
+    return connection_signs(connection).unanswered;
+}
 /* Ends our direction, with TLS by a close_notify; the other side may go on sending. */
 void connection_shutdown(struct connection *connection);
 

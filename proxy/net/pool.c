@@ -165,6 +165,15 @@ void pool_close_key(struct pool *pool, struct slice text) {
         pool_drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
 }
 
+void pool_visit(struct pool *pool, struct slice text,
+                void (*visit)(struct connection *connection, void *arg), void *arg) {
+    struct pool_key *key = key_with_idle(pool, text);
+    if (key == NULL)
+        return;
+    LIST_FOR_EACH (link, &key->idle)
+        visit(CONTAINER_OF(link, struct connection, pool_link), arg);
+}
+
 static struct connection *newest(struct pool_key *key) {
     return CONTAINER_OF(list_first(&key->idle), struct connection, pool_link);
 }

@@ -36,6 +36,9 @@ bool pool_would_take(struct connection *connection);
 /* Closes the idle connections of one key. */
 void pool_close_key(struct pool *pool, struct slice key);
 void pool_close_idle(struct pool *pool);
+/* Calls the function for each idle connection of one key; it closes none. */
+void pool_visit(struct pool *pool, struct slice key,
+                void (*visit)(struct connection *connection, void *arg), void *arg);
 /* The number of idle connections of all keys. */
 unsigned pool_count(const struct pool *pool);
 

@@ -9,6 +9,7 @@ OPTIONS is answered by itself from `server.options` (a dict of header values; No
 For REQMOD and RESPMOD the transaction holds the ICAP head, the encapsulated heads and the preview.
 """
 
+import contextlib
 import re
 import time
 
@@ -187,7 +188,8 @@ def append(text):
 
 
 class IcapServer(Server):
-    def __init__(self, lab, behave=unchanged, methods="RESPMOD", preview=1024, receive_buffer=None, **options):
+    def __init__(self, lab, behave=unchanged, methods="RESPMOD", preview=1024, receive_buffer=None, remote=None, **options):
+        """`remote`: the host that it is on (harness/remote.py); None: this one."""
         self.behave = behave
         self.istag = '"test-1"'  # of what is answered to REQMOD and RESPMOD
         self.options = {"Methods": methods, "ISTag": '"test-1"', "Service": "harness", "Allow": "204",
@@ -198,7 +200,8 @@ class IcapServer(Server):
         self.options_count = 0
         self.options_requests = []
         self.transactions = []
-        super().__init__(lab, self._serve, receive_buffer=receive_buffer)
+        with remote or contextlib.nullcontext():
+            super().__init__(lab, self._serve, address=remote.address if remote else "127.0.0.1", receive_buffer=receive_buffer)
 
     def _serve(self, connection, number):
         while True:

@@ -4,22 +4,20 @@
     cicap = Cicap(lab, [Module("echo", "srv_echo.so")], remote=remote)
     remote.pull()        from now on packets get no answer, and no reset either
     remote.plug()
-    remote.socket(socket.AF_INET, socket.SOCK_STREAM)     a socket over there, for servers in threads of the test
+    remote.rules("table ip t { ... }")        for nft over there; they replace those from before
+    with remote:
+        server = Server(lab, ...)             what opens sockets here does so over there
 
 Where namespaces can't be made the test is skipped.
 """
 
-import ctypes
 import os
 import random
 import socket
 import subprocess
-import threading
 
 from .checks import Skip
-
-
-CLONE_NEWNET = 0x40000000
+from .network import CLONE_NEWNET, check, libc
 
 
 class Remote:
@@ -28,7 +26,7 @@ class Remote:
         self.name = f"retort-{os.getpid()}-{number}"
         self.here, self.there = f"rtA{number}", f"rtB{number}"
         near, self.address = (f"198.{18 + number // 8192}.{number // 32 % 256}.{number % 32 * 4 + last}" for last in (1, 2))
-        self.stopped, self.net = False, None
+        self.stopped, self.net, self.before = False, None, None
         self._ip("netns", "add", self.name, skip=True)
         lab.opens(self)
         self._ip("link", "add", self.here, "type", "veth", "peer", "name", self.there, "netns", self.name, skip=True)
@@ -40,6 +38,31 @@ class Remote:
         self._ip("address", "add", f"{self.address}/30", "dev", self.there, under=self.under)
         for device in ("lo", self.there):
             self._ip("link", "set", device, "up", under=self.under)
+
+    def __enter__(self):
+        """For one thread at a time."""
+        self.before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        self._move_to(os.open(f"/run/netns/{self.name}", os.O_RDONLY))
+        return self
+
+    def __exit__(self, *_):
+        self._move_to(self.before)
+
+    @staticmethod
+    def _move_to(namespace):
+        try:
+            check(libc.setns(namespace, CLONE_NEWNET), "setns")
+        finally:
+            os.close(namespace)
+
+    def rules(self, text):
+        try:
+            done = subprocess.run([*self.under, "nft", "-f", "-"], input="flush ruleset\n" + text, capture_output=True, text=True,
+                                  timeout=20, check=False)
+        except FileNotFoundError:
+            raise Skip("needs nft") from None
+        if done.returncode != 0:
+            raise AssertionError(f"nft: {done.stderr.strip()}")
 
     @staticmethod
     def _ip(*arguments, skip=False, under=()):
@@ -58,19 +81,9 @@ class Remote:
         return ["nsenter", f"--net=/run/netns/{self.name}"]
 
     def socket(self, *arguments):
-        """A thread of its own makes it, since a namespace is that of a thread."""
-        made = []
-
-        def make():
-            with open(f"/run/netns/{self.name}", encoding="utf-8") as place:
-                if ctypes.CDLL(None).setns(place.fileno(), CLONE_NEWNET) == 0:
-                    made.append(socket.socket(*arguments))
-        maker = threading.Thread(target=make)
-        maker.start()
-        maker.join()
-        if not made:
-            raise Skip("needs to enter network namespaces")
-        return made[0]
+        """A socket over there."""
+        with self:
+            return socket.socket(*arguments)
 
     def pull(self, here=False):
         self._set("down", here)

@@ -58,6 +58,8 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http2_replies.c \
 	tests/unit/proxy/test_http2_session.c \
 	tests/unit/proxy/test_http2_uploads.c \
+	tests/unit/proxy/test_host_check.c \
+	tests/unit/proxy/test_icap_host.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_inside_head.c \
 	tests/unit/proxy/test_inside_places.c \

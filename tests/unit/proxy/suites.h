@@ -37,6 +37,8 @@ Suite *dns_suite(void);
 Suite *client_hello_suite(void);
 Suite *certificate_set_suite(void);
 Suite *connection_suite(void);
+Suite *host_check_suite(void);
+Suite *icap_host_suite(void);
 Suite *content_suite(void);
 Suite *control_suite(void);
 Suite *exchange_suite(void);

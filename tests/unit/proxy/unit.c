@@ -111,6 +111,8 @@ int main(void) {
     srunner_add_suite(runner, certificate_set_suite());
     srunner_add_suite(runner, client_hello_suite());
     srunner_add_suite(runner, connection_suite());
+    srunner_add_suite(runner, host_check_suite());
+    srunner_add_suite(runner, icap_host_suite());
     srunner_add_suite(runner, content_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, first_bytes_suite());
