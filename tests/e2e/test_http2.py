@@ -550,6 +550,7 @@ def test_reload(lab):
     proxy = Retort(lab, reverse={"/": origin.url()})
     with Http2(proxy.reverse) as client:
         slow = client.request("GET", "/drip?n=20&piece=1&delay=30")
+        client.settle()  # a connection of which nothing has been read yet is a new one
         text = proxy.text().replace("{ mode = reverse }", "{ mode = reverse  http2 = off }")
         proxy.write_config(text)
         equal(proxy.reload().status, 200, "reload")

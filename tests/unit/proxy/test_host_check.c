@@ -99,10 +99,13 @@ START_TEST(unanswered) {
 END_TEST
 
 START_TEST(impossible) {
-    struct rlimit none = {0, 0};
+    struct rlimit usual;
     begin();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    const struct rlimit none = {0, usual.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
     ck_assert_int_eq(result(), HOST_CHECK_IMPOSSIBLE);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &usual), 0);
     end();
 }
 END_TEST
