@@ -25,7 +25,6 @@ def twice(origin, proxy, path, headers=None, second=None, **arguments):
     return origin.count(path), answer
 
 
-@memcheck
 def test_max_age(lab):
     origin, proxy = start(lab)
     asked, answer = twice(origin, proxy, "/a", cc="max-age=60")
@@ -122,7 +121,6 @@ def test_fields_for_caches_by_name(lab):
             equal(origin.count(f"/{way}{number}"), expected, f"{what}: requests behind a {way} listener")
 
 
-@memcheck
 def test_authorization(lab):
     origin, proxy = start(lab)
     who = {"Authorization": "Basic eDp5"}
@@ -156,7 +154,6 @@ def test_revalidation_by_etag(lab):
     equal(proxy.results("/e", 2), ["MISS", "REVALIDATED"], "results")
 
 
-@memcheck
 def test_revalidation_by_last_modified(lab):
     origin, proxy = start(lab)
     url = origin.url("/l", lm=OLD, cc="max-age=0")

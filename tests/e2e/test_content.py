@@ -33,7 +33,6 @@ def fill(origin, proxy, *paths, **arguments):
     return urls
 
 
-@memcheck
 def test_show(lab):
     origin, proxy = start(lab)
     url, = fill(origin, proxy, "/one")
@@ -151,7 +150,6 @@ def test_soft_purge_keeps_what_errors_need(lab):
     same_bytes(answer.body, before, "the stale one")
 
 
-@memcheck
 def test_expire(lab):
     origin, proxy = start(lab)
     url, = fill(origin, proxy, "/e")

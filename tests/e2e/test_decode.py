@@ -221,7 +221,6 @@ def test_what_is_not_decoded(lab):
     equal((proxy.counter("adapt_decoded"), proxy.counter("adapt_decode_unknown")), (0, 4), "decoded, unknown")
 
 
-@memcheck
 def test_messages_without_a_whole_body(lab):
     """206, 304 and empty bodies."""
     origin, (icap,), proxy = start(lab, append(b"!"))

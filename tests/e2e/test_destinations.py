@@ -69,7 +69,6 @@ def test_nothing_of_this_machine_is_reached(lab):
     true(proxy.counter("destinations_denied") > len(targets), "counted")
 
 
-@memcheck
 def test_maps_are_the_operators_word(lab):
     origin = Origin(lab)
     proxy = Guarded(lab, reverse={"/": origin.url("/")})
@@ -144,7 +143,6 @@ def test_listeners_share_neither_connections_nor_content(lab):
     equal(proxy.results("/kept", 3), ["MISS", "DENIED", "HIT"], "results")
 
 
-@memcheck
 def test_a_reload_counts(lab):
     """Also for connections that were opened before."""
     origin = Origin(lab)

@@ -12,7 +12,6 @@ def start(lab, **options):
     return Origin(lab), Retort(lab, **options)
 
 
-@memcheck
 def test_get(lab):
     origin, proxy = start(lab)
     response = proxy.get(origin.url("/bytes", n=10000))
@@ -24,7 +23,6 @@ def test_get(lab):
     equal(entry["origin"], origin.authority, "origin in the log")
 
 
-@memcheck
 def test_methods_and_bodies(lab):
     origin, proxy = start(lab)
     for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "FROB"):

@@ -208,7 +208,6 @@ def test_patience_pages(lab):
 
 # ---- Users and limits
 
-@memcheck
 def test_users(lab):
     """407 and 401 are for a request, not for its connection, and uploads that they answer need not be sent."""
     origin = RawOrigin(lab)
@@ -247,7 +246,6 @@ def test_streams_count_as_requests(lab):
     equal(len(origin.requests), 3, "requests at the origin")
 
 
-@memcheck
 def test_streams_at_a_time(lab):
     """`concurrent` counts streams, and each that ends, however it does, makes room."""
     gate = Gate(lab, more=b"Cache-Control: no-store\r\n")

@@ -247,7 +247,6 @@ def test_what_the_service_is_told_of_the_client(lab):
         proxy.stop()
 
 
-@memcheck
 def test_by_some_fields(lab):
     """With verdict_by what other fields say does not matter, but for what the service has changed."""
     def behave(_icap, transaction):
@@ -462,7 +461,6 @@ def test_a_failure_permits_nothing(lab):
     equal((second.count, proxy.counter("verdicts_kept")), (0, 0), "asked, and verdicts that were kept")
 
 
-@memcheck
 def test_while_a_recording_runs(lab):
     """What is recorded is kept all the same, and what is remembered is no exchange."""
     origin, icap, proxy = start(lab, answers(b"no"))

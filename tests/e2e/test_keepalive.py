@@ -108,7 +108,6 @@ def test_pipelined_hits_to_a_client_that_reads_late(lab):
             true(wire.at_end(), "the connection should close")
 
 
-@memcheck
 def test_client_that_leaves_a_pipeline(lab):
     origin = Origin(lab)
     proxy = Retort(lab)
@@ -124,7 +123,6 @@ def test_client_that_leaves_a_pipeline(lab):
     same_bytes(proxy.get(fresh(origin, 3000)).body, origin.body(3000))
 
 
-@memcheck
 def test_http_1_0_closes(lab):
     origin = Origin(lab)
     proxy = Retort(lab)

@@ -257,7 +257,6 @@ def text_of(path):
         return file.read()
 
 
-@memcheck
 def test_logs_of_some_requests(lab):
     """Each log has the lines that fit all it asks for, in a format of its own; JSON that way stays JSON."""
     origin = Origin(lab)

@@ -173,7 +173,6 @@ def test_backup_servers(lab):
     until(lambda: who(proxy) == "s1", 10 * lab.patience, "the one that came back")
 
 
-@memcheck
 def test_all_are_down(lab):
     origins = servers(lab, 2)
     proxy = house(lab, origins, max_failures=1, down_min="1h", down_max="1h")

@@ -116,7 +116,6 @@ def test_fetch_is_complete_when_it_is_answered(lab):
     equal(proxy.results("/large", 2), ["MISS", "HIT"], "results")
 
 
-@memcheck
 def test_expire_and_delete(lab):
     origin, proxy = start(lab)
     url = cached(origin, "/x", etag="one")
@@ -144,7 +143,6 @@ def test_pin(lab):
     equal(do(proxy, "query", url)["pinned"], "0", "not pinned any more")
 
 
-@memcheck
 def test_inject(lab):
     proxy = Retort(lab, services=[keeper(lab)])
     url = "http://nowhere.example/page"
@@ -286,7 +284,6 @@ def test_limits_of_clients_are_for_fetches(lab):
 # ---- limits and ends -----------------------------------------------------------------------------------------------------
 
 
-@memcheck
 def test_limits(lab):
     proxy = Retort(lab, services=[keeper(lab, content_operations=8, content_object="64KB", content_memory="100KB")])
     url = "http://nowhere.example/limits"
@@ -330,7 +327,6 @@ def hanging(lab):
     return RawOrigin(lab, answer), go
 
 
-@memcheck
 def test_a_closed_fetch_lets_its_origin_go(lab):
     origin, go = hanging(lab)
     proxy = Retort(lab, services=[keeper(lab)])
@@ -340,7 +336,6 @@ def test_a_closed_fetch_lets_its_origin_go(lab):
     go.set()
 
 
-@memcheck
 def test_operations_outlive_their_service(lab):
     """A reload starts a new instance, whose predecessor stops with a fetch under way."""
     origin, go = hanging(lab)
