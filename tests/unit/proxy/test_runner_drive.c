@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct drive_lab {
@@ -220,11 +221,40 @@ START_TEST(without_descriptors_waits_are_short) {
 }
 END_TEST
 
+static void say_aloud(void *context, enum log_level level, const char *text) {
+    const int *out = context;
+    (void)level;
+    ck_assert_int_gt(write(*out, text, strlen(text)), 0);
+}
+
+/* What the proxy never writes: the service has written over the memory that both share. */
+START_TEST(memory_that_was_written_over_ends_a_process_of_its_own) {
+    struct drive_lab *lab = drive_lab_open();
+    struct service_host host = {.context = &lab->pipe[1], .log = say_aloud};
+    char said[512] = "";
+    int status;
+    worker_says(lab, FRAME_TYPES, 0, 0, NULL, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        lab->runner.owns_process = true;
+        lab->runner.host = &host;
+        drive_lab_turn(lab);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    ck_assert_int_gt(read(lab->pipe[0], said, sizeof said - 1), 0);
+    ck_assert_ptr_nonnull(strstr(said, "was written over"));
+    drive_lab_close(lab);
+}
+END_TEST
+
 Suite *runner_drive_suite(void) {
     const TTest *tests[] = {
         all_that_wait_for_one_descriptor_are_told,
         a_descriptor_that_is_closed_wakes_nobody_who_has_gone,
         without_descriptors_waits_are_short,
+        memory_that_was_written_over_ends_a_process_of_its_own,
     };
     return suite_of("runner_drive", tests, COUNT_OF(tests));
 }
