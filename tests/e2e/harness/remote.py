@@ -13,7 +13,6 @@ Where namespaces can't be made the test is skipped.
 
 import os
 import random
-import socket
 import subprocess
 
 from .checks import Skip
@@ -79,11 +78,6 @@ class Remote:
     def under(self):
         """What runs a command over there. Not "ip netns exec", which wants a root directory that is a mount point, as that of a chroot is not."""
         return ["nsenter", f"--net=/run/netns/{self.name}"]
-
-    def socket(self, *arguments):
-        """A socket over there."""
-        with self:
-            return socket.socket(*arguments)
 
     def pull(self, here=False):
         self._set("down", here)

@@ -4,6 +4,7 @@ The function runs in a thread of its own; what it raises counts as a finding unl
 peer that went away.
 """
 
+import contextlib
 import socket
 import threading
 import traceback
@@ -31,7 +32,8 @@ class Server:
     def __init__(self, lab, serve, address="127.0.0.1", receive_buffer=None, remote=None):
         address = remote.address if remote else address
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.listener = (remote or socket).socket(family, socket.SOCK_STREAM)
+        with remote or contextlib.nullcontext():
+            self.listener = socket.socket(family, socket.SOCK_STREAM)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
