@@ -14,6 +14,7 @@ common_libcommon_la_SOURCES = \
 	common/base/log.c common/base/log.h \
 	common/base/random.c common/base/random.h \
 	common/base/reserve.c common/base/reserve.h \
+	common/base/scheduling.c common/base/scheduling.h \
 	common/base/signals.c common/base/signals.h \
 	common/base/slice.c common/base/slice.h \
 	common/base/spill_file.c common/base/spill_file.h \

@@ -421,7 +421,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/reloader.c proxy/reloader.h \
 	proxy/configured_names.c proxy/configured_names.h \
-	proxy/scheduling.c proxy/scheduling.h \
 	proxy/worker.c proxy/worker.h proxy/worker_inside.h proxy/worker_orders.c \
 	proxy/settings/config_file.c proxy/settings/config_file.h proxy/settings/document.c \
 	proxy/settings/document.h proxy/settings/faults.c proxy/settings/faults.h proxy/settings/lexer.c \

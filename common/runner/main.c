@@ -4,6 +4,7 @@
  */
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/scheduling.h"
 #include "base/signals.h"
 #include "base/version.h"
 #include "runner/process.h"
@@ -216,6 +217,7 @@ static void main_prepare(struct process *process) {
     start_watch(process);
     if (process->nice > 0)
         setpriority(PRIO_PROCESS, 0, (int)process->nice);
+    scheduling_take_long_slices(0, process->nice > 0);
 }
 
 /* The service */

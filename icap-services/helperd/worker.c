@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/scheduling.h"
 #include "base/signals.h"
 
 #include <errno.h>
@@ -115,11 +116,16 @@ static void worker_join_group(const struct helper_terms *terms) {
              strerror(errno));
 }
 
+static bool is_nice(const struct helper_terms *terms) {
+    return terms->nice > 0 || terms->scheduler != SCHED_OTHER;
+}
+
 static void accept_terms(const struct helper_terms *terms) {
     struct sched_param none = {0};
     struct rlimit memory = {terms->memory, terms->memory};
     if (terms->cgroup != NULL)
         join_cgroup(terms->cgroup);
+    scheduling_take_long_slices(0, is_nice(terms));
     if (terms->scheduler != SCHED_OTHER && sched_setscheduler(0, terms->scheduler, &none) != 0)
         complain("can not set the scheduler of a helper: %s", strerror(errno));
     if (setpriority(PRIO_PROCESS, 0, terms->nice) != 0)
@@ -227,8 +233,10 @@ bool worker_give(struct worker *worker, const struct helper_packet *packet, uint
 }
 
 bool worker_renice(const struct worker *worker, const struct helper_terms *terms) {
-    return setpriority(PRIO_PGRP, (id_t)worker->pid, terms->nice) == 0 &&
-           set_group_nice(worker->pid, terms);
+    bool done = setpriority(PRIO_PGRP, (id_t)worker->pid, terms->nice) == 0 &&
+                set_group_nice(worker->pid, terms);
+    scheduling_take_long_slices(worker->pid, is_nice(terms));
+    return done;
 }
 
 void worker_retire(struct worker *worker, uint64_t milliseconds) {

@@ -1,18 +1,23 @@
-"""Workers ask the kernel for short time slices, so that they run soon where somebody else computes on their core."""
+"""Workers ask the kernel for short time slices, so that they run soon where somebody else computes on their core. Processes that
+are nice ask for long ones, so that their turns seldom come while a worker has something to do."""
 
 import ctypes
 import os
+import re
 import struct
 
 from harness.checks import Skip, equal, true, until
+from harness.helperd import Helperd
 from harness.origin import Origin
+from harness.process import children_of
 from harness.retort import Retort
 from harness.suite import heavy
 from harness.units import REFUSE, calls_of, confined
+from test_inside import odd
 
 SYS_SCHED_GETATTR = 315  # x86_64
 ATTR = struct.Struct("=IIQiIQQQ")  # struct sched_attr of sched_setattr(2), its first 48 bytes
-SLICE = 100_000  # nanoseconds
+SLICE, LONG_SLICE = 100_000, 100_000_000  # nanoseconds
 
 
 def slice_of(thread):
@@ -52,3 +57,49 @@ def test_the_unit_permits_short_slices(lab):
         proxy = Retort(lab, workers=1, before_start=confined(permitted, REFUSE))
         equal(proxy.get(origin.url("/text", say="hello")).text(), "hello", "the worker has begun, and serves")
         equal(slices(proxy).count(SLICE), expected, "threads with short slices")
+
+
+def long_slice():
+    """Of who is nice. Kernels before 6.17 let a long slice end when it is over, so nobody takes one there."""
+    usual = usual_slice()
+    version = [int(number) for number in re.match(r"(\d+)\.(\d+)", os.uname().release).groups()]
+    return LONG_SLICE if version >= [6, 17] else usual
+
+
+POOLS = """
+socket = "{{socket}}"
+pool plain {{ command = {command}  nice = 0 }}
+pool nicer {{ command = {command}  nice = 5 }}
+pool batch {{ command = {command}  nice = 0  scheduler = "batch" }}
+pool idle  {{ command = {command}  nice = 0  scheduler = "idle" }}
+"""
+
+
+@heavy("valgrind's own process has the slices")
+def test_slices_of_helpers(lab):
+    """Long for who is nice, from the start and by renice; the scheduler, the level and the policy stay what the pool says."""
+    usual, long = usual_slice(), long_slice()
+    program = lab.built("icap-services/text-helper")
+    helperd = Helperd(lab, POOLS.format(command=f'{{ "{program}" }}'))
+    pids = helperd.wait_helpers("text-helper", 4)
+
+    def seen():
+        return sorted((os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid), slice_of(pid)) for pid in pids)
+
+    expected = sorted([(os.SCHED_OTHER, 0, usual), (os.SCHED_OTHER, 5, long), (os.SCHED_BATCH, 0, long), (os.SCHED_IDLE, 0, long)])
+    until(lambda: seen() == expected, 10 * lab.patience, f"policies, levels and slices of helpers: {expected}")
+    proxy = Retort(lab)
+    for pool, nice in (("plain", 19), ("nicer", 0)):
+        proxy.ctl("-H", helperd.socket, "helpers", "renice", pool, str(nice))
+    expected = sorted([(os.SCHED_OTHER, 19, long), (os.SCHED_OTHER, 0, usual), (os.SCHED_BATCH, 0, long), (os.SCHED_IDLE, 0, long)])
+    until(lambda: seen() == expected, 10 * lab.patience, f"after they were reniced: {expected}")
+
+
+@heavy("valgrind's own process has the slices")
+def test_slices_of_services_in_processes(lab):
+    usual, long = usual_slice(), long_slice()
+    for nice, expected in ((0, usual), (10, long)):
+        proxy = Retort(lab, services=[odd(lab, "shout", runs="process", nice=nice)])
+        process = until(lambda proxy=proxy: children_of(proxy.process.pid), 10 * lab.patience, "the service's process")[0]
+        until(lambda process=process, nice=nice: os.getpriority(os.PRIO_PROCESS, process) == nice, 10 * lab.patience, f"nice {nice}")
+        until(lambda process=process, expected=expected: slice_of(process) == expected, 10 * lab.patience, f"slices at nice {nice}")
