@@ -25,7 +25,7 @@ encoder_sources = \
 	icap-services/gzip/codec_brotli.c icap-services/gzip/codec_gzip.c icap-services/gzip/codec_zstd.c \
 	icap-services/gzip/encoder.c icap-services/gzip/encoder.h \
 	icap-services/gzip/sample.c icap-services/gzip/sample.h \
-	icap-services/gzip/spare_codecs.c icap-services/gzip/spare_codecs.h
+	icap-services/gzip/spare_encoders.c icap-services/gzip/spare_encoders.h
 encoder_cflags = $(ZLIB_CFLAGS) $(BROTLI_CFLAGS) $(ZSTD_CFLAGS)
 encoder_libs = $(ZLIB_LIBS) $(BROTLI_LIBS) $(ZSTD_LIBS)
 

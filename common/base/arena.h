@@ -21,7 +21,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-enum { ARENA_BLOCK = 32768 };
+enum { ARENA_BLOCK = 49152 };
 
 struct arena_block;
 

@@ -11,7 +11,7 @@
 /* The shortest and the longest slice that the kernel takes, in nanoseconds; 0: the usual one. */
 enum { SHORT = 100000, LONG = 100000000, USUAL = 0 };
 
-static bool read_terms(pid_t thread, struct sched_attr *terms) {
+static bool scheduling_terms(pid_t thread, struct sched_attr *terms) {
     return syscall(SYS_sched_getattr, thread, terms, sizeof *terms, 0) == 0;
 }
 
@@ -23,7 +23,7 @@ static void set_slice(pid_t thread, struct sched_attr *terms, uint64_t nanosecon
 
 void scheduling_take_short_slices(void) {
     struct sched_attr terms = {0};
-    if (read_terms(0, &terms) && terms.sched_policy == SCHED_NORMAL)
+    if (scheduling_terms(0, &terms) && terms.sched_policy == SCHED_NORMAL)
         set_slice(0, &terms, SHORT); /* another policy is the operator's wish */
 }
 
@@ -37,7 +37,7 @@ static bool long_slices_end_early(void) {
 
 void scheduling_take_long_slices(pid_t thread, bool wanted) {
     struct sched_attr terms = {0};
-    bool known = long_slices_end_early() && read_terms(thread, &terms);
+    bool known = long_slices_end_early() && scheduling_terms(thread, &terms);
     if (known && (terms.sched_policy == SCHED_NORMAL || terms.sched_policy == SCHED_BATCH))
         set_slice(thread, &terms, wanted ? LONG : USUAL);
 }

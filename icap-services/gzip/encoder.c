@@ -9,26 +9,47 @@ struct encoder {
 #define ENCODER_MAGIC 0x456e636fu
     enum coding coding;
     const struct codec *codec;
-    struct spare_codecs *spare; /* where the state comes from */
-    void *state;
+    struct spare_encoders *spare; /* where it goes in the end */
+    void *state;                  /* of the codec */
+    /* Of this body */
     bool flushing, finishing, done, failed;
     uint64_t held;
     size_t at, end; /* of what is in the buffer */
     unsigned char buffer[ENCODER_BUFFER];
 };
 
-struct encoder *encoder_create(struct spare_codecs *spare, enum coding coding, int quality,
-                               uint64_t length) {
-    void *state = spare_codecs_take(spare, coding, quality, length);
+static struct encoder *encoder_new(enum coding coding, int quality, uint64_t length) {
+    void *state = codec_of(coding)->open(quality, length);
     if (state == NULL)
         return NULL;
     struct encoder *encoder = xmalloc(sizeof *encoder); /* the buffer needs no zeros */
-    memset(encoder, 0, offsetof(struct encoder, buffer));
     encoder->magic = ENCODER_MAGIC;
     encoder->coding = coding;
     encoder->codec = codec_of(coding);
-    encoder->spare = spare;
     encoder->state = state;
+    return encoder;
+}
+
+void encoder_destroy(struct encoder **encoderp) {
+    struct encoder *encoder = *encoderp;
+    *encoderp = NULL;
+    CHECK_OBJ(encoder, ENCODER_MAGIC);
+    encoder->codec->close(encoder->state);
+    FREE_OBJ(encoder);
+}
+
+struct encoder *encoder_create(struct spare_encoders *spare, enum coding coding, int quality,
+                               uint64_t length) {
+    struct encoder *encoder = spare_encoders_take(spare, coding);
+    if (encoder != NULL && !encoder->codec->renew(encoder->state, quality, length))
+        encoder_destroy(&encoder);
+    if (encoder == NULL)
+        encoder = encoder_new(coding, quality, length);
+    if (encoder == NULL)
+        return NULL;
+    const size_t first = offsetof(struct encoder, flushing);
+    memset((char *)encoder + first, 0, offsetof(struct encoder, buffer) - first);
+    encoder->spare = spare;
     return encoder;
 }
 
@@ -38,8 +59,9 @@ void encoder_free(struct encoder **encoderp) {
     if (encoder == NULL)
         return;
     CHECK_OBJ(encoder, ENCODER_MAGIC);
-    spare_codecs_give(encoder->spare, encoder->coding, &encoder->state);
-    FREE_OBJ(encoder);
+    if (encoder->codec->renew == NULL ||
+        !spare_encoders_give(encoder->spare, encoder->coding, encoder))
+        encoder_destroy(&encoder);
 }
 
 /* Runs the codec from `bytes` into the free end of the buffer. */

@@ -19,12 +19,12 @@
 #ifndef RETORT_GZIP_ENCODER_H
 #define RETORT_GZIP_ENCODER_H
 
-#include "gzip/spare_codecs.h"
+#include "gzip/spare_encoders.h"
 
 struct encoder;
 
 /* `length` is that of the body, or CODEC_LENGTH_UNKNOWN; a hint. `spare` lives longer. */
-struct encoder *encoder_create(struct spare_codecs *spare, enum coding coding, int quality,
+struct encoder *encoder_create(struct spare_encoders *spare, enum coding coding, int quality,
                                uint64_t length);
 void encoder_free(struct encoder **encoderp);
 size_t encoder_push(struct encoder *encoder, struct slice bytes);
@@ -34,5 +34,7 @@ size_t encoder_pull(struct encoder *encoder, char *out, size_t capacity);
 bool encoder_done(const struct encoder *encoder);
 bool encoder_failed(const struct encoder *encoder);
 uint64_t encoder_held(const struct encoder *encoder);
+/* For spare_encoders.c: an encoder that nobody takes any more. */
+void encoder_destroy(struct encoder **encoderp);
 
 #endif

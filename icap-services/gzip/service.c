@@ -34,14 +34,14 @@ struct gzip_service {
     const struct gzip_settings *settings;
     enum coding order[CODING_COUNT];
     unsigned coding_count;
-    struct spare_codecs *spare;
+    struct spare_encoders *spare;
 };
 
 struct gzip_exchange {
     unsigned magic;
 #define GZIP_EXCHANGE_MAGIC 0x677a6970u
     const struct gzip_settings *settings;
-    struct spare_codecs *spare;
+    struct spare_encoders *spare;
     struct service_exchange *exchange;
     enum coding coding; /* CODING_COUNT: the client takes none; only Vary is added */
     struct encoder *encoder;
@@ -102,14 +102,14 @@ static void *gzip_start(const void *settings, struct service_host *host, char *e
     if (!read_order(gzip, error, error_size))
         FREE_OBJ(gzip);
     else
-        gzip->spare = spare_codecs_new();
+        gzip->spare = spare_encoders_new();
     return gzip;
 }
 
 static void gzip_stop(void *service) {
     struct gzip_service *gzip;
     CAST_OBJ(gzip, service, GZIP_SERVICE_MAGIC);
-    spare_codecs_free(&gzip->spare);
+    spare_encoders_free(&gzip->spare);
     FREE_OBJ(gzip);
 }
 
@@ -158,8 +158,8 @@ static void *gzip_begin(void *service, struct service_exchange *exchange) {
     CAST_OBJ(owner, service, GZIP_SERVICE_MAGIC);
     if (!gzip_is_wanted(owner->settings, exchange))
         return NULL;
-    struct gzip_exchange *gzip;
-    ALLOC_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
+    struct gzip_exchange *gzip = arena_alloc(exchange->arena, sizeof *gzip);
+    INIT_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
     gzip->settings = owner->settings;
     gzip->spare = owner->spare;
     gzip->exchange = exchange;
@@ -259,7 +259,7 @@ static void gzip_end(void *state) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
     encoder_free(&gzip->encoder);
-    FREE_OBJ(gzip);
+    gzip->magic = 0; /* its memory goes with the exchange */
 }
 
 SERVICE_DEFINE(gzip) = {

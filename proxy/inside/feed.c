@@ -83,8 +83,14 @@ static bool feed_end_input(struct inside_call *call) {
     return true;
 }
 
+/* What is there goes to the service in one piece. */
+static void feed_fill(struct inside_call *call) {
+    while (inside_feed_read(call, NET_BUFFER_SIZE))
+        ;
+}
+
 bool inside_feed(struct inside_call *call) {
-    if (inside_feed_waiting(call).length == 0)
-        inside_feed_read(call, NET_BUFFER_SIZE);
-    return call->mode != INSIDE_OVER && (feed_push(call) || feed_end_input(call));
+    feed_fill(call);
+    bool moved = call->mode != INSIDE_OVER && feed_push(call);
+    return (call->mode != INSIDE_OVER && feed_end_input(call)) || moved;
 }

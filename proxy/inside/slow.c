@@ -3,10 +3,11 @@
 /* Which calls of a service held their worker up. To read the fine clock before and after each call
  * would cost a service more than to be called. So the coarse clock is read, which moves every few
  * milliseconds: a call within one of its ticks was quick. Where it has moved, and the call may have
- * been slow, the thread reads the fine clock for some seconds. Before that a call counts by the
- * middle of what it may have taken. */
+ * been slow, the thread reads the fine clock for a second. Before that a call counts by the
+ * middle of what it may have taken. No call began before the loop's turn, so a coarse clock that is late
+ * makes no call look slow. */
 
-enum { WATCHFUL_FOR = 10000000 }; /* microseconds */
+enum { WATCHFUL_FOR = 1000000 }; /* microseconds */
 
 _Thread_local bool inside_watchful;
 static _Thread_local uint64_t watchful_until;
@@ -28,7 +29,8 @@ static void tell_slow(struct inside_call *call, const char *what, uint64_t took)
 }
 
 void inside_clock_moved(struct inside_call *call, const char *what, uint64_t began) {
-    uint64_t now = inside_clock_fine(), most = now - began;
+    uint64_t turn = call->net->loop->now_nanoseconds / 1000, now = inside_clock_fine();
+    uint64_t most = now - (began > turn ? began : turn);
     bool exact = inside_watchful;
     inside_watchful = most > INSIDE_SLOW || now < watchful_until;
     if (most <= INSIDE_SLOW)

@@ -21,7 +21,7 @@ static const int levels[CODING_COUNT] = {6, 5, 6};
 
 struct work {
     enum coding coding;
-    struct spare_codecs *spare;
+    struct spare_encoders *spare;
     struct slice bytes;
     char *out;
     size_t capacity, length; /* of `out`; what came out */
@@ -65,7 +65,7 @@ static void by_encoder(void *arg) {
 
 static void compare(const char *name, enum coding coding, struct slice bytes) {
     struct work work = {.coding = coding,
-                        .spare = spare_codecs_new(),
+                        .spare = spare_encoders_new(),
                         .bytes = bytes,
                         .capacity = 2 * bytes.length + 65536};
     work.out = xmalloc(work.capacity);
@@ -75,7 +75,7 @@ static void compare(const char *name, enum coding coding, struct slice bytes) {
     free(work.out);
     if (work.state != NULL)
         codec_of(coding)->close(work.state);
-    spare_codecs_free(&work.spare);
+    spare_encoders_free(&work.spare);
 }
 
 int main(int argc, char **argv) {

@@ -64,6 +64,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_inside_head.c \
 	tests/unit/proxy/test_inside_places.c \
 	tests/unit/proxy/test_inside_remote.c \
+	tests/unit/proxy/test_inside_slow.c \
 	tests/unit/proxy/test_runner_drive.c \
 	tests/unit/proxy/test_runner_ring.c \
 	tests/unit/proxy/test_intercept_rules.c \

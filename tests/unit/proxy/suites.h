@@ -86,6 +86,7 @@ Suite *service_tag_suite(void);
 Suite *inside_head_suite(void);
 Suite *inside_places_suite(void);
 Suite *inside_remote_suite(void);
+Suite *inside_slow_suite(void);
 Suite *runner_drive_suite(void);
 Suite *runner_ring_suite(void);
 Suite *disk_record_suite(void);

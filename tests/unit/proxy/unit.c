@@ -160,6 +160,7 @@ int main(void) {
     srunner_add_suite(runner, inside_head_suite());
     srunner_add_suite(runner, inside_places_suite());
     srunner_add_suite(runner, inside_remote_suite());
+    srunner_add_suite(runner, inside_slow_suite());
     srunner_add_suite(runner, runner_drive_suite());
     srunner_add_suite(runner, runner_ring_suite());
     srunner_add_suite(runner, disk_record_suite());

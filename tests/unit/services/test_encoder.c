@@ -12,14 +12,14 @@ enum { SIZE = 1 << 20 };
 static const int levels[CODING_COUNT] = {6, 5, 6};
 
 /* For the encoders of one test. */
-static struct spare_codecs *spare;
+static struct spare_encoders *spare;
 
 static void make_spare(void) {
-    spare = spare_codecs_new();
+    spare = spare_encoders_new();
 }
 
 static void free_spare(void) {
-    spare_codecs_free(&spare);
+    spare_encoders_free(&spare);
 }
 
 static void fill(unsigned char *bytes, size_t length) {
@@ -201,24 +201,25 @@ START_TEST(a_spare_state_is_as_new) {
 END_TEST
 
 /* More at a time than are kept. */
-START_TEST(spare_states_are_few) {
+START_TEST(spare_encoders_are_few) {
     enum coding coding = (enum coding)_i;
-    void *states[SPARE_CODECS + 2], *first;
-    for (size_t i = 0; i < COUNT_OF(states); i++)
-        ck_assert_ptr_nonnull(states[i] = spare_codecs_take(spare, coding, 1, 1000));
-    first = states[0];
-    for (size_t i = 0; i < COUNT_OF(states); i++) {
-        spare_codecs_give(spare, coding, &states[i]);
-        ck_assert_ptr_null(states[i]);
+    struct encoder *encoders[SPARE_ENCODERS + 2], *first;
+    for (size_t i = 0; i < COUNT_OF(encoders); i++)
+        ck_assert_ptr_nonnull(encoders[i] = encoder_create(spare, coding, 1, 1000));
+    first = encoders[0];
+    for (size_t i = 0; i < COUNT_OF(encoders); i++) {
+        encoder_free(&encoders[i]);
+        ck_assert_ptr_null(encoders[i]);
     }
+    unsigned kept = 0;
     bool found = false;
-    for (size_t i = 0; i < SPARE_CODECS; i++) {
-        states[i] = spare_codecs_take(spare, coding, 1, 1000);
-        found = found || states[i] == first;
-    }
-    ck_assert(found || codec_of(coding)->renew == NULL);
-    for (size_t i = 0; i < SPARE_CODECS; i++)
-        spare_codecs_give(spare, coding, &states[i]);
+    for (; (encoders[kept] = spare_encoders_take(spare, coding)) != NULL; kept++)
+        found = found || encoders[kept] == first;
+    bool can_be_kept = codec_of(coding)->renew != NULL;
+    ck_assert(found == can_be_kept);
+    ck_assert_uint_eq(kept, can_be_kept ? SPARE_ENCODERS : 0);
+    for (unsigned i = 0; i < kept; i++)
+        encoder_free(&encoders[i]);
 }
 END_TEST
 
@@ -282,7 +283,7 @@ END_TEST
 Suite *encoder_suite(void) {
     const TTest *const for_each_coding[] = {
         any_steps_give_the_original, an_empty_body_is_a_stream, memory_is_bounded,
-        a_flush_lets_everything_out, a_spare_state_is_as_new,   spare_states_are_few};
+        a_flush_lets_everything_out, a_spare_state_is_as_new,   spare_encoders_are_few};
     const TTest *const tests[] = {codings_by_name, gains, gains_by_repetition, gains_are_kept};
     Suite *suite = suite_of("encoder", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each coding");
