@@ -27,14 +27,22 @@ static bool helperd_call_await(int fd, uint64_t deadline) {
            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) == 0;
 }
 
+/* False: it is too long. */
+static bool helperd_call_address(const char *path, struct sockaddr_un *address) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    bool fits = strlen(path) < sizeof address->sun_path;
+    if (fits)
+        strcpy(address->sun_path, path);
+    return fits;
+}
+
 static int helperd_call_connect(const char *path, uint64_t deadline,
                                 char error[HELPERD_CALL_ERROR]) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
+    struct sockaddr_un address;
+    if (!helperd_call_address(path, &address)) {
         snprintf(error, HELPERD_CALL_ERROR, "%s: the path is too long for a socket", path);
         return -1;
     }
-    strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd >= 0 && helperd_call_await(fd, deadline) &&
         connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
@@ -109,4 +117,15 @@ json_t *helperd_call_within(const char *path, const json_t *command, uint64_t mi
 
 json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD_CALL_ERROR]) {
     return helperd_call_within(path, command, HELPERD_CALL_MILLISECONDS, HELPERD_CALL_MOST, error);
+}
+
+bool helperd_call_finds_one(const char *path) {
+    struct sockaddr_un address;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool none = !helperd_call_address(path, &address);
+    if (fd >= 0 && !none && connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        none = errno == ENOENT || errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return !none;
 }

@@ -17,6 +17,7 @@
 #define RETORT_ADMIN_HELPERD_CALL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,8 @@ json_t *helperd_call(const char *path, const json_t *command, char error[HELPERD
 /* Likewise, within a time of the caller's own, and for an answer of at most so many bytes. */
 json_t *helperd_call_within(const char *path, const json_t *command, uint64_t milliseconds,
                             size_t most, char error[HELPERD_CALL_ERROR]);
+
+/* Does a retort-helperd own the socket, whether it answers or not? Does not wait. */
+bool helperd_call_finds_one(const char *path);
 
 #endif

@@ -211,17 +211,19 @@ static json_t *names_of_changes(const json_t *changes) {
 }
 
 /* Makes pools again what retort-helperd's configuration says. Returns what has changed; NULL: nothing.
- * The proxy's own changes are made already, so a failure is a finding. */
+ * The proxy's own changes are made already, so a failure is a finding. Changes of pools end with
+ * retort-helperd, so there are none where none runs. */
 static json_t *unset_pools(const struct admin_calls *calls, struct findings *refused) {
     char error[HELPERD_CALL_ERROR] = "";
     struct settings *settings = calls->settings(calls->context);
-    json_t *changes = helper_options_changes(settings->admin.helpers, error);
+    const char *path = settings->admin.helpers;
+    json_t *changes = helper_options_changes(path, error);
     json_t *names = names_of_changes(changes), *changed = NULL;
     bool any = json_object_size(names) > 0;
     if (any)
-        changed = helper_options_change(settings->admin.helpers, names, error);
-    if (any && changed == NULL)
-        findings_add(refused, "helper: %s", error);
+        changed = helper_options_change(path, names, error);
+    if (any ? changed == NULL : changes == NULL && helperd_call_finds_one(path))
+        findings_add(refused, "helper: the pools stay as they are, because %s", error);
     settings_release(&settings);
     json_decref(changes);
     json_decref(names);

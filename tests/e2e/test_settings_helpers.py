@@ -85,6 +85,23 @@ def test_refusals(lab):
     equal(pools.proxy.admin("GET", "/v1/settings/changes").status, 200, "diff")
 
 
+def test_unset_all_without_an_answer(lab):
+    """It says so when the pools stay as they are. Where no retort-helperd runs, no pool is changed, and there is nothing to say."""
+    pools = Pools(lab)
+    pools.ctl("set", "helper.text.nice=9")
+    os.kill(pools.helperd.process.pid, signal.SIGSTOP)
+    try:
+        pools.ctl("set", "cache.negative_ttl=404 7s")
+        said = json.loads(pools.proxy.admin("DELETE", "/v1/settings?all=yes").body)
+        contains(str(said), "the pools stay as they are, because retort-helperd", "what it could not do")
+        contains(str(said), "cache.negative_ttl", "what it did")
+    finally:
+        os.kill(pools.helperd.process.pid, signal.SIGCONT)
+    pools.helperd.kill()
+    pools.ctl("set", "cache.negative_ttl=404 7s")
+    lacks(pools.proxy.admin("DELETE", "/v1/settings?all=yes").text(), "helperd", "where none runs")
+
+
 def test_audit(lab):
     """The audit log has what was before, and what is now."""
     pools = Pools(lab)
