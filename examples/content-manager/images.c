@@ -43,33 +43,90 @@ static bool tag_is(const struct images *images, const char *name) {
             images->tag[length] == '/');
 }
 
-static void end_tag(struct images *images, void (*see)(void *arg, struct slice source), void *arg) {
+/* srcset: URLs with a width or a density each, and commas between (HTML, "Parsing a srcset
+ * attribute"). A URL may have commas inside. */
+static bool next_candidate(struct slice *rest, struct slice *source) {
+    const char *at = rest->base, *end = rest->base + rest->length;
+    while (at < end && (images_is_blank(*at) || *at == ','))
+        at++;
+    const char *begin = at;
+    while (at < end && !images_is_blank(*at))
+        at++;
+    const char *behind = at;
+    while (behind > begin && behind[-1] == ',')
+        behind--;
+    *source = slice_make(begin, (size_t)(behind - begin));
+    const char *described = behind == at ? end : at; /* a comma right behind the URL ends it */
+    for (bool inside = false; at < described && (inside || *at != ','); at++)
+        inside = *at == '(' || (inside && *at != ')');
+    *rest = slice_make(at, (size_t)(end - at));
+    return source->length > 0;
+}
+
+static void see_candidates(struct slice sources, const struct images_reader *reader) {
+    struct slice source;
+    for (unsigned i = 0; next_candidate(&sources, &source) && (i == 0 || reader->all_sizes); i++)
+        reader->see_image(reader->arg, source);
+}
+
+/* The first attribute of a name counts. */
+static bool is_first(struct slice name, const char *wanted, bool *seen) {
+    bool first = !*seen && slice_equal_nocase(name, slice_from(wanted));
+    *seen = *seen || first;
+    return first;
+}
+
+static void end_tag(struct images *images, const struct images_reader *reader) {
     struct slice name, value;
     images->place = IMAGES_TEXT;
     memset(images->last, 0, sizeof images->last);
     if (tag_is(images, "script"))
         images->place = IMAGES_IN_SCRIPT;
-    if (!tag_is(images, "img"))
+    bool image = tag_is(images, "img"), source = tag_is(images, "source"),
+         base = tag_is(images, "base") && !images->has_base;
+    bool src = !image, srcset = !image && !source;
+    if (!image && !source && !base)
         return;
-    struct slice rest = slice_make(images->tag + 3, images->length - 3);
-    while (next_attribute(&rest, &name, &value))
-        if (slice_equal_nocase(name, SLICE("src")) && value.length > 0) {
-            see(arg, value);
-            return;
+    struct slice rest = slice_make(images->tag, images->length);
+    for (next_attribute(&rest, &name, &value); next_attribute(&rest, &name, &value);) {
+        if (is_first(name, "src", &src) && value.length > 0) {
+            reader->see_image(reader->arg, value);
+        } else if (is_first(name, "srcset", &srcset)) {
+            see_candidates(value, reader);
+        } else if (base && is_first(name, "href", &images->has_base)) {
+            reader->see_base(reader->arg, value);
         }
+    }
 }
 
-static void take_in_tag(struct images *images, char c, void (*see)(void *arg, struct slice source),
-                        void *arg) {
-    if (c == '>' && images->length <= IMAGES_TAG) {
-        end_tag(images, see, arg);
-    } else if (c == '>') {
+/* A quote counts behind "=" alone, and until the same one: there may be a ">" inside. */
+static void take_quote(struct images *images, char c) {
+    if (images->quote != '\0')
+        images->quote = c == images->quote ? '\0' : images->quote;
+    else if ((c == '"' || c == '\'') && images->behind_equals)
+        images->quote = c;
+    images->behind_equals = c == '=' || (images->behind_equals && images_is_blank(c));
+}
+
+static void begin_tag(struct images *images) {
+    images->place = IMAGES_IN_TAG;
+    images->length = 0;
+    images->quote = '\0';
+    images->behind_equals = false;
+}
+
+static void take_in_tag(struct images *images, char c, const struct images_reader *reader) {
+    bool ends = c == '>' && images->quote == '\0';
+    take_quote(images, c);
+    if (ends && images->length <= IMAGES_TAG) {
+        end_tag(images, reader);
+    } else if (ends) {
         images->place = IMAGES_TEXT;
     } else if (images->length < IMAGES_TAG) {
         images->tag[images->length++] = c;
         if (images->length == 3 && memcmp(images->tag, "!--", 3) == 0) {
             images->place = IMAGES_IN_COMMENT;
-            memset(images->last, 0, sizeof images->last);
+            memset(images->last, '-', sizeof images->last); /* "<!-->" is a whole comment */
         }
     } else {
         images->length = IMAGES_TAG + 1;
@@ -85,18 +142,15 @@ static bool ends_with(struct images *images, char c, const char *text) {
                               slice_make(text, length));
 }
 
-void images_scan(struct images *images, struct slice piece,
-                 void (*see)(void *arg, struct slice source), void *arg) {
+void images_scan(struct images *images, struct slice piece, const struct images_reader *reader) {
     for (size_t i = 0; i < piece.length; i++) {
         char c = piece.base[i];
         switch (images->place) {
         case IMAGES_TEXT:
-            if (c == '<') {
-                images->place = IMAGES_IN_TAG;
-                images->length = 0;
-            }
+            if (c == '<')
+                begin_tag(images);
             break;
-        case IMAGES_IN_TAG: take_in_tag(images, c, see, arg); break;
+        case IMAGES_IN_TAG: take_in_tag(images, c, reader); break;
         case IMAGES_IN_COMMENT:
             if (ends_with(images, c, "-->"))
                 images->place = IMAGES_TEXT;
@@ -108,54 +162,85 @@ void images_scan(struct images *images, struct slice piece,
     }
 }
 
-/* URLs in HTML have &amp; for &. Control characters make none. */
+static bool is_character_reference(struct slice rest) {
+    return rest.length > 2 && rest.base[0] == '&' && rest.base[1] == '#' &&
+           (rest.base[2] == 'x' || rest.base[2] == 'X' ||
+            (rest.base[2] >= '0' && rest.base[2] <= '9'));
+}
+
+/* As browsers read it: blanks around it do not count, nor do ends of lines and tabs inside. URLs in
+ * HTML have &amp; for &. Other characters that no URL has are encoded. 0: it does not fit, or is
+ * written with numbers of characters. */
 static size_t copy_source(struct slice source, char *out, size_t capacity) {
     size_t length = 0;
+    while (source.length > 0 && images_is_blank(source.base[0]))
+        source = slice_make(source.base + 1, source.length - 1);
+    while (source.length > 0 && images_is_blank(source.base[source.length - 1]))
+        source.length--;
     for (size_t i = 0; i < source.length; i++) {
         struct slice rest = slice_make(source.base + i, source.length - i);
-        if ((unsigned char)source.base[i] <= ' ' || length + 1 >= capacity)
+        unsigned char c = (unsigned char)source.base[i];
+        if (length + 4 > capacity || is_character_reference(rest))
             return 0;
-        out[length++] = source.base[i];
+        if (c == '#')
+            break;
+        if (c == '\t' || c == '\r' || c == '\n')
+            continue;
+        if (c <= ' ' || c >= 0x7f)
+            length += (size_t)snprintf(out + length, capacity - length, "%%%02X", c);
+        else
+            out[length++] = (char)c;
         if (slice_starts_with_nocase(rest, SLICE("&amp;")))
             i += 4;
     }
     return length;
 }
 
-static size_t join(char *out, size_t capacity, struct slice base, struct slice more) {
-    int length = snprintf(out, capacity, "%.*s%.*s", SLICE_PRINT(base), SLICE_PRINT(more));
-    return length > 0 && (size_t)length < capacity ? (size_t)length : 0;
-}
-
-/* The page's URL up to the last slash of its path. */
-static struct slice folder_of(struct slice page, const struct url *url) {
-    const char *path = url->path_query.base, *end = path + url->path_query.length;
-    const char *query = memchr(path, '?', (size_t)(end - path));
+/* The beginning of the base that stands in front of a reference (RFC 3986 §5.2). */
+static struct slice base_for(struct slice base, const struct url *url, struct slice reference) {
+    const char *begin = url->path_query.base, *end = begin + url->path_query.length;
+    if (slice_starts_with(reference, SLICE("//")))
+        return slice_make(base.base, url->scheme.length + 1);
+    if (reference.base[0] == '/')
+        return slice_make(base.base, (size_t)(begin - base.base));
+    const char *query = memchr(begin, '?', (size_t)(end - begin));
     end = query != NULL ? query : end;
-    while (end > path && end[-1] != '/')
+    while (reference.base[0] != '?' && end > begin && end[-1] != '/')
         end--;
-    return slice_make(page.base, (size_t)(end - page.base));
+    return slice_make(base.base, (size_t)(end - base.base));
 }
 
-size_t images_resolve(struct slice page, struct slice source, char *out, size_t capacity) {
-    char text[IMAGES_TAG];
-    struct url url, own;
-    struct slice clean = slice_make(text, copy_source(source, text, sizeof text));
-    if (clean.length == 0 || clean.base[0] == '#' || !url_parse(&url, page) ||
-        url.path_query.length == 0 || url.path_query.base[0] != '/')
+/* The canonical form, so that two spellings are one image. */
+static size_t write_url(struct slice text, char *out, size_t capacity) {
+    struct url url;
+    if (!url_parse(&url, text) || !url_is_web(&url) || url_room(&url) > capacity)
         return 0;
-    struct slice site = slice_make(page.base, (size_t)(url.path_query.base - page.base));
-    if (url_parse(&own, clean))
-        return url_is_web(&own) ? join(out, capacity, clean, SLICE("")) : 0;
-    if (slice_starts_with(clean, SLICE("//")))
-        return join(out, capacity, slice_make(page.base, url.scheme.length + 1), clean);
-    if (clean.base[0] == '/')
-        return join(out, capacity, site, clean);
-    const char *colon = memchr(clean.base, ':', clean.length);
-    const char *slash = memchr(clean.base, '/', clean.length);
-    if (colon != NULL && (slash == NULL || colon < slash))
-        return 0; /* data: and the like */
-    return join(out, capacity, folder_of(page, &url), clean);
+    return url_normalise(&url, out, capacity);
+}
+
+static bool has_scheme(struct slice reference) {
+    const char *colon = memchr(reference.base, ':', reference.length);
+    const char *end = colon == NULL ? NULL : reference.base;
+    while (end != NULL && end < colon && *end != '/' && *end != '?')
+        end++;
+    return end == colon && colon != NULL;
+}
+
+size_t images_resolve(struct slice base, struct slice source, char *out, size_t capacity) {
+    char text[IMAGES_TAG], joined[2 * IMAGES_TAG];
+    struct url url;
+    struct slice reference = slice_make(text, copy_source(source, text, sizeof text));
+    if (reference.length == 0 || !url_parse(&url, base) || url.path_query.length == 0 ||
+        url.path_query.base[0] != '/')
+        return 0;
+    if (has_scheme(reference)) /* data: and the like have no URL of the web */
+        return write_url(reference, out, capacity);
+    struct slice front = base_for(base, &url, reference);
+    int length =
+        snprintf(joined, sizeof joined, "%.*s%.*s", SLICE_PRINT(front), SLICE_PRINT(reference));
+    if (length <= 0 || (size_t)length >= sizeof joined)
+        return 0;
+    return write_url(slice_make(joined, (size_t)length), out, capacity);
 }
 
 bool images_same_site(struct slice one, struct slice other) {

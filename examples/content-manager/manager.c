@@ -35,7 +35,7 @@ static const char *const manager_counters[] = {"PAGES",   "FOUND",   "FETCHED", 
 
 struct manager_settings {
     char *list, *socket;
-    bool prefetch, other_sites;
+    bool prefetch, other_sites, all_sizes;
     uint64_t per_page, report; /* milliseconds */
 };
 
@@ -46,6 +46,8 @@ static const struct service_option manager_options[] = {
      PER_PAGE_MOST, NULL, "images of a page that it gets"},
     {"OtherSites", SERVICE_OPTION_SWITCH, offsetof(struct manager_settings, other_sites), "off", 0,
      0, NULL, "also images of other sites than the page's"},
+    {"AllSizes", SERVICE_OPTION_SWITCH, offsetof(struct manager_settings, all_sizes), "off", 0, 0,
+     NULL, "all images of a srcset, of which a browser takes one; off: the first"},
     {"List", SERVICE_OPTION_TEXT, offsetof(struct manager_settings, list), "", 0, 0, NULL,
      "a file of patterns and seconds"},
     {"Socket", SERVICE_OPTION_TEXT, offsetof(struct manager_settings, socket), "", 0, 0, NULL,
@@ -80,7 +82,7 @@ struct page {
 #define PAGE_MAGIC 0x70616765u
     struct manager *manager;
     struct service_exchange *exchange;
-    struct slice url;
+    struct slice url, base; /* base: by which its relative URLs are read */
     unsigned fetches;
     uint32_t names[PER_PAGE_MOST]; /* hashes of what was fetched for it */
     struct images images;
@@ -185,7 +187,7 @@ static void *manager_begin(void *service, struct service_exchange *exchange) {
     ALLOC_OBJ(page, PAGE_MAGIC);
     page->manager = manager;
     page->exchange = exchange;
-    page->url = url;
+    page->url = page->base = url;
     spool_init(&page->body);
     exchange->keeps_body = !scans;
     if (scans) {
@@ -227,7 +229,7 @@ static void on_image(void *arg, struct slice source) {
     char url[IMAGES_TAG];
     CAST_OBJ(page, arg, PAGE_MAGIC);
     const struct manager_settings *settings = page->manager->settings;
-    size_t length = images_resolve(page->url, source, url, sizeof url);
+    size_t length = images_resolve(page->base, source, url, sizeof url);
     struct slice image = slice_make(url, length);
     uint32_t name = (uint32_t)service_fingerprint(SERVICE_FINGERPRINT_SEED, url, length);
     if (length == 0 || page_has_fetched(page, name))
@@ -241,6 +243,16 @@ static void on_image(void *arg, struct slice source) {
         manager_note(page->manager, SKIPPED);
 }
 
+/* Whose images are fetched depends on the URL of the page all the same. */
+static void on_base(void *arg, struct slice href) {
+    struct page *page;
+    char url[IMAGES_TAG];
+    CAST_OBJ(page, arg, PAGE_MAGIC);
+    size_t length = images_resolve(page->url, href, url, sizeof url);
+    if (length > 0)
+        page->base = arena_concat(page->exchange->arena, slice_make(url, length));
+}
+
 /* ---- the body, which passes as it is ------------------------------------------------------- */
 
 static size_t manager_push(void *state, struct slice body) {
@@ -248,7 +260,11 @@ static size_t manager_push(void *state, struct slice body) {
     CAST_OBJ(page, state, PAGE_MAGIC);
     size_t room = page->body.length < BUFFER ? BUFFER - page->body.length : 0;
     struct slice piece = slice_make(body.base, body.length < room ? body.length : room);
-    images_scan(&page->images, piece, on_image, page);
+    const struct images_reader reader = {.see_image = on_image,
+                                         .see_base = on_base,
+                                         .arg = page,
+                                         .all_sizes = page->manager->settings->all_sizes};
+    images_scan(&page->images, piece, &reader);
     spool_append(&page->body, piece.base, piece.length);
     return piece.length;
 }
