@@ -257,6 +257,13 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     return nobody ? 1 : 0;
 }
 
+/* Those of sections begin with their file already. */
+static void main_tell_finding(const char *path, const char *text) {
+    size_t length = strlen(path);
+    bool has_file = strncmp(text, path, length) == 0 && text[length] == ':';
+    fprintf(stderr, has_file ? "retort: %s%s\n" : "retort: %s: %s\n", has_file ? "" : path, text);
+}
+
 static int main_tell_of_check(const struct server *server, bool alone) {
     struct findings findings = {0};
     if (!alone) {
@@ -266,7 +273,7 @@ static int main_tell_of_check(const struct server *server, bool alone) {
         readiness_warn(server->settings);
     }
     for (unsigned i = 0; i < findings.count; i++)
-        fprintf(stderr, "retort: %s: %s\n", server->path, findings.text[i]);
+        main_tell_finding(server->path, findings.text[i]);
     if (findings.more > 0)
         fprintf(stderr, "retort: %s: and %u more\n", server->path, findings.more);
     if (findings.count > 0)

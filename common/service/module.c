@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define C_ICAP_PREFIX "srv_"
 
@@ -89,6 +91,34 @@ bool service_module_check(const struct service_ops *ops, const char *path, const
     return false;
 }
 
+bool service_module_readable(const char *path, struct stat *status,
+                             char error[SERVICE_MODULE_ERROR]) {
+    if (stat(path, status) != 0)
+        snprintf(
+            error, SERVICE_MODULE_ERROR,
+            "the module can't be loaded: %s: %s; correct the path, or install the module there",
+            path, strerror(errno));
+    else if (!S_ISREG(status->st_mode))
+        snprintf(error, SERVICE_MODULE_ERROR,
+                 "the module can't be loaded: %s is no file; write the path of the module", path);
+    else if (access(path, R_OK) != 0)
+        snprintf(
+            error, SERVICE_MODULE_ERROR,
+            "the module can't be loaded: %s: %s; let the user that this program runs as read it",
+            path, strerror(errno));
+    else
+        return true;
+    return false;
+}
+
+/* What to do about a file that the dynamic linker does not take. */
+static const char *loading_advice(const char *path) {
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    return strncmp(file, C_ICAP_PREFIX, strlen(C_ICAP_PREFIX)) == 0
+               ? "srv_NAME.so is for c-icap; take NAME.so of the same service"
+               : "build it again with the headers and the library of this Retort";
+}
+
 const struct service_ops *service_module_load(const char *path, char error[SERVICE_MODULE_ERROR]) {
     char name[SERVICE_MODULE_NAME], symbol[sizeof SERVICE_SYMBOL_PREFIX + SERVICE_MODULE_NAME];
     char file[4096];
@@ -105,9 +135,13 @@ const struct service_ops *service_module_load(const char *path, char error[SERVI
         snprintf(error, SERVICE_MODULE_ERROR, "the path of the module %s is too long", name);
         return NULL;
     }
+    struct stat status;
+    if (!service_module_readable(path, &status, error))
+        return NULL;
     void *module = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (module == NULL) {
-        snprintf(error, SERVICE_MODULE_ERROR, "the module can't be loaded: %s", dlerror());
+        snprintf(error, SERVICE_MODULE_ERROR, "the module can't be loaded: %s; %s", dlerror(),
+                 loading_advice(path));
         return NULL;
     }
     snprintf(symbol, sizeof symbol, "%s%s", SERVICE_SYMBOL_PREFIX, name);

@@ -7,8 +7,8 @@
  *     if (ops == NULL) ...                                 error says why and what to do
  *
  * The file is called NAME.so, or srv_NAME.so like a module for c-icap, and defines the symbol
- * retort_service_NAME (SERVICE_DEFINE). A module for c-icap can be loaded too where c-icap's
- * library is installed; its service is the same. Before the ops are returned they are checked: the
+ * retort_service_NAME (SERVICE_DEFINE). A module for c-icap can be loaded too if it is linked
+ * with c-icap's library, as Retort's own are; its service is the same. Before the ops are returned they are checked: the
  * version of the interface, the name, and whether all functions are there that a host calls.
  *
  * A module has all rights of the process: whoever may write the file is as powerful as the process.
@@ -23,6 +23,8 @@
 
 #include "service/service.h"
 
+#include <sys/stat.h>
+
 enum {
     SERVICE_MODULE_ERROR = 640,
     SERVICE_MODULE_NAME = 64,     /* bytes of a name, with its NUL */
@@ -32,6 +34,11 @@ enum {
 
 /* A path without a slash is a file of the current directory. */
 const struct service_ops *service_module_load(const char *path, char error[SERVICE_MODULE_ERROR]);
+
+/* Is it a file that this user may read? A pipe, for example, would be waited for. False: the error says
+ * what to do. */
+bool service_module_readable(const char *path, struct stat *status,
+                             char error[SERVICE_MODULE_ERROR]);
 
 /* The check of the ops alone. `path` is used in the sentence. */
 bool service_module_check(const struct service_ops *ops, const char *path, const char *name,

@@ -22,8 +22,7 @@ static bool start_set(struct service_start *start, const struct service_option *
     start_mix(host, setting->value);
     if (service_option_set(option, start->settings, setting->value, why, sizeof why))
         return true;
-    snprintf(error, SERVICE_START_ERROR, "%s: service %s: settings: %s: %s", setting->where, name,
-             option->name, why);
+    snprintf(error, SERVICE_START_ERROR, "%s: service %s: settings: %s", setting->where, name, why);
     return false;
 }
 

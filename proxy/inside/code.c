@@ -93,11 +93,8 @@ static const struct service_ops *load_code(struct loaded_path *path,
     const struct service_ops *ops = NULL;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         struct stat status;
-        if (stat(path->path, &status) != 0) {
-            snprintf(error, SERVICE_MODULE_ERROR, "the module can't be loaded: %s: %s", path->path,
-                     strerror(errno));
+        if (!service_module_readable(path->path, &status, error))
             return NULL;
-        }
         const struct loaded_file *file = code_file_of(path, &status);
         if (file != NULL)
             return file->ops;

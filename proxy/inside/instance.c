@@ -141,15 +141,34 @@ static void instance_free(struct inside_instance *instance) {
     FREE_OBJ(instance);
 }
 
+/* May everybody put a file of his own into the folder, in place of the module? */
+static bool folder_is_open(const char *module) {
+    struct stat status;
+    const char *slash = strrchr(module, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - module) + 1;
+    char *folder = slice_dup(slash == NULL ? SLICE(".") : slice_make(module, length));
+    bool open = stat(folder, &status) == 0 && (status.st_mode & S_IWOTH) != 0 &&
+                (status.st_mode & S_ISVTX) == 0;
+    free(folder);
+    return open;
+}
+
 /* What others may write, others may run with the rights of the proxy. */
 static bool module_is_ours(const struct service_settings *settings, char error[INSIDE_ERROR]) {
     struct stat status;
-    if (stat(settings->module, &status) != 0 || !(status.st_mode & S_IWOTH))
-        return true; /* without a file, the loader has the words */
+    const char *what = NULL;
+    if (stat(settings->module, &status) != 0 || !S_ISREG(status.st_mode))
+        return true; /* the loader has the words */
+    if (status.st_mode & S_IWOTH)
+        what = "this file";
+    else if (folder_is_open(settings->module))
+        what = "its folder";
+    if (what == NULL)
+        return true;
     snprintf(error, INSIDE_ERROR,
-             "%s: service %s: module %s: everybody may write this file, and so run code in the "
-             "proxy; chmod o-w it",
-             settings->where, settings->name, settings->module);
+             "%s: service %s: module %s: everybody may write %s, and so run code in the proxy; "
+             "chmod o-w it",
+             settings->where, settings->name, settings->module, what);
     return false;
 }
 

@@ -226,9 +226,9 @@ def test_plans(lab):
 def test_what_can_not_be_tested(lab):
     tester = Tester(lab)
     text = tester.message("text.http", TEXT)
-    other = lab.write("other.so", b"nothing")
-    cases = (([other, text], "can't be loaded"), ([lab.path("none.so"), text], "none.so: cannot open"),
-             (["libc.so.6", text], "is no name of a module"), ([tester.module("gray"), lab.path("none.http")], "none.http can't be read"),
+    other, alien = lab.write("other.so", b"nothing"), lab.write("srv_alien.so", b"nothing")
+    cases = (([other, text], "can't be loaded"), ([lab.path("none.so"), text], "none.so: No such file or directory; correct the path"),
+             (["libc.so.6", text], "is no name of a module"), ([alien, text], "srv_NAME.so is for c-icap"), ([tester.module("gray"), lab.path("none.http")], "none.http can't be read"),
              (["--set", "Level=11", tester.module("gzip"), text], "the setting Level=11 is refused"),
              (["--set", "Lefel=1", tester.module("gzip"), text], 'has no setting "Lefel"'),
              (["--set", "Encodings=lzw", tester.module("gzip"), text], "the service does not start: Encodings"),
