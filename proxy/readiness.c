@@ -139,8 +139,32 @@ static void warn_of_used_addresses(const struct settings *settings) {
     }
 }
 
+/* Services that share a socket are told of once. */
+static bool service_is_told(const struct settings *settings, size_t end) {
+    for (size_t i = 0; i < end; i++)
+        if (settings->services[i].helpers != NULL &&
+            strcmp(settings->services[i].helpers, settings->services[end].helpers) == 0)
+            return true;
+    return false;
+}
+
+static void warn_of_helpers(const struct settings *settings) {
+    for (size_t i = 0; i < settings->service_count; i++) {
+        const struct service_settings *service = &settings->services[i];
+        if (service->helpers == NULL || service->disabled || service_is_told(settings, i))
+            continue;
+        int error = connection_error(service->helpers, SOCK_SEQPACKET);
+        if (error != 0)
+            log_warn("%s: service %s: helpers: %s: %s; what its helpers should do is left undone "
+                     "until it answers: %s",
+                     service->where, service->name, service->helpers, strerror(error),
+                     helpers_advice(error));
+    }
+}
+
 void readiness_warn(const struct settings *settings) {
     warn_of_used_addresses(settings);
+    warn_of_helpers(settings);
     for (size_t i = 0; i < settings->authenticator_count; i++) {
         const struct authenticator_settings *section = &settings->authenticators[i]->settings;
         if (!asks_helpers(section) || is_told(settings, i))

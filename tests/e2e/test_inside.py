@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 
+from harness import ports
 from harness.adaptation import account, whole_or_cut
 from harness.codings import DECODERS, decode
 from harness.checks import contains, equal, lacks, same_bytes, true, until
@@ -335,15 +336,26 @@ def test_settings_are_checked(lab):
     untold = lab.write("other.so", b"no module")
     loose = shutil.copy(path, lab.path("loose.so"))
     os.chmod(loose, 0o666)
+    os.mkdir(lab.path("open"))
+    os.chmod(lab.path("open"), 0o777)
+    moved = shutil.copy(path, lab.path("open/odd.so"))
+    os.mkdir(lab.path("folder.so"))
+    os.mkfifo(lab.path("pipe.so"))
     listen = 'listen "127.0.0.1:3128" { mode = forward }\n'
     for section, expected in (
             (f'module = "{path}"  settings = {{ Do = refuse }}', "does not start: odd.Do: it refuses"),
             (f'module = "{path}"\nsettings = {{ Do = shout,\nCount = 3 }}', ":4: service s: settings: the module odd has no setting \"Count\""),
             (f'module = "{path}"  settings = {{ Do }}', "is no NAME = VALUE"),
             (f'module = "{path}"  helpers = "/run/x"', "helpers: the module odd uses no helpers"),
-            ('module = "/nowhere/gray.so"', "the module can't be loaded"),
-            (f'module = "{untold}"', "the module can't be loaded"),
+            (f'module = "{path}"\nsettings = {{ Lifetime = x }}', ":3: service s: settings: Lifetime wants a number, not \"x\""),
+            ('module = "/nowhere/gray.so"', "the module can't be loaded: /nowhere/gray.so: No such file or directory; correct the path"),
+            (f'module = "{untold}"', "build it again with the headers"),
+            (f'module = "{lab.path("folder.so")}"', "folder.so is no file; write the path of the module"),
+            (f'module = "{lab.path("pipe.so")}"', "pipe.so is no file"),
+            (f'module = "{lab.path("pipe.so")}"  runs = process', "pipe.so is no file"),
             (f'module = "{loose}"', "everybody may write this file"),
+            (f'module = "{moved}"', "everybody may write its folder"),
+            (f'module = "{moved}"  runs = process', "everybody may write its folder"),
             (f'module = "{module(lab, "hello")}"  point = reqmod_precache', "does not adapt requests; set point = respmod_precache"),
             (f'module = "{module(lab, "hello")}"  settings = {{ Greeting = "" }}', "hello.Greeting: say something"),
             ('settings = { A = 1 }', "has no module"),
@@ -351,13 +363,35 @@ def test_settings_are_checked(lab):
         status, said = run_check(lab, lab.write("checked.conf", f"{listen}service s {{ {section} }}\n"))
         equal(status, 1, f"retort -t: {section}: {said}")
         contains(said, expected, "what -t says")
-        contains(said, "checked.conf:", "the file")
+        equal(said.count("checked.conf:"), 1, f"the file, once: {said}")
     status, said = run_check(lab, lab.write("good.conf", f'{listen}service s {{ module = "{path}"  settings = {{ Do = shout, Word = "a b" }} }}\n'))
     equal((status, "good" in said), (0, True), said)
     status, said = run_check(lab, lab.write("twice.conf", f'{listen}icap_service s {{ uri = "icap://h/s"  point = respmod_precache }}\n'
                                             f'service s {{ module = "{path}" }}\n'))
     equal(status, 1, said)
     contains(said, 'service "s": an icap_service has this name already', "two of one name")
+
+
+def test_the_check_asks_for_the_helpers(lab):
+    """retort -t says when the retort-helperd of a service does not answer, and is good all the same: it may start later."""
+    services = Services(lab, host="inside", names=("gray",))
+    inside = services.for_proxy()[0]
+    port, missing = ports.take(), lab.path("none.sock")
+
+    def check(socket, more=""):
+        inside.options["helpers"] = socket
+        second = f'service other {{ module = "{inside.options["module"]}"  helpers = "{socket}" {more} }}'
+        status, said = run_check(lab, lab.write("check.conf", f'listen "127.0.0.1:{port}" {{ mode = forward }}\n{inside.text()}\n{second}\n'))
+        equal(status, 0, f"{socket}: {said}")
+        return said
+    lacks(check(services.helperd.socket), "left undone", "a socket that answers")
+    said = check(missing)
+    contains(said, f"check.conf:2: service gray: helpers: {missing}: No such file or directory; what its helpers should do is left undone",
+             "a socket that is not there")
+    contains(said, "start retort-helperd", "what to do")
+    equal(said.count("left undone"), 1, "two services of one socket")
+    inside.options["disabled"] = True
+    lacks(check(missing, "disabled = true"), "left undone", "services that are disabled")
 
 
 def test_reload(lab):
