@@ -6,7 +6,7 @@ AM_TESTS_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER:-5}; expor
 endif
 
 checks = \
-	tests/check-checks.sh tests/check-docs.sh tests/check-format.sh tests/check-headers.sh \
+	tests/check-api-table.sh tests/check-checks.sh tests/check-docs.sh tests/check-format.sh tests/check-headers.sh \
 	tests/check-icap-table.sh tests/check-includes.sh \
 	tests/check-names.sh tests/check-sources.sh tests/check-writers.sh
 TESTS += $(checks)

@@ -7,7 +7,8 @@
  *                      settings = { Every = "60s", Quiet = "/health", Avoid = "192.0.2.7" } }
  *     adapt all { services = report }
  *
- *     service report: 1204 requests: 1180 2xx, 3 3xx, 20 4xx, 1 5xx; 410 hits; 96 connections ended
+ *     service report: 1204 requests: 1180 2xx, 3 3xx, 20 4xx, 1 5xx; 410 hits; 96 connections ended;
+ *     the newest failure: 502 Bad Gateway
  */
 #include "base/assert.h"
 #include "service/service.h"
@@ -49,6 +50,7 @@ struct report {
     const struct service_host *host;
     /* Many threads count. */
     _Atomic uint64_t classes[CLASSES], hits, ended;
+    _Atomic unsigned failure; /* the newest status from 500 on; 0: there was none */
     /* Of the thread that calls timer and descriptor. */
     int64_t due;
     int pipe; /* -1: it is not open */
@@ -81,6 +83,8 @@ static void report_logged(void *service, const struct service_log_line *line) {
     struct report *report = service;
     unsigned class = line->status / 100;
     atomic_fetch_add(&report->classes[class < CLASSES ? class : 0], 1);
+    if (line->status >= 500)
+        atomic_store(&report->failure, line->status);
     if (slice_equal(line->result, SLICE("HIT")))
         atomic_fetch_add(&report->hits, 1);
 }
@@ -95,16 +99,20 @@ static void report_closed(void *service, const struct service_connection *connec
 
 static void report_write(struct report *report) {
     uint64_t counts[CLASSES], all = 0;
-    char text[300];
+    char text[300], failure[100] = "";
+    unsigned status = atomic_exchange(&report->failure, 0);
+    if (status != 0)
+        snprintf(failure, sizeof failure, "; the newest failure: %u %s", status,
+                 service_status_text(status));
     for (unsigned i = 0; i < CLASSES; i++)
         all += counts[i] = atomic_exchange(&report->classes[i], 0);
     snprintf(text, sizeof text,
              "%llu requests: %llu 2xx, %llu 3xx, %llu 4xx, %llu 5xx; %llu hits; %llu connections "
-             "ended",
+             "ended%s",
              (unsigned long long)all, (unsigned long long)counts[2], (unsigned long long)counts[3],
              (unsigned long long)counts[4], (unsigned long long)counts[5],
              (unsigned long long)atomic_exchange(&report->hits, 0),
-             (unsigned long long)atomic_exchange(&report->ended, 0));
+             (unsigned long long)atomic_exchange(&report->ended, 0), failure);
     service_log(report->host, LOG_LEVEL_INFO, text);
     service_count(report->host, REPORT_REPORTS);
     report->due = service_now() + (int64_t)report->settings->every;

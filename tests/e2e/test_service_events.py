@@ -528,7 +528,7 @@ def test_report_service(lab):
     equal(proxy.get("http://127.0.0.1:1/").status, 502, "a request that fails")
     until(lambda: proxy.status()["counters"]["client_connections_open"] == 0, 10 * lab.patience, "the ends of the connections")
     order(pipe, "x")
-    until(lambda: "service report: 3 requests: 2 2xx, 0 3xx, 0 4xx, 1 5xx; 0 hits; 4 connections ended" in proxy.process.log(),
+    until(lambda: "service report: 3 requests: 2 2xx, 0 3xx, 0 4xx, 1 5xx; 0 hits; 4 connections ended; the newest failure: 502 Bad Gateway" in proxy.process.log(),
           10 * lab.patience, "the report")
     tester = subprocess.run([lab.built("icap-services/retort-service-test"), path], capture_output=True, text=True, timeout=100, check=False,
                             env={**os.environ, **lab.environment()})
