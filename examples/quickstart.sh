@@ -83,12 +83,12 @@ show() {
 
 Retort runs. In another window:
 
-    curl -x http://127.0.0.1:$proxy_port -o photo.jpg http://127.0.0.1:$origin_port/china.jpg      a gray photo
-    curl -x http://127.0.0.1:$proxy_port --compressed http://127.0.0.1:$origin_port/               a page with a text inserted, sent compressed
-    curl -x http://127.0.0.1:$proxy_port -o ad.gif http://127.0.0.1:$origin_port/ads/banner.gif    a blank image instead of an ad
+    curl -x http://127.0.0.1:$proxy_port --noproxy '' -o photo.jpg http://127.0.0.1:$origin_port/china.jpg      a gray photo
+    curl -x http://127.0.0.1:$proxy_port --noproxy '' --compressed http://127.0.0.1:$origin_port/               a page with a text inserted, sent compressed
+    curl -x http://127.0.0.1:$proxy_port --noproxy '' -o ad.gif http://127.0.0.1:$origin_port/ads/banner.gif    a blank image instead of an ad
     curl -x http://127.0.0.1:$proxy_port --noproxy '' --cacert $dir/ca.pem https://localhost:$https_port/
                                                                                        the same page by https, opened by the proxy and adapted
-    curl http://127.0.0.1:$reverse_port/                                                 the same site in reverse mode
+    curl --noproxy '*' http://127.0.0.1:$reverse_port/                                   the same site in reverse mode
 
 In a browser: open http://127.0.0.1:$reverse_port/ , or set 127.0.0.1 port $proxy_port as HTTP proxy
 (and, for addresses of this machine, clear "no proxy for"; in Firefox set

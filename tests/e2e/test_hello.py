@@ -37,6 +37,7 @@ def installed_module(lab, checked=False):
     run(["make", "CFLAGS=-O1 -g -Wall -Wextra -Werror"], example, MAKEFLAGS="", **settings)
     if checked:
         check_headers(root)
+        check_docdir(root, settings)
         check_template(lab, root, settings)
         manager = shutil.copytree(os.path.join(SOURCE, "examples/content-manager"), lab.path("manager"))
         run(["make", "CFLAGS=-O1 -g -Wall -Wextra -Werror"], manager, MAKEFLAGS="", **settings)
@@ -50,6 +51,13 @@ def check_headers(root):
     true(len(headers) > 20, f"headers below {top}")
     run(["cc", "-x", "c", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-pragma-once-outside-header",
          f"-I{top}", *headers], root)
+
+
+def check_docdir(root, settings):
+    """pkg-config says where the guides are."""
+    command = f"{settings['PKG_CONFIG']} --variable=docdir retort-service"
+    said = run(command.split(), root, PKG_CONFIG_PATH=settings["PKG_CONFIG_PATH"]).strip()
+    true(os.path.exists(os.path.join(said, "SERVICES.md")), f"SERVICES.md in {said}")
 
 
 def check_template(lab, root, settings):

@@ -61,6 +61,28 @@ def test_the_same_bytes_everywhere(lab):
         equal(account(proxy, "count")["account"]["error_closed"], 0, f"{runs}: an event without a name ends no process")
 
 
+def test_a_move_keeps_what_is_remembered(lab):
+    """A reload that changes `runs` alone: what was stored before the cache and remembered behind it is used on, and the version is the same."""
+    texts = Texts(lab)
+    for point, more in (("respmod_precache", {}), ("respmod_postcache", {"remember": True})):
+        def service(runs, point=point, more=more):
+            return odd(lab, "shout", runs=runs, point=point, **more)
+        proxy = Retort(lab, services=[service("worker")])
+        url = texts.url(f"/long?{point}")
+        first = proxy.get(url)
+        same_bytes(first.body, LONG.upper(), "the service has changed it")
+        same_bytes(proxy.get(url).body, first.body, "again")
+        asked, version = account(proxy, "odd")["account"]["requests"], account(proxy, "odd")["istag"]
+        for runs in (*RUNS[1:], "worker"):
+            proxy.write_config(proxy.text(services=[service(runs)]))
+            equal(proxy.reload().status, 200, f"{point}: a move to {runs}")
+            same_bytes(proxy.get(url).body, first.body, f"{point}: {runs}")
+            equal(account(proxy, "odd")["account"]["requests"], asked, f"{point}: {runs}: how often the service was asked")
+            equal(account(proxy, "odd")["istag"], version, f"{point}: {runs}: the version")
+            same_bytes(proxy.get(texts.url(f"/short?no-store-{runs}")).body, b"ONE LINE.\n", f"{point}: it works as {runs}")
+            asked += 1
+
+
 def test_the_four_services_everywhere(lab):
     services = {runs: Services(lab, host="inside") for runs in ("worker", "process")}
     page = b"<html><head><title>x</title></head><body>" + b"text " * 5000 + b"</body></html>"
