@@ -10,6 +10,9 @@
  *     service report: 1204 requests: 1180 2xx, 3 3xx, 20 4xx, 1 5xx; 410 hits; 96 connections ended;
  *     the newest failure: 502 Bad Gateway
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include "base/assert.h"
 #include "service/service.h"
 

@@ -39,6 +39,8 @@ def installed_module(lab, checked=False):
         check_headers(root)
         check_docdir(root, settings)
         check_template(lab, root, settings)
+        report = shutil.copytree(os.path.join(SOURCE, "examples/report-service"), lab.path("report"))
+        run(["make", "-f", "../hello/Makefile", "NAME=report", "CFLAGS=-O1 -g -Wall -Wextra -Werror", "report.so"], report, MAKEFLAGS="", **settings)
         manager = shutil.copytree(os.path.join(SOURCE, "examples/content-manager"), lab.path("manager"))
         run(["make", "CFLAGS=-O1 -g -Wall -Wextra -Werror"], manager, MAKEFLAGS="", **settings)
     return os.path.join(example, "srv_hello.so")
