@@ -29,7 +29,8 @@
  *   ADAPT  exchange->head is complete. The host sends it, and then the bytes that pull gives.
  *          The host removes Content-Length (RFC 9110 §8.6), since the size may change, and puts
  *          exchange->body_length there when the service has set it. A service that changes the head
- *          alone sets exchange->keeps_body: push and pull are not called then.
+ *          alone sets exchange->keeps_body: push and pull are not called then. A service that has
+ *          taken a part of the body before can't: the host may have no copy of that part.
  *   HOLD   the service needs more of the body to decide. The host keeps the head back.
  *
  * A worked example: a service that upper-cases text.

@@ -177,6 +177,15 @@ static void run_kept_body(struct test_run *run) {
     run_give_rest(run, 0);
 }
 
+/* A host that has kept no copy has nothing else to pass on. */
+static void run_check_keeps(const struct test_run *run) {
+    if (run->exchange.keeps_body && run->taken > 0 && !run->plan->copy)
+        test_call_complain(FINDING_CALL,
+                           "the service sets keeps_body after it has taken %" PRIu64
+                           " bytes of the body: hosts that kept no copy have lost them",
+                           run->taken);
+}
+
 static void run_adapted(struct test_run *run) {
     struct service_exchange *exchange = &run->exchange;
     run->told = exchange->body_length;
@@ -190,6 +199,7 @@ static void run_adapted(struct test_run *run) {
         run_head_is_sound(exchange->head, run->head_text, run_is_request(run));
         run->mode = RUN_ADAPTED;
         run->result.outcome = OUTCOME_ADAPTED;
+        run_check_keeps(run);
         if (keeps)
             run_kept_body(run);
     }

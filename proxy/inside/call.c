@@ -168,9 +168,19 @@ static void call_adapts_body(struct inside_call *call) {
         call_modified(call);
 }
 
+/* The service leaves the body alone and has a part of it, which nobody else has. */
+static bool body_is_lost(const struct inside_call *call) {
+    return call->exchange.keeps_body && call->pushed && !virgin_body_is_whole(&call->base.virgin);
+}
+
 static void call_adapted(struct inside_call *call) {
     if (call->exchange.answer != NULL) {
         call_answered(call);
+        return;
+    }
+    if (body_is_lost(call)) {
+        fail_by_bug(call, "the service set keeps_body after it had taken a part of the body, and "
+                          "the body is larger than keep and keep_on_disk");
         return;
     }
     state_length(call);

@@ -89,7 +89,7 @@ def test_hello(lab):
 def test_all_verdicts(lab):
     texts = Texts(lab)
     kept, upper = (lambda body: body), bytes.upper
-    changes = {"head": kept, "nothing": kept, "shout": upper, "hold": upper, "skip-late": kept, "wait": upper, "pass": upper}
+    changes = {"head": kept, "nothing": kept, "shout": upper, "hold": upper, "skip-late": kept, "keep-late": kept, "wait": upper, "pass": upper}
     proxy = each(lab, texts, changes)
     for name, change in changes.items():
         for size in ("short", "long"):

@@ -124,6 +124,23 @@ def test_each_fault_with_bypass(lab):
         equal(bounded(proxy, texts.url(f"/{fault}/short")) is None, seen is None, f"{fault}: the second time, since it is not stored")
 
 
+def test_a_body_that_is_kept_too_late(lab):
+    """The service has taken all of the body, and then wants it to pass as it is. The proxy has a copy of the short one; of the long one
+    nobody has all, so no client may take what is left for the whole."""
+    texts = Texts(lab)
+    for bypass in (False, True):
+        proxy = proxy_of(lab, texts, ["keeps_late"], bypass=bypass, keep="16KB", keep_on_disk="0")
+        for how in ("", "?chunked"):
+            seen = bounded(proxy, texts.url(f"/keeps_late/short{how}"))
+            same_bytes(seen.body, b"One line.\n", f"short{how}")
+            equal(seen.header("X-Bad"), "value", f"short{how}: the head of the service")
+            for attempt in (1, 2):  # what is cut is not stored
+                seen = bounded(proxy, texts.url(f"/keeps_late/long{how}"))
+                true(seen is None or seen.status == 502, f"long{how}, {attempt}: {seen and (seen.status, len(seen.body))}")
+        equal(account(proxy, "keeps_late")["account"]["error_protocol"], 4, "what was counted")
+        contains(str(proxy.entries("/keeps_late/long")[-1]["icap"]), "set keeps_body after it had taken a part", "the log")
+
+
 def test_a_body_without_an_end(lab):
     """No length is stated, so the client gets bytes as long as it wants them. It takes no more memory, and ends with the client."""
     texts = Texts(lab)

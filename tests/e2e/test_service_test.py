@@ -57,6 +57,7 @@ FAULTS = {
     "loses": ("length", "the body has 40 bytes, and it has 0"),
     "unable": ("failed", "the service says that it can't adapt: tired"),
     "watch": ("call", "calls service_watch, and is neither in timer nor in descriptor"),
+    "keeps_late": ("call", "sets keeps_body after it has taken"),
     "watch_closed": ("call", "which is not open: it has to end the watch"),
     "deaf": ("stuck", "and what it watches is still ready"),
     "also": ("call", "waits for descriptor 900, which is not open"),

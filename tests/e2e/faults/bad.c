@@ -68,6 +68,7 @@ enum bad_fault {
     BAD_ID,
     BAD_TIMER,
     BAD_SPINS,
+    BAD_KEEPS_LATE,
 };
 
 struct bad_settings {
@@ -81,7 +82,7 @@ static const struct service_option bad_options[] = {
      "by_pieces|by_preview|static|dangling|overread|overwrite|took|got|loop|crash|exit|never|"
      "endless|hold|past_deadline|closed|skip_body|skip_head|late_head|heap_head|split_head|framing|"
      "counter|member|request|verdict|flow|answer|loses|unable|unwritten|freed|watch|"
-     "watch_closed|deaf|also|also_alone|address|addresses|id|timer|spins",
+     "watch_closed|deaf|also|also_alone|address|addresses|id|timer|spins|keeps_late",
      "the promise that is broken"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
@@ -240,6 +241,7 @@ static enum service_verdict bad_preview(void *state, struct slice body, bool com
     (void)complete;
     switch (bad->fault) {
     case BAD_HOLD:
+    case BAD_KEEPS_LATE:
     case BAD_SKIP_BODY: return SERVICE_HOLD;
     case BAD_VERDICT: return (enum service_verdict)7;
     case BAD_SKIP_HEAD: bad_head(bad); return SERVICE_SKIP;
@@ -270,6 +272,7 @@ static size_t bad_push(void *state, struct slice body) {
         for (;;)
             sink++;
     case BAD_TOOK: return body.length + 1;
+    case BAD_KEEPS_LATE: return body.length;
     case BAD_NEVER:
     case BAD_ALSO:
     case BAD_ALSO_ALONE:
@@ -307,6 +310,11 @@ static void bad_finish(void *state) {
 static enum service_verdict bad_verdict(void *state) {
     struct bad *bad;
     CAST_OBJ(bad, state, BAD_MAGIC);
+    if (bad->fault == BAD_KEEPS_LATE && bad->finished) {
+        bad_head(bad);
+        bad->exchange->keeps_body = true;
+        return SERVICE_ADAPT;
+    }
     return bad->fault == BAD_SKIP_BODY && bad->finished ? SERVICE_SKIP : SERVICE_HOLD;
 }
 

@@ -226,8 +226,8 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
     CAST_OBJ(odd, state, ODD_MAGIC);
     struct service_exchange *exchange = odd->exchange;
     (void)body, (void)complete;
-    if (does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever") ||
-        does(odd, "scan"))
+    if (does(odd, "hold") || does(odd, "skip-late") || does(odd, "keep-late") ||
+        does(odd, "hold-for-ever") || does(odd, "scan"))
         return SERVICE_HOLD;
     if (does(odd, "wait") || does(odd, "wait-for-ever")) {
         odd_wait(odd, does(odd, "wait") ? 200 : 600000);
@@ -267,13 +267,13 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
 static size_t odd_push(void *state, struct slice body) {
     struct odd *odd;
     CAST_OBJ(odd, state, ODD_MAGIC);
-    bool deep = does(odd, "hold") || does(odd, "skip-late") || does(odd, "hold-for-ever") ||
-                does(odd, "scan");
+    bool deep = does(odd, "hold") || does(odd, "skip-late") || does(odd, "keep-late") ||
+                does(odd, "hold-for-ever") || does(odd, "scan");
     size_t most = deep ? ODD_DEEP : ODD_ROOM;
     size_t room = odd->body.length < most ? most - odd->body.length : 0;
     size_t length = body.length < room ? body.length : room;
     char byte;
-    bool kept = does(odd, "skip-late") || does(odd, "scan");
+    bool kept = does(odd, "skip-late") || does(odd, "keep-late") || does(odd, "scan");
     misbehave(odd->settings->does, "push");
     if (does(odd, "greedy"))
         return body.length + 1;
@@ -319,6 +319,11 @@ static enum service_verdict odd_verdict(void *state) {
     }
     if (does(odd, "skip-late") && odd->finished)
         return SERVICE_SKIP;
+    if (does(odd, "keep-late") && odd->finished) {
+        http_head_add(odd->exchange->head, SLICE("X-Odd"), odd_word(odd));
+        odd->exchange->keeps_body = true;
+        return SERVICE_ADAPT;
+    }
     if (does(odd, "scan"))
         return odd_scanned(odd);
     if ((does(odd, "wait") || does(odd, "together")) && odd->ready)
