@@ -17,6 +17,10 @@ void adapters_abandon_starts(void) {
     inside_starts_abandon();
 }
 
+bool adapters_starts_are_abandoned(void) {
+    return inside_starts_abandoned();
+}
+
 /* They start in turns (inside/runners.h). */
 uint64_t adapters_start_time(const struct settings *settings) {
     uint64_t longest = 0, count = 0, turns = inside_start_turns();

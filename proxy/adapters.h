@@ -14,6 +14,8 @@
 struct content_room;
 /* When the proxy begins to end: nobody waits any more for the start of services that are new. */
 void adapters_abandon_starts(void);
+/* Also by a signal before the proxy serves. */
+bool adapters_starts_are_abandoned(void);
 /* How long the first starts of all processes of the services may take, in milliseconds. */
 uint64_t adapters_start_time(const struct settings *settings);
 /* Before the proxy ends, when the last shared service is released: waits for threads and processes that

@@ -205,6 +205,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/inside/places.c proxy/inside/places.h \
 	proxy/inside/service.h \
 	proxy/inside/slow.c \
+	proxy/inside/start.c proxy/inside/start.h \
 	proxy/inside/told.c proxy/inside/told.h \
 	proxy/inside/wait.c \
 	proxy/inside/watches.c proxy/inside/watches.h \

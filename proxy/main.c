@@ -102,6 +102,16 @@ struct running {
     bool takes_over;
 };
 
+/* Whoever ends it while it starts has got what he wants: status 0. */
+static int main_tell_of_start(const char *error) {
+    bool ended = adapters_starts_are_abandoned();
+    if (ended)
+        log_info("ended before it served: %s", error);
+    else
+        main_tell(error);
+    return ended ? 0 : 1;
+}
+
 /* Returns the signal that ends it. */
 static int main_serve(struct running *running, const sigset_t *signals) {
     struct server *server = running->server;
@@ -239,10 +249,10 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     json_set_alloc_funcs(xmalloc, free);
     signals_take(&signals, numbers, sizeof numbers / sizeof numbers[0]);
     if (!main_start(&running, error)) {
-        main_tell(error);
+        int status = main_tell_of_start(error);
         server_stop(server);
         main_leave(&running);
-        return 1;
+        return status;
     }
     const char *workers = plural(server->worker_count, "worker", "workers");
     log_info("serving with %u %s, pid %d", server->worker_count, workers, (int)getpid());

@@ -7,6 +7,7 @@
 #include "inside/code.h"
 #include "inside/content.h"
 #include "inside/remote.h"
+#include "inside/start.h"
 #include "inside/watches.h"
 
 #include <inttypes.h>
@@ -217,6 +218,85 @@ static bool instance_load(struct inside_instance *instance, const struct service
     return instance_begin(instance, settings, error);
 }
 
+/* A start in a thread that may be left behind: what it needs is its own. */
+struct instance_start {
+    struct arena arena; /* has the settings */
+    struct service_settings settings;
+    struct inside_instance *instance;
+    struct inside_counts *before;
+    bool good;
+    char error[INSIDE_ERROR];
+};
+
+static char *start_copy(struct arena *arena, const char *text) {
+    return text == NULL ? NULL : arena_copy(arena, slice_from(text));
+}
+
+static void start_copy_settings(struct instance_start *start,
+                                const struct service_settings *settings) {
+    struct arena *arena = &start->arena;
+    size_t count = settings->setting_count;
+    struct module_setting *copies = arena_alloc(arena, (count + 1) * sizeof *copies);
+    for (size_t i = 0; i < count; i++) {
+        const struct module_setting *setting = &settings->settings[i];
+        copies[i] = (struct module_setting){.name = arena_slice(arena, setting->name),
+                                            .value = arena_slice(arena, setting->value),
+                                            .where = start_copy(arena, setting->where)};
+    }
+    start->settings = (struct service_settings){
+        .name = start_copy(arena, settings->name),
+        .where = start_copy(arena, settings->where),
+        .module = start_copy(arena, settings->module),
+        .helpers = start_copy(arena, settings->helpers),
+        .settings = copies,
+        .setting_count = count,
+        .runs = settings->runs,
+        .point = settings->point,
+    };
+}
+
+static void start_free(struct instance_start *start) {
+    inside_instance_release(&start->instance);
+    inside_counts_release(&start->before);
+    arena_release(&start->arena);
+    free(start);
+}
+
+static void start_run(void *context) {
+    struct instance_start *start = context;
+    start->good = instance_load(start->instance, &start->settings, start->before, start->error);
+}
+
+static void start_leave(void *context) {
+    start_free(context);
+}
+
+/* As instance_load. Where the proxy ends meanwhile, *instancep is NULL. */
+static bool instance_load_apart(struct inside_instance **instancep,
+                                const struct service_settings *settings,
+                                struct inside_counts *before, char error[INSIDE_ERROR]) {
+    const struct inside_start_order order = {start_run, start_leave, settings->name,
+                                             settings->start_timeout};
+    struct instance_start *start = xcalloc(1, sizeof *start);
+    arena_init(&start->arena);
+    start_copy_settings(start, settings);
+    start->before = inside_counts_reference(before);
+    start->instance = *instancep;
+    *instancep = NULL;
+    if (!inside_start_run(&order, start)) {
+        snprintf(error, INSIDE_ERROR, "%s: service %s: retort is stopping", settings->where,
+                 settings->name);
+        return false;
+    }
+    *instancep = start->instance;
+    start->instance = NULL;
+    bool good = start->good;
+    if (!good)
+        memcpy(error, start->error, INSIDE_ERROR);
+    start_free(start);
+    return good;
+}
+
 static void instance_on_end(void *owner) {
     struct inside_instance *instance;
     CAST_OBJ(instance, owner, INSIDE_INSTANCE_MAGIC);
@@ -332,21 +412,21 @@ void inside_version_write(uint64_t fingerprint, char version[INSIDE_VERSION]) {
     snprintf(version, INSIDE_VERSION, "%s-%016" PRIx64, PACKAGE_VERSION, fingerprint);
 }
 
-static bool instance_start(struct inside_instance *instance,
+static bool instance_start(struct inside_instance **instancep,
                            const struct service_settings *settings, struct inside_counts *before,
                            unsigned workers, char error[INSIDE_ERROR]) {
     if (settings->runs == SERVICE_RUNS_PROCESS)
-        return instance_run_processes(instance, settings, before, workers, error);
-    return instance_load(instance, settings, before, error) &&
+        return instance_run_processes(*instancep, settings, before, workers, error);
+    return instance_load_apart(instancep, settings, before, error) &&
            (settings->runs == SERVICE_RUNS_WORKER ||
-            instance_run_threads(instance, settings, workers, error));
+            instance_run_threads(*instancep, settings, workers, error));
 }
 
 struct inside_instance *inside_instance_start(const struct service_settings *settings,
                                               struct inside_counts *before, unsigned workers,
                                               char error[INSIDE_ERROR]) {
     struct inside_instance *instance = instance_new(settings);
-    if (!instance_start(instance, settings, before, workers, error)) {
+    if (!instance_start(&instance, settings, before, workers, error)) {
         inside_instance_release(&instance);
         return NULL;
     }

@@ -65,19 +65,27 @@ static void runners_drop(struct inside_runners *runners) {
         runners->on_end(runners->owner);
 }
 
-void inside_runner_begun(struct inside_runner *runner) {
-    atomic_fetch_add(&runner->runners->left, 1);
+void inside_thread_begun(void) {
     pthread_mutex_lock(&all_lock);
     all_count++;
     pthread_mutex_unlock(&all_lock);
 }
 
-void inside_runner_ended(struct inside_runner *runner) {
-    runners_drop(runner->runners);
+void inside_thread_ended(void) {
     pthread_mutex_lock(&all_lock);
     all_count--;
     pthread_cond_broadcast(&all_ended);
     pthread_mutex_unlock(&all_lock);
+}
+
+void inside_runner_begun(struct inside_runner *runner) {
+    atomic_fetch_add(&runner->runners->left, 1);
+    inside_thread_begun();
+}
+
+void inside_runner_ended(struct inside_runner *runner) {
+    runners_drop(runner->runners);
+    inside_thread_ended();
 }
 
 void inside_starts_abandon(void) {
@@ -85,7 +93,11 @@ void inside_starts_abandon(void) {
 }
 
 bool inside_starts_abandoned(void) {
-    return atomic_load(&starts_abandoned);
+    sigset_t pending;
+    if (atomic_load(&starts_abandoned))
+        return true;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
 }
 
 unsigned inside_start_turns(void) {

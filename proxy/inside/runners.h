@@ -66,9 +66,14 @@ void inside_runners_free(struct inside_runners **runnersp);
 /* False: some did not end in so many milliseconds. */
 bool inside_runners_await(unsigned milliseconds);
 
-/* The proxy ends: whoever waits for the first start of a process gives up, soon. One that is started again
- * for the last messages goes on. */
+/* A thread or process that inside_runners_await knows. */
+void inside_thread_begun(void);
+void inside_thread_ended(void);
+
+/* The proxy ends: whoever waits for the first start of a process, or of a module in this one
+ * (inside/start.h), gives up, soon. A process that is started again for the last messages goes on. */
 void inside_starts_abandon(void);
+/* Also where a signal that ends the proxy is pending: nobody takes signals before the proxy serves. */
 bool inside_starts_abandoned(void);
 
 /* Turns of the processes that are started for the first time: as many as there are cores at once, because a

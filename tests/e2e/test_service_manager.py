@@ -97,9 +97,9 @@ def test_the_manager_follows_a_reload(lab):
     equal(reload_by(proxy.hang_up), "STATUS=serves by the configuration as it was read again", "status at the end")
 
 
-def slow_starter(lab, name, seconds):
+def slow_starter(lab, name, seconds, runs="process"):
     """A service whose module does not come to an end with its start."""
-    return Inside(name, lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": "start-hang"}, runs="process", start_timeout=f"{seconds}s")
+    return Inside(name, lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": "start-hang"}, runs=runs, start_timeout=f"{seconds}s")
 
 
 @seconds(60)
@@ -152,6 +152,43 @@ def test_an_end_while_services_start(lab):
         true(heard.count("READY=1") == 2, f"the reload is over for a manager that waits for that: {heard}")
         equal([line for line in heard if line in ("READY=1", "STOPPING=1")][-1], "STOPPING=1", "what the manager is told last")
         equal([line for line in heard if line.startswith("STATUS=")][-1], "STATUS=finishes what is under way", "the last status")
+
+
+@seconds(60)
+def test_an_end_while_a_module_hangs_in_the_proxy(lab):
+    """It runs in a thread of the proxy, which nobody can end: the proxy serves, names it, and leaves it behind."""
+    origin = Origin(lab)
+    for runs in ("worker", "thread"):
+        for ask in (lambda proxy: proxy.hang_up(), lambda proxy: threading.Thread(target=proxy.run_ctl, args=("reload",), daemon=True).start()):
+            proxy = Retort(lab)
+            proxy.write_config(proxy.text(services=[slow_starter(lab, "one", 1, runs)], adapt={}))
+            ask(proxy)
+            until(lambda proxy=proxy: "service one: its module has not started within start_timeout (1000 ms)" in proxy.process.log(), 20 * lab.patience, "the log")
+            equal(proxy.get(origin.url("/text", say="hello")).text(), "hello", f"{runs}: it serves")
+            proxy.terminate()
+            equal(proxy.wait_exit(15 * lab.patience), 0, f"{runs}: exit status")
+            contains(proxy.process.log(), "service one: retort is stopping", f"{runs}: why the reload was refused")
+
+
+@seconds(60)
+def test_an_end_before_the_services_have_started(lab):
+    """SIGTERM while the first start waits for a module: nobody is served yet."""
+    proxy = Retort(lab)
+    proxy.stop()
+    for runs in ("worker", "thread", "process"):
+        proxy.write_config(proxy.text(services=[slow_starter(lab, "one", 300, runs)], adapt={}))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            started = subprocess.Popen([proxy.program, "-f", proxy.config_path], stderr=subprocess.PIPE, env=proxy.environment)
+            try:
+                time.sleep(lab.patience)
+                equal(started.poll(), None, f"{runs}: it starts")
+                started.send_signal(number)
+                said = started.communicate(timeout=15 * lab.patience)[1].decode()
+                equal(started.returncode, 0, f"{runs}: exit status: {said}")
+                contains(said, "service one: retort is stopping", f"{runs}: what it says")
+            finally:
+                started.kill()
+                started.wait()
 
 
 def test_abstract_socket_and_nonsense(lab):
