@@ -19,7 +19,10 @@
 #include "service/arguments.h"
 #include "service/url_pattern.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 struct gzip_settings {
     uint64_t levels[CODING_COUNT];
@@ -35,6 +38,7 @@ struct gzip_service {
     enum coding order[CODING_COUNT];
     unsigned coding_count;
     struct spare_encoders *spare;
+    int never; /* a descriptor that is never ready: who names it waits for the deadline */
 };
 
 struct gzip_exchange {
@@ -42,6 +46,7 @@ struct gzip_exchange {
 #define GZIP_EXCHANGE_MAGIC 0x677a6970u
     const struct gzip_settings *settings;
     struct spare_encoders *spare;
+    int never;
     struct service_exchange *exchange;
     enum coding coding; /* CODING_COUNT: the client takes none; only Vary is added */
     struct encoder *encoder;
@@ -49,8 +54,9 @@ struct gzip_exchange {
     int64_t credited;
 };
 
-/* The number of flushes that may follow one another without a pause. */
-enum { FLUSHES_AT_ONCE = 4 };
+/* The number of flushes that may follow one another without a pause, and the milliseconds that the next
+ * one is waited for at most: hosts limit how long a service waits. */
+enum { FLUSHES_AT_ONCE = 4, FLUSH_WAIT_MOST = 100 };
 
 static const struct service_option gzip_options[] = {
     {"Encodings", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, encodings), "br zstd gzip", 0,
@@ -99,16 +105,20 @@ static void *gzip_start(const void *settings, struct service_host *host, char *e
     (void)host;
     ALLOC_OBJ(gzip, GZIP_SERVICE_MAGIC);
     gzip->settings = settings;
-    if (!read_order(gzip, error, error_size))
-        FREE_OBJ(gzip);
-    else
+    if (read_order(gzip, error, error_size)) {
         gzip->spare = spare_encoders_new();
+        gzip->never = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    } else {
+        FREE_OBJ(gzip);
+    }
     return gzip;
 }
 
 static void gzip_stop(void *service) {
     struct gzip_service *gzip;
     CAST_OBJ(gzip, service, GZIP_SERVICE_MAGIC);
+    if (gzip->never >= 0)
+        close(gzip->never);
     spare_encoders_free(&gzip->spare);
     FREE_OBJ(gzip);
 }
@@ -162,6 +172,7 @@ static void *gzip_begin(void *service, struct service_exchange *exchange) {
     INIT_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
     gzip->settings = owner->settings;
     gzip->spare = owner->spare;
+    gzip->never = owner->never;
     gzip->exchange = exchange;
     gzip->coding = gzip_choose(owner, exchange->request);
     gzip->credit = FLUSHES_AT_ONCE * owner->settings->flush_every;
@@ -218,7 +229,16 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
 static size_t gzip_push(void *state, struct slice body) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
+    service_wait_none(gzip->exchange);
     return encoder_push(gzip->encoder, body);
+}
+
+/* The next flush comes when there is credit for it, unless more of the body comes before. Without a
+ * descriptor to name, it comes with more of the body. */
+static void await_credit(struct gzip_exchange *gzip, int64_t now, uint64_t missing) {
+    if (gzip->never >= 0 && missing <= FLUSH_WAIT_MOST)
+        gzip->exchange->wait = (struct service_wait){
+            .fd = gzip->never, .events = POLLIN, .deadline = now + (int64_t)missing};
 }
 
 /* A pause: somebody may wait for what is inside. A sender of many small pieces in quick succession
@@ -232,15 +252,26 @@ static void gzip_idle(void *state) {
     gzip->credited = now;
     if (gzip->credit > most)
         gzip->credit = most;
-    if (encoder_held(gzip->encoder) == 0 || gzip->credit < price)
+    service_wait_none(gzip->exchange);
+    if (encoder_held(gzip->encoder) == 0)
         return;
+    if (gzip->credit < price) {
+        await_credit(gzip, now, price - gzip->credit);
+        return;
+    }
     gzip->credit -= price;
     encoder_flush(gzip->encoder);
+}
+
+/* The sender pauses since then. */
+static void gzip_ready(void *state) {
+    gzip_idle(state);
 }
 
 static void gzip_finish(void *state) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
+    service_wait_none(gzip->exchange);
     encoder_finish(gzip->encoder);
 }
 
@@ -279,5 +310,6 @@ SERVICE_DEFINE(gzip) = {
     .finish = gzip_finish,
     .pull = gzip_pull,
     .idle = gzip_idle,
+    .ready = gzip_ready,
     .end = gzip_end,
 };

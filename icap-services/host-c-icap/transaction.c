@@ -388,6 +388,26 @@ static bool nothing_at_hand(struct ci_request *request, size_t offered) {
     return request->pstrblock_read_len <= (int)offered + CHUNK_END && poll(&socket, 1, 0) == 0;
 }
 
+/* What the service waits for has come, and nothing more of the body before. */
+static bool ready_before_more(const struct transaction *transaction, struct ci_request *request) {
+    const struct service_wait *wait = &transaction->exchange.wait;
+    int64_t left = wait->deadline - service_now();
+    struct pollfd polls[] = {{.fd = request->connection->fd, .events = POLLIN},
+                             {.fd = wait->fd, .events = wait->events}};
+    return wait->fd >= 0 && poll(polls, 2, left < 0 ? 0 : (int)left) >= 0 && polls[0].revents == 0;
+}
+
+/* A service may put off what it gives at a pause: nobody calls again before there is more. */
+static void await_idle(struct transaction *transaction, struct round *round,
+                       struct ci_request *request) {
+    if (round->put > 0 || round->failed || transaction->complete ||
+        transaction->owner->ops->ready == NULL || request->remain_send_block_bytes > 0 ||
+        !ready_before_more(transaction, request))
+        return;
+    transaction->owner->ops->ready(transaction->state);
+    hosted_pull(transaction, round);
+}
+
 static void tell_idle(struct transaction *transaction, struct round *round, bool at_end,
                       size_t offered, struct ci_request *request) {
     const struct service_ops *ops = transaction->owner->ops;
@@ -396,6 +416,7 @@ static void tell_idle(struct transaction *transaction, struct round *round, bool
         return;
     ops->idle(transaction->state);
     hosted_pull(transaction, round);
+    await_idle(transaction, round, request);
 }
 
 int transaction_io(struct transaction *transaction, char *out, int *out_length, const char *in,

@@ -168,3 +168,28 @@ def test_gzip_lets_out_what_is_inside_when_the_sender_pauses(lab):
         answer = lab.respmod("gzip", request=accepting(coding), response=head("text/html"), pieces=pieces(),
                          on_data=on_data)
         assert decode(coding, answer.body) == b"".join(sent), coding
+
+
+def test_gzip_lets_out_the_end_of_many_small_pieces(lab):
+    """They come faster than the flushes that are allowed; then the sender pauses, and the last of them has to come out all the same."""
+    for coding in DECODERS:
+        sent, seen, more = [], b"", threading.Event()
+
+        def pieces():
+            yield b"x" * 2000  # the preview
+            sent.append(b"x" * 2000)
+            for number in range(30):
+                sent.append(b"<p>line %d</p>" % number)
+                yield sent[-1]
+                time.sleep(0.003)
+            assert more.wait(10 * lab.patience), "%s: the last line did not come out" % coding
+
+        def on_data(data):
+            nonlocal seen
+            seen += data
+            if decode(coding, seen, whole=False).endswith(b"<p>line 29</p>"):
+                more.set()
+
+        answer = lab.respmod("gzip", request=accepting(coding), response=head("text/html"), pieces=pieces(),
+                             on_data=on_data)
+        assert decode(coding, answer.body) == b"".join(sent), coding
