@@ -280,7 +280,8 @@ static int main_tell_of_check(const struct server *server, bool alone) {
         readiness_of_start(server->settings, &findings);
         readiness_of_files(server->settings, &findings);
         readiness_of_services(server->settings, &findings);
-        readiness_warn(server->settings);
+        if (findings.count == 0) /* what has to be changed first is not hidden among them */
+            readiness_warn(server->settings);
     }
     for (unsigned i = 0; i < findings.count; i++)
         main_tell_finding(server->path, findings.text[i]);

@@ -145,9 +145,10 @@ START_TEST(files_that_are_no_modules_are_refused) {
     ck_assert_int_eq(symlink(module, renamed), 0);
 
     assert_contains(refusal("/usr/lib/libc.so.6"), "is no name of a module: call the file NAME.so");
-    assert_contains(refusal("/nowhere/upper.so"), "/nowhere/upper.so: cannot open shared object");
+    assert_contains(refusal("/nowhere/upper.so"),
+                    "/nowhere/upper.so: No such file or directory; correct the path");
     /* A name alone is not looked for in the system's folders. */
-    assert_contains(refusal("upper.so"), "./upper.so: cannot open shared object");
+    assert_contains(refusal("upper.so"), "upper.so: No such file or directory");
     assert_contains(refusal(text), "text.so");
     assert_contains(refusal(renamed), "has no symbol retort_service_other: the service is defined "
                                       "with SERVICE_DEFINE(other)");
