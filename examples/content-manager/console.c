@@ -306,6 +306,13 @@ bool console_ready(struct console *console, int fd) {
     return false;
 }
 
+/* That of the instance before. What is no socket stays: bind says that the path is in use. */
+static void remove_socket(const char *path) {
+    struct stat there;
+    if (lstat(path, &there) == 0 && S_ISSOCK(there.st_mode))
+        unlink(path);
+}
+
 /* Only the user of the proxy may connect, from the first moment on. */
 static bool console_listen(struct console *console, const char *path) {
     console->address.sun_family = AF_UNIX;
@@ -315,7 +322,7 @@ static bool console_listen(struct console *console, const char *path) {
     console->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (console->fd < 0 || fchmod(console->fd, 0600) != 0)
         return false;
-    unlink(path); /* of the instance before */
+    remove_socket(path);
     return bind(console->fd, (struct sockaddr *)&console->address, sizeof console->address) == 0 &&
            chmod(path, 0600) == 0 && listen(console->fd, CONSOLE_CLIENTS) == 0 &&
            stat(path, &console->made) == 0 && service_watch(console->host, console->fd, POLLIN);

@@ -27,7 +27,7 @@
 
 /* In milliseconds, URLs, operations, and bytes. */
 enum { TICK = 250, SEEN_MOST = 4096, FETCHES_MOST = 48, EXPIRING_MOST = 8, BUFFER = 64 * 1024 };
-enum { PER_PAGE_MOST = 200 };
+enum { PER_PAGE_MOST = 200, SEEN_URL = 2048 };
 
 enum { PAGES, FOUND, FETCHED, FAILED, SKIPPED, EXPIRED };
 static const char *const manager_counters[] = {"PAGES",   "FOUND",   "FETCHED", "FAILED",
@@ -141,12 +141,15 @@ static void manager_stop(void *service) {
 
 /* ---- responses that pass ------------------------------------------------------------------- */
 
-/* Remembers the URL, so that a later list can concern it; says how long it is to stay fresh. */
+/* Remembers the URL, so that a later list can concern it; says how long it is to stay fresh. Clients
+ * may ask for URLs of any length, so long ones are not remembered. */
 static bool manager_see(struct manager *manager, struct slice url, int64_t *seconds) {
     pthread_mutex_lock(&manager->lock);
-    char **place = &manager->seen[manager->seen_at++ % SEEN_MOST];
-    free(*place);
-    *place = slice_dup(url);
+    if (url.length <= SEEN_URL) {
+        char **place = &manager->seen[manager->seen_at++ % SEEN_MOST];
+        free(*place);
+        *place = slice_dup(url);
+    }
     bool found = lifetimes_find(&manager->list, url, seconds);
     pthread_mutex_unlock(&manager->lock);
     return found;

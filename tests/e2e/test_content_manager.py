@@ -1,8 +1,11 @@
 """examples/content-manager: which images of a page it fetches, by which URLs, and what a page could make it fetch."""
 
+import os
+import socket
+
 from harness import ports
 from harness.adaptation import account
-from harness.checks import contains, equal, same_bytes, until
+from harness.checks import between, contains, equal, same_bytes, true, until
 from harness.raw_origin import RawOrigin
 from harness.retort import Inside, Retort
 from harness.suite import memcheck
@@ -110,3 +113,38 @@ def test_other_sites(lab):
     equal([one.target for one in pages.other.requests], ["/x"], "of the other site")
     until(lambda: pages.proxy.entries("/self"), 10 * lab.patience, "the log")
     contains(str(pages.proxy.entries("/self")), "DENIED", "an image that is the proxy itself")
+
+
+def command(path, text):
+    """What the manager answers to a command."""
+    with socket.socket(socket.AF_UNIX) as there:
+        there.settimeout(20)
+        there.connect(path)
+        there.sendall(text.encode() + b"\nquit\n")
+        return b"".join(iter(lambda: there.recv(65536), b"")).decode()
+
+
+def fresh_for(path, url):
+    return int(command(path, f"query {url}").partition("fresh for ")[2].partition(",")[0])
+
+
+def test_a_list_that_changes(lab):
+    """It sets the lifetimes of what is stored, but of no URL that is too long to be remembered."""
+    path, listed = lab.path("manager.sock"), lab.write("lifetimes.txt", "*.none 1\n")
+    pages = Pages(lab, Socket=path, List=listed)
+    short, long = (pages.origin.url("/" + letter * length) for letter, length in (("s", 1000), ("l", 3000)))
+    for url in (short, long):
+        equal(pages.proxy.get(url).body, b"image", "an image")
+    until(lambda: os.path.exists(path), 10 * lab.patience, "the socket")
+    between(fresh_for(path, short), 1, 60, "as the origin says")
+    lab.write("lifetimes.txt", "* 7200\n")
+    until(lambda: fresh_for(path, short) > 7000, 20 * lab.patience, "as the list says")
+    until(lambda: account(pages.proxy, "manager")["counts"]["EXPIRED"] == 1, 10 * lab.patience, "how many were set")
+    between(fresh_for(path, long), 1, 60, "the long URL")
+
+
+def test_the_socket_takes_no_file_away(lab):
+    file = lab.write("important.txt", "text")
+    pages = Pages(lab, Socket=file)
+    until(lambda: "Socket: nobody can connect to" in pages.proxy.process.log(), 10 * lab.patience, "the log")
+    true(os.path.isfile(file), "the file is still there")
