@@ -26,16 +26,28 @@ static bool start_set(struct service_start *start, const struct service_option *
     return false;
 }
 
+/* "Level, MinSize": what the module can be told. */
+static void start_names(const struct service_ops *ops, char *names, size_t size) {
+    size_t length = 0;
+    names[0] = '\0';
+    for (const struct service_option *option = ops->options;
+         option != NULL && option->name != NULL && length < size; option++)
+        length += (size_t)snprintf(names + length, size - length, "%s%s", length > 0 ? ", " : "",
+                                   option->name);
+}
+
 static bool start_set_named(struct service_start *start, const struct service_ops *ops,
                             const struct service_setting *setting, const char *name,
                             struct service_host *host, char error[SERVICE_START_ERROR]) {
+    char names[SERVICE_START_ERROR / 2];
     const struct service_option *option = start_option(ops, setting->name);
     if (option != NULL)
         return start_set(start, option, setting, name, host, error);
+    start_names(ops, names, sizeof names);
     snprintf(error, SERVICE_START_ERROR,
-             "%s: service %s: settings: the module %s has no setting \"%.*s\"; docs/SERVICES.md "
-             "lists those of Retort's own modules",
-             setting->where, name, ops->name, SLICE_PRINT(setting->name));
+             "%s: service %s: settings: the module %s has no setting \"%.*s\"; it has %s",
+             setting->where, name, ops->name, SLICE_PRINT(setting->name),
+             names[0] != '\0' ? names : "none");
     return false;
 }
 

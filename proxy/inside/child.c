@@ -164,7 +164,9 @@ static bool child_spawn(struct inside_child *child) {
     child->socket = sockets[0];
     if (error != 0) {
         child->pid = 0;
-        child_note(child, "its process can't be started: %s: %s", SERVICE_PROGRAM, strerror(error));
+        child_note(child, "its process can't be started: %s: %s%s", SERVICE_PROGRAM,
+                   strerror(error),
+                   error == ENOENT ? "; the program is a part of Retort: install it there" : "");
         return false;
     }
     child->pid_fd = pidfd_open(child->pid, 0);

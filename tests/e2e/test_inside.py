@@ -344,7 +344,7 @@ def test_settings_are_checked(lab):
     listen = 'listen "127.0.0.1:3128" { mode = forward }\n'
     for section, expected in (
             (f'module = "{path}"  settings = {{ Do = refuse }}', "does not start: odd.Do: it refuses"),
-            (f'module = "{path}"\nsettings = {{ Do = shout,\nCount = 3 }}', ":4: service s: settings: the module odd has no setting \"Count\""),
+            (f'module = "{path}"\nsettings = {{ Do = shout,\nCount = 3 }}', ":4: service s: settings: the module odd has no setting \"Count\"; it has Do, Word, "),
             (f'module = "{path}"  settings = {{ Do }}', "is no NAME = VALUE"),
             (f'module = "{path}"  helpers = "/run/x"', "helpers: the module odd uses no helpers"),
             (f'module = "{path}"\nsettings = {{ Lifetime = x }}', ":3: service s: settings: Lifetime wants a number, not \"x\""),
