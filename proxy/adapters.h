@@ -18,6 +18,9 @@ void adapters_abandon_starts(void);
 bool adapters_starts_are_abandoned(void);
 /* How long the first starts of all processes of the services may take, in milliseconds. */
 uint64_t adapters_start_time(const struct settings *settings);
+/* Milliseconds: a process that hangs, or that somebody has stopped, is ended before that
+ * (PROCESS_GRACE, runner/process.h). */
+enum { ADAPTERS_PATIENCE = 4000 };
 /* Before the proxy ends, when the last shared service is released: waits for threads and processes that
  * run services, at most so long. */
 void adapters_await_end(unsigned milliseconds);

@@ -76,14 +76,11 @@ void readiness_of_start(const struct settings *settings, struct findings *findin
                      strerror(errno));
 }
 
-/* Milliseconds for threads and processes of services to end. */
-enum { RUNNERS_PATIENCE = 5000 };
-
 void readiness_of_services(const struct settings *settings, struct findings *findings) {
     struct shared_services *services = shared_services_new(settings, adapters_class_of, NULL);
     shared_services_note_problems(services, findings);
     shared_services_release(&services);
-    adapters_await_end(RUNNERS_PATIENCE);
+    adapters_await_end(ADAPTERS_PATIENCE);
 }
 
 /* 0, or the error of a connection to a Unix socket. */

@@ -673,7 +673,7 @@ void server_release(struct server *server) {
     span_exporter_free(&server->span_exporter);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);
-    adapters_await_end(SERVER_PATIENCE);
+    adapters_await_end(ADAPTERS_PATIENCE);
     adapters_use_content(NULL);
     content_room_free(&server->content);
     recorder_release(&server->recorder);

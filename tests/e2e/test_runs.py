@@ -312,6 +312,24 @@ def test_no_process_outlives_the_proxy(lab):
             wait_gone(pid, 20 * lab.patience)
 
 
+def test_a_process_that_is_stopped_ends_with_the_proxy(lab):
+    """It hears nothing, so the proxy ends it before it is gone itself; one whose module hangs likewise."""
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[odd(lab, "shout", runs="process"), odd(lab, "push-hang", "hangs", runs="process", timeout="1s", hang_timeout="1h")],
+                   adapt={"all": ["odd"], "hangs": ["hangs"]}, url_classes={"hangs": {"path_regex": "/short"}})
+    own, hanging = pids(proxy)[0], pids(proxy, "hangs")[0]
+    proxy.get(texts.url("/short"))
+    os.kill(own, signal.SIGSTOP)
+    try:
+        proxy.terminate()
+        equal(proxy.wait_exit(20 * lab.patience), 0, "exit status")
+        equal((gone(own), gone(hanging)), (True, True), "the processes are gone")
+        lacks(proxy.process.log(), "left behind", "the log")
+    finally:
+        if not gone(own):
+            os.kill(own, signal.SIGKILL)
+
+
 def test_many_at_once(lab):
     """One runner: messages that wait, and a reader that takes its time, hold no other one up."""
     texts = Texts(lab)
