@@ -120,7 +120,11 @@ void loop_remove(struct loop *loop, struct event *event) {
     if (event->fd < 0)
         return;
     epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, event->fd, NULL);
-    loop_forget(loop, event);
+    event->fd = -1;
+    /* The rest of the current batch may still contain this event. */
+    for (int i = loop->batch_at; i < loop->batch_count; i++)
+        if (loop->batch[i].data.ptr == event)
+            loop->batch[i].data.ptr = NULL;
 }
 
 bool loop_add_copy(struct loop *loop, struct event *event, int fd, uint32_t interest,
@@ -141,12 +145,4 @@ void loop_remove_copy(struct loop *loop, struct event *event) {
         return;
     loop_remove(loop, event);
     close(copy);
-}
-
-void loop_forget(struct loop *loop, struct event *event) {
-    event->fd = -1;
-    /* The rest of the current batch may still contain this event. */
-    for (int i = loop->batch_at; i < loop->batch_count; i++)
-        if (loop->batch[i].data.ptr == event)
-            loop->batch[i].data.ptr = NULL;
 }

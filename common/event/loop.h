@@ -76,16 +76,15 @@ static inline void event_init(struct event *event) {
 
 bool loop_add(struct loop *loop, struct event *event, int fd, uint32_t interest,
               void (*on_event)(struct event *event, uint32_t events));
-/* Stops watching. It does not close the descriptor. */
+/* Stops watching, before the descriptor is closed: while another process has a copy of it, as each has
+ * until its program runs, a close alone would not end it, and the kernel would report an event that is no
+ * more. */
 void loop_remove(struct loop *loop, struct event *event);
 /* Watches a copy of the descriptor, which is closed again by loop_remove_copy: for one that is not the
  * caller's. Several may watch it at once, and whoever closes it touches nothing that is watched. */
 bool loop_add_copy(struct loop *loop, struct event *event, int fd, uint32_t interest,
                    void (*on_event)(struct event *event, uint32_t events));
 void loop_remove_copy(struct loop *loop, struct event *event);
-/* Like loop_remove, without a system call. The caller must close the descriptor next, and no copy
- * of it may exist: then the kernel stops watching it by itself. */
-void loop_forget(struct loop *loop, struct event *event);
 
 static inline void task_init(struct task *task, void (*run)(struct task *)) {
     list_init(&task->link);

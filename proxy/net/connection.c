@@ -111,7 +111,7 @@ void connection_close(struct connection **connectionp) {
     tls_stream_free(&connection->tls);
     tls_stream_free(&connection->below);
     if (connection->watched)
-        loop_forget(connection->net->loop, &connection->event);
+        loop_remove(connection->net->loop, &connection->event);
     own_connections_remove(connection->net->own_connections, &connection->own);
     free(connection->remote);
     close(fd);

@@ -32,7 +32,7 @@ static void end_try(struct host_check *check, struct event *try) {
     int fd = try->fd;
     if (fd < 0)
         return;
-    loop_forget(check->net->loop, try);
+    loop_remove(check->net->loop, try);
     close(fd);
 }
 

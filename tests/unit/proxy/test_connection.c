@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -142,11 +143,25 @@ START_TEST(each_byte_is_told_of) {
 }
 END_TEST
 
+/* A program that is being started has copies of all that is open, for a moment: the kernel would go on to
+ * report the connection, whose memory is somebody else's by then. */
+START_TEST(a_copy_elsewhere_is_not_heard) {
+    struct epoll_event seen;
+    open_pair();
+    int copy = dup(connection->event.fd);
+    connection_close(&connection);
+    write_bytes(1);
+    ck_assert_int_eq(epoll_wait(loop.epoll_fd, &seen, 1, 0), 0);
+    close(copy);
+    close_pair();
+}
+END_TEST
+
 Suite *connection_suite(void) {
     const TTest *const tests[] = {
         pieces_are_awaited_together, what_does_not_come_is_not_awaited_long,
         an_end_is_told_at_once,      more_than_the_window_holds_is_no_deadlock,
-        each_byte_is_told_of,
+        each_byte_is_told_of,        a_copy_elsewhere_is_not_heard,
     };
     return suite_of("connection", tests, COUNT_OF(tests));
 }
