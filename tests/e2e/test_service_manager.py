@@ -175,20 +175,19 @@ def test_an_end_before_the_services_have_started(lab):
     """SIGTERM while the first start waits for a module: nobody is served yet."""
     proxy = Retort(lab)
     proxy.stop()
-    for runs in ("worker", "thread", "process"):
+    for runs, number in (("worker", signal.SIGTERM), ("thread", signal.SIGINT), ("process", signal.SIGTERM)):
         proxy.write_config(proxy.text(services=[slow_starter(lab, "one", 300, runs)], adapt={}))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            started = subprocess.Popen([proxy.program, "-f", proxy.config_path], stderr=subprocess.PIPE, env=proxy.environment)
-            try:
-                time.sleep(lab.patience)
-                equal(started.poll(), None, f"{runs}: it starts")
-                started.send_signal(number)
-                said = started.communicate(timeout=15 * lab.patience)[1].decode()
-                equal(started.returncode, 0, f"{runs}: exit status: {said}")
-                contains(said, "service one: retort is stopping", f"{runs}: what it says")
-            finally:
-                started.kill()
-                started.wait()
+        started = subprocess.Popen([proxy.program, "-f", proxy.config_path], stderr=subprocess.PIPE, env=proxy.environment)
+        try:
+            time.sleep(lab.patience)
+            equal(started.poll(), None, f"{runs}: it starts")
+            started.send_signal(number)
+            said = started.communicate(timeout=15 * lab.patience)[1].decode()
+            equal(started.returncode, 0, f"{runs}: exit status: {said}")
+            contains(said, "service one: retort is stopping", f"{runs}: what it says")
+        finally:
+            started.kill()
+            started.wait()
 
 
 def test_abstract_socket_and_nonsense(lab):
