@@ -154,7 +154,8 @@ e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/
 tsan_programs="proxy/retort proxy/retortctl common/retort-service icap-services/retort-helperd icap-services/gray-helper
     icap-services/text-helper icap-services/retort-adlist icap-services/retort-service-test $tsan_unit
     icap-services/adremover.la icap-services/gray.la icap-services/gzip.la icap-services/inject.la
-    tests/e2e/modules/hello.la tests/e2e/modules/keeper.la tests/e2e/modules/odd.la tests/e2e/modules/other/odd.la tests/e2e/modules/outside.la"
+    tests/e2e/modules/hello.la tests/e2e/modules/keeper.la tests/e2e/modules/odd.la tests/e2e/modules/other/odd.la tests/e2e/modules/outside.la
+    examples/content-manager/manager.la"
 
 build_for() {
     case $1 in
