@@ -131,6 +131,7 @@ def test_each_byte_is_passed_on_at_once(lab):
     seen, unread, head, rest = threading.Semaphore(0), [], [], [0]
 
     def behave(_icap, transaction):
+        more = rest[0]  # now: it is another one when the next proxy has begun
         transaction.send_100()
         transaction.send_head(head[0])
         for byte in b"abcdef":
@@ -138,8 +139,8 @@ def test_each_byte_is_passed_on_at_once(lab):
             if not seen.acquire(timeout=20 * lab.patience):
                 unread.append(byte)
                 return True
-        transaction.send(chunked(b"g" * rest[0]) if rest[0] else b"0\r\n\r\n")
-        for _ in range(rest[0]):  # to close earlier would reset what is on its way
+        transaction.send(chunked(b"g" * more) if more else b"0\r\n\r\n")
+        for _ in range(more):  # to close earlier would reset what is on its way
             seen.acquire(timeout=20 * lab.patience)
         return True
     much = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 100000\r\n\r\n")
