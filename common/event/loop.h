@@ -76,9 +76,9 @@ static inline void event_init(struct event *event) {
 
 bool loop_add(struct loop *loop, struct event *event, int fd, uint32_t interest,
               void (*on_event)(struct event *event, uint32_t events));
-/* Stops watching, before the descriptor is closed: while another process has a copy of it, as each has
- * until its program runs, a close alone would not end it, and the kernel would report an event that is no
- * more. */
+/* Stops watching. It does not close the descriptor; call it before the descriptor is closed. A close
+ * alone does not stop the kernel while another process has a copy of the descriptor, and each new
+ * process has one until its program runs. The kernel would report an event whose memory is gone. */
 void loop_remove(struct loop *loop, struct event *event);
 /* Watches a copy of the descriptor, which is closed again by loop_remove_copy: for one that is not the
  * caller's. Several may watch it at once, and whoever closes it touches nothing that is watched. */

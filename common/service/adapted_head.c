@@ -24,8 +24,7 @@ static void adapted_head_weaken_etag(struct service_exchange *exchange) {
     struct slice etag = http_head_value(exchange->head, HTTP_ETAG);
     if (etag.base == NULL || slice_starts_with(etag, SLICE("W/")))
         return;
-    const struct slice weak[] = {SLICE("W/"), etag};
-    http_head_set(exchange->head, HTTP_ETAG, arena_join(exchange->arena, weak, 2));
+    http_head_set(exchange->head, HTTP_ETAG, arena_concat(exchange->arena, SLICE("W/"), etag));
 }
 
 void adapted_head_body_changed(struct service_exchange *exchange) {

@@ -8,8 +8,9 @@
  *
  * The file is called NAME.so, or srv_NAME.so like a module for c-icap, and defines the symbol
  * retort_service_NAME (SERVICE_DEFINE). A module for c-icap can be loaded too if it is linked
- * with c-icap's library, as Retort's own are; its service is the same. Before the ops are returned they are checked: the
- * version of the interface, the name, and whether all functions are there that a host calls.
+ * with c-icap's library, as Retort's own are; its service is the same. Before the ops are returned
+ * they are checked: the version of the interface, the name, and whether all functions are there
+ * that a host calls.
  *
  * A module has all rights of the process: whoever may write the file is as powerful as the process.
  * It stays loaded, because code of it may have to run when a thread ends. So a path that is loaded
