@@ -5,8 +5,10 @@ common_libcommon_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 common_libcommon_la_SOURCES = \
 	common/base/arena.c common/base/arena.h \
 	common/base/assert.c common/base/assert.h \
+	common/base/backoff.h \
 	common/base/base64.c common/base/base64.h \
 	common/base/clocks.h \
+	common/base/failure.c common/base/failure.h \
 	common/base/fetch.h \
 	common/base/findings.c common/base/findings.h \
 	common/base/plural.h \
@@ -14,19 +16,20 @@ common_libcommon_la_SOURCES = \
 	common/base/log.c common/base/log.h \
 	common/base/random.c common/base/random.h \
 	common/base/reserve.c common/base/reserve.h \
+	common/base/ring.c common/base/ring.h \
 	common/base/scheduling.c common/base/scheduling.h \
 	common/base/signals.c common/base/signals.h \
 	common/base/slice.c common/base/slice.h \
 	common/base/spill_file.c common/base/spill_file.h \
 	common/base/spool.c common/base/spool.h \
 	common/base/text.c common/base/text.h \
+	common/base/threads.c common/base/threads.h \
 	common/base/times.c common/base/times.h \
+	common/base/units.c common/base/units.h \
 	common/base/version.c common/base/version.h \
-	common/event/bytes_source.c common/event/bytes_source.h \
-	common/event/io.h \
+	common/event/source.c \
 	common/event/loop.c common/event/loop.h \
 	common/event/mailbox.c common/event/mailbox.h \
-	common/event/question.c common/event/question.h \
 	common/event/source.h \
 	common/event/timer.c common/event/timer.h \
 	common/event/waiter.c common/event/waiter.h \
@@ -45,13 +48,38 @@ common_libcommon_la_SOURCES = \
 	common/http/neutral.c common/http/neutral.h \
 	common/http/trailer.c common/http/trailer.h \
 	common/http/structured.c common/http/structured.h \
+	common/http/trace_context.c common/http/trace_context.h \
 	common/http/url.c common/http/url.h
+
+# Tables, apart since they need a library for their hash.
+noinst_LTLIBRARIES += common/libtable.la
+common_libtable_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
+common_libtable_la_SOURCES = \
+	common/base/eviction.c common/base/eviction.h \
+	common/base/secret_hash.c common/base/secret_hash.h \
+	common/base/shared_table.c common/base/shared_table.h \
+	common/base/table.c common/base/table.h
+common_libtable_la_LIBADD = $(XXHASH_LIBS)
+
+# Configuration files by tables of options, apart since modules of services have none.
+noinst_LTLIBRARIES += common/libconfig.la
+common_libconfig_la_SOURCES = \
+	common/config/config_file.c common/config/config_file.h \
+	common/config/document.c common/config/document.h \
+	common/config/faults.c common/config/faults.h \
+	common/config/manual.c common/config/manual.h \
+	common/config/option.c common/config/option.h \
+	common/config/parse.c \
+	common/config/shown.c common/config/shown.h \
+	common/config/tokens.c common/config/tokens.h \
+	common/config/value.c common/config/value.h
 
 # The files of recorded exchanges, apart since they need a library for their sums.
 noinst_LTLIBRARIES += common/librecord.la
 common_librecord_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 common_librecord_la_SOURCES = \
 	common/record/file.c common/record/file.h \
+	common/record/mask.c common/record/mask.h \
 	common/record/recorded_exchange.c common/record/recorded_exchange.h common/record/recorded_exchange.def
 common_librecord_la_LIBADD = $(XXHASH_LIBS)
 
@@ -59,17 +87,12 @@ common_librecord_la_LIBADD = $(XXHASH_LIBS)
 noinst_LTLIBRARIES += common/librunner.la
 common_librunner_la_CFLAGS = $(AM_CFLAGS)
 common_librunner_la_SOURCES = \
-	common/runner/board.h \
-	common/runner/drive.c \
 	common/runner/exchange.c common/runner/exchange.h \
-	common/runner/facts.c common/runner/facts.h \
-	common/runner/frame.h \
+	common/runner/frame.c common/runner/frame.h \
 	common/runner/link.c common/runner/link.h \
 	common/runner/process.h \
-	common/runner/ring.c common/runner/ring.h \
 	common/runner/runner.c common/runner/runner.h \
-	common/runner/words.c common/runner/words.h
-runnerdir = $(libexecdir)/retort
-runner_PROGRAMS = common/retort-service
+	common/runner/process.c
+helper_PROGRAMS += common/retort-service
 common_retort_service_SOURCES = common/runner/main.c
 common_retort_service_LDADD = common/librunner.la common/libservice.la common/libcommon.la -lpthread

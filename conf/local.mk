@@ -38,7 +38,7 @@ nodist_pkgdata_SCRIPTS = $(made_scripts)
 # An installation never overwrites a file that an administrator may have changed: the examples go to
 # NAME.conf.default, and to NAME.conf only where there is none.
 install-data-local: $(made_confs)
-	$(MKDIR_P) "$(DESTDIR)$(retortconfdir)" "$(DESTDIR)$(listsdir)"
+	$(MKDIR_P) "$(DESTDIR)$(retortconfdir)/conf.d" "$(DESTDIR)$(listsdir)"
 	for conf in "$(srcdir)/conf/retort.conf" "$(srcdir)/conf/lists.conf" $(made_confs); do \
 	    installed="$(DESTDIR)$(retortconfdir)/`basename $$conf`"; \
 	    $(INSTALL_DATA) "$$conf" "$$installed.default" && \

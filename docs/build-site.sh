@@ -14,7 +14,7 @@ directory=$(cd "$directory" && pwd)
 rm -rf "$directory/pages" "$directory/html"
 
 # As the guides stand in the tree; and the files that they link to.
-for guide in "$top"/*.md "$top"/docs/*.md "$top"/examples/README.md "$top"/examples/*/README.md; do
+for guide in "$top"/*.md "$top"/docs/*.md "$top"/docs/adr/*.md "$top"/examples/README.md "$top"/examples/*/README.md; do
     place=$directory/pages/${guide#"$top/"}
     mkdir -p "$(dirname "$place")"
     cp "$guide" "$place"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The whole of Retort on one machine, for trying it: nginx as the origin with real pages and images,
-# c-icap with the adaptation services, their helper processes, and the proxy. On a fresh Debian 12,
+# c-icap with the adaptation services, their helper processes, and the proxy. On a fresh Debian 12 or 13,
 # as root or with sudo:
 #
 #     examples/quickstart.sh            installs what is missing, builds, starts it all, says what to

@@ -27,6 +27,8 @@ stage_begin() {
     stage=$1
     shift
     build=$source_dir/build
+    # Where ./configure was run in the folder of the sources, it is the build tree, and there can be no other.
+    if [ -e "$source_dir/config.status" ]; then build=$source_dir; fi
     check=no
     install=yes
     place=icap
@@ -42,6 +44,7 @@ stage_begin() {
     done
     if [ $place = inside ]; then stage=$stage-inside; fi
     dir=$build/$stage
+    if [ "$build" = "$source_dir" ]; then dir=$source_dir/build/$stage; fi
     data=$source_dir/tests/data/cache
     prepare
     rm -rf "$dir"
@@ -62,16 +65,19 @@ usage() {
 prepare() {
     if [ $install = yes ]; then "$source_dir/tests/install.sh" "${packages:-try}" >&2; fi
     # shellcheck disable=SC2086
-    "$source_dir/tests/data/fetch.sh" scikit-learn golang-1.19-src animated-gif-detector haproxy-doc ad-block ${more_data:-}
+    "$source_dir/tests/data/fetch.sh" scikit-learn golang-src animated-gif-detector haproxy-doc ad-block ${more_data:-}
     if [ ! -x "$build/proxy/retort" ] || [ ! -x "$build/icap-services/retort-helperd" ]; then build_all; fi
 }
 
 build_all() {
-    say "building in $build (a minute or two; log: $build/$stage-build.log)"
-    mkdir -p "$build"
-    if ! build_quietly >"$build/$stage-build.log" 2>&1; then
-        tail -20 "$build/$stage-build.log" >&2
+    say "building in $build (a minute or two; log: $dir-build.log)"
+    mkdir -p "$build" "$(dirname "$dir")"
+    if ! build_quietly >"$dir-build.log" 2>&1; then
+        tail -20 "$dir-build.log" >&2
         say "the build failed"
+        if [ "$build" != "$source_dir" ] && [ -e "$source_dir/config.status" ]; then
+            say "$source_dir is a build tree itself: run make distclean there, or leave --builddir away"
+        fi
         exit 1
     fi
 }
@@ -343,7 +349,7 @@ is_blank() { [ "$(giftopnm -quiet "$dir/it.body" | pamfile -size)" = "1 1" ]; }
 ctl_says() {
     local word=$1
     shift
-    "$build/proxy/retortctl" "$@" | grep -q "$word"
+    "$build/proxy/retortctl" "$@" | grep "$word" >"$dir/ctl.out" # -q would end before it has written all
 }
 
 # SIGTERM must end each part with status 0.

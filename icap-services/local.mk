@@ -15,6 +15,7 @@ common_libservice_la_SOURCES = \
 	common/service/helper_protocol.c common/service/helper_protocol.h \
 	common/service/module.c common/service/module.h \
 	common/service/option.c common/service/option.h \
+	common/service/driver.c common/service/driver.h \
 	common/service/start.c common/service/start.h \
 	common/service/clean_head.c common/service/clean_head.h \
 	common/service/service.c common/service/service.h \
@@ -22,10 +23,8 @@ common_libservice_la_SOURCES = \
 
 encoder_sources = \
 	icap-services/gzip/codec.c icap-services/gzip/codec.h \
-	icap-services/gzip/codec_brotli.c icap-services/gzip/codec_gzip.c icap-services/gzip/codec_zstd.c \
 	icap-services/gzip/encoder.c icap-services/gzip/encoder.h \
-	icap-services/gzip/sample.c icap-services/gzip/sample.h \
-	icap-services/gzip/spare_encoders.c icap-services/gzip/spare_encoders.h
+	icap-services/gzip/sample.c icap-services/gzip/sample.h
 encoder_cflags = $(ZLIB_CFLAGS) $(BROTLI_CFLAGS) $(ZSTD_CFLAGS)
 encoder_libs = $(ZLIB_LIBS) $(BROTLI_LIBS) $(ZSTD_LIBS)
 
@@ -35,22 +34,16 @@ picture_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS) $(GIF_LIBS) $(ZLIB_LIBS) -l
 adremover_sources = \
 	icap-services/adremover/domain_set.c icap-services/adremover/domain_set.h \
 	icap-services/adremover/filter.c icap-services/adremover/filter.h \
-	icap-services/adremover/filter_match.c \
-	icap-services/adremover/filter_strip.c \
-	icap-services/adremover/own_picture.c icap-services/adremover/own_picture.h \
 	icap-services/adremover/regex.c icap-services/adremover/regex.h \
 	icap-services/adremover/replacement.c icap-services/adremover/replacement.h \
 	icap-services/adremover/request.c icap-services/adremover/request.h \
-	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
 	icap-services/adremover/rule.c icap-services/adremover/rule.h \
 	icap-services/adremover/rule_index.c icap-services/adremover/rule_index.h \
 	icap-services/adremover/rule_options.c icap-services/adremover/rule_options.h \
 	icap-services/adremover/rule_parse.c \
-	icap-services/adremover/rule_pattern.c icap-services/adremover/rule_pattern.h \
-	icap-services/adremover/ascii_host.c icap-services/adremover/ascii_host.h \
-	icap-services/adremover/site.c icap-services/adremover/site.h \
+	icap-services/adremover/host.c icap-services/adremover/host.h \
 	icap-services/adremover/skipped.c icap-services/adremover/skipped.h \
-	icap-services/adremover/filter_internal.h icap-services/adremover/hash.h
+	icap-services/adremover/hash.h
 adremover_libs = $(PCRE2_LIBS) $(PSL_LIBS) $(IDN2_LIBS)
 
 # The algorithms, as an archive of which helpers and tests take what they need.
@@ -61,30 +54,22 @@ icap_services_libalgorithms_la_SOURCES = \
 	$(adremover_sources) \
 	icap-services/gray/apng_gray.c icap-services/gray/apng_gray.h \
 	icap-services/gray/bmp_gray.c icap-services/gray/bmp_gray.h \
-	icap-services/gray/exif.c icap-services/gray/exif.h \
-	icap-services/gray/gamma_luma.c icap-services/gray/gamma_luma.h \
-	icap-services/gray/gif_canvas.c icap-services/gray/gif_canvas.h \
+	icap-services/gray/tiff.c icap-services/gray/tiff.h \
 	icap-services/gray/gif_gray.c icap-services/gray/gif_gray.h \
-	icap-services/gray/gif_reader.c icap-services/gray/gif_reader.h \
 	icap-services/gray/gif_scale.c icap-services/gray/gif_scale.h \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
 	icap-services/gray/picture_cost.c icap-services/gray/picture_cost.h \
-	icap-services/gray/picture_libraries.c icap-services/gray/picture_libraries.h \
 	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
-	icap-services/gray/png_info.c icap-services/gray/png_info.h \
-	icap-services/gray/png_strip.c icap-services/gray/png_strip.h \
+	icap-services/gray/png_chunks.c icap-services/gray/png_chunks.h \
 	icap-services/gray/scaler.c icap-services/gray/scaler.h \
-	icap-services/gray/tiff_bytes.h \
-	icap-services/gray/tiff_form.c icap-services/gray/tiff_form.h \
 	icap-services/gray/webp_gray.c icap-services/gray/webp_gray.h \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
 	$(encoder_sources) \
 	icap-services/helpers/recipe.c icap-services/helpers/recipe.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
-	icap-services/inject/snippet.c icap-services/inject/snippet.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/tree.c icap-services/inject/tree.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h \
@@ -97,7 +82,6 @@ icap_services_libhost_la_CPPFLAGS = $(services_cppflags) $(CICAP_CFLAGS) -DRETOR
 icap_services_libhost_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 icap_services_libhost_la_SOURCES = \
 	icap-services/host-c-icap/cicap.h \
-	icap-services/host-c-icap/head_list.c icap-services/host-c-icap/head_list.h \
 	icap-services/host-c-icap/module.c \
 	icap-services/host-c-icap/transaction.c icap-services/host-c-icap/transaction.h
 icap_services_libhost_la_LIBADD = common/libservice.la common/libcommon.la
@@ -167,12 +151,9 @@ icap_services_libgzip_la_CFLAGS = $(module_cflags) $(encoder_cflags)
 
 icap_services_libinject_la_SOURCES = icap-services/inject/service.c \
 	icap-services/inject/answer.c icap-services/inject/answer.h \
-	icap-services/inject/page_kind.c icap-services/inject/page_kind.h \
-	icap-services/inject/policies.c icap-services/inject/policies.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/settings.c icap-services/inject/settings.h \
-	icap-services/inject/snippet.c icap-services/inject/snippet.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/tree.c icap-services/inject/tree.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
@@ -234,12 +215,10 @@ uninstall-hook:
 # The supervisor.
 sbin_PROGRAMS += icap-services/retort-helperd
 icap_services_retort_helperd_CPPFLAGS = $(services_cppflags) -DCONFIGURATION='"$(retortconfdir)/helperd.conf"'
-icap_services_retort_helperd_CFLAGS = $(AM_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS)
+icap_services_retort_helperd_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 icap_services_retort_helperd_SOURCES = \
-	icap-services/helperd/admission.c icap-services/helperd/admission.h \
 	icap-services/helperd/breaker.c icap-services/helperd/breaker.h \
 	icap-services/helperd/client.c icap-services/helperd/client.h \
-	icap-services/helperd/control.c icap-services/helperd/control.h \
 	icap-services/helperd/dispatch.c icap-services/helperd/dispatch.h \
 	icap-services/helperd/job.c icap-services/helperd/job.h \
 	icap-services/helperd/line_port.c icap-services/helperd/line_port.h \
@@ -248,15 +227,13 @@ icap_services_retort_helperd_SOURCES = \
 	icap-services/helperd/pool.c icap-services/helperd/pool.h \
 	icap-services/helperd/pool_workers.c icap-services/helperd/pool_workers.h \
 	icap-services/helperd/queue.c icap-services/helperd/queue.h \
-	icap-services/helperd/refusal.c icap-services/helperd/refusal.h \
-	icap-services/helperd/settings.c icap-services/helperd/settings.h \
+	icap-services/helperd/settings.c icap-services/helperd/settings.h icap-services/helperd/options.def \
 	icap-services/helperd/supervisor.c icap-services/helperd/supervisor.h \
 	icap-services/helperd/worker.c icap-services/helperd/worker.h
-icap_services_retort_helperd_LDADD = common/libservice.la common/libcommon.la $(CONFUSE_LIBS) $(JANSSON_LIBS)
+icap_services_retort_helperd_LDADD = common/libconfig.la common/libservice.la common/libcommon.la $(JANSSON_LIBS)
 
 # The helpers.
-helperdir = $(libexecdir)/retort
-helper_PROGRAMS = icap-services/gray-helper icap-services/text-helper
+helper_PROGRAMS += icap-services/gray-helper icap-services/text-helper
 helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helper_loop.h \
 	icap-services/helpers/sandbox.c icap-services/helpers/sandbox.h
 # What `retortctl adlist` runs.
@@ -270,7 +247,6 @@ icap_services_gray_helper_CPPFLAGS = $(services_cppflags)
 icap_services_gray_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 icap_services_gray_helper_SOURCES = $(helper_sources) \
 	icap-services/helpers/gray_helper.c \
-	icap-services/helpers/pipeline.c icap-services/helpers/pipeline.h \
 	icap-services/helpers/runner.c icap-services/helpers/runner.h
 icap_services_gray_helper_LDADD = icap-services/libalgorithms.la $(picture_libs) $(SECCOMP_LIBS)
 icap_services_text_helper_CPPFLAGS = $(services_cppflags)
@@ -287,15 +263,11 @@ icap_services_retort_service_test_CPPFLAGS = $(services_cppflags) -DHELPERD='"$(
 icap_services_retort_service_test_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS)
 icap_services_retort_service_test_SOURCES = \
 	icap-services/service-test/call.c icap-services/service-test/call.h \
-	icap-services/service-test/completion.c \
-	icap-services/service-test/decoded.c icap-services/service-test/decoded.h \
 	icap-services/service-test/events.c icap-services/service-test/events.h \
 	icap-services/service-test/expected.c icap-services/service-test/expected.h \
-	icap-services/service-test/guarded.c icap-services/service-test/guarded.h \
 	icap-services/service-test/helperd.c icap-services/service-test/helperd.h \
 	icap-services/service-test/instance.c icap-services/service-test/instance.h \
 	icap-services/service-test/main.c \
-	icap-services/service-test/memcheck.c icap-services/service-test/memcheck.h \
 	icap-services/service-test/message.c icap-services/service-test/message.h \
 	icap-services/service-test/options.c icap-services/service-test/options.h icap-services/service-test/options.def \
 	icap-services/service-test/outcome.c icap-services/service-test/outcome.h \

@@ -1,10 +1,10 @@
-# The proxy and its control program.
+# The proxy.
 sbin_PROGRAMS += proxy/retort
-bin_PROGRAMS += proxy/retortctl
 
-proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
+proxy_includes = -I$(top_srcdir)/proxy -I$(top_srcdir)/proxy/core -I$(top_srcdir)/proxy/parts
+proxy_cppflags = $(AM_CPPFLAGS) $(proxy_includes)
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
-	$(MICROHTTPD_CFLAGS) $(GNUTLS_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
+	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
 	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS) $(GSSAPI_CFLAGS) $(CURL_CFLAGS)
 
 # Everything but main, so that tests can link it.
@@ -13,109 +13,75 @@ proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags) -DSERVICES_DIRECTORY='"$(servicemo
 	-DSERVICE_PROGRAM='"$(libexecdir)/retort/retort-service"'
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
-	proxy/access/rules.c proxy/access/rules.h \
 	proxy/adapt/adapter.c proxy/adapt/adapter.h \
 	proxy/adapt/adapter_account.c proxy/adapt/adapter_account.h proxy/adapt/adapter_account.def \
 	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
 	proxy/adapt/adapter_call.c proxy/adapt/adapter_call.h \
 	proxy/adapt/bypasses.c proxy/adapt/bypasses.h \
+	proxy/adapt/foreign_call.c proxy/adapt/foreign_call.h \
 	proxy/adapt/chain_trickle.c \
 	proxy/adapt/chain.c proxy/adapt/chain.h proxy/adapt/message.h \
 	proxy/adapt/client_fields.c proxy/adapt/client_fields.h \
+	proxy/adapt/content_numbers.c proxy/adapt/content_numbers.h \
 	proxy/adapt/coding.c proxy/adapt/coding.h \
 	proxy/adapt/decoder.c proxy/adapt/decoder.h \
 	proxy/adapt/decoding.c proxy/adapt/decoding.h \
-	proxy/adapt/first_asking.c proxy/adapt/first_asking.h \
+	proxy/adapt/warm_up.c proxy/adapt/warm_up.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
-	proxy/adapt/mark.c proxy/adapt/mark.h \
+	proxy/adapt/chain_tags.c proxy/adapt/chain_tags.h \
 	proxy/adapt/named_addresses.c proxy/adapt/named_addresses.h \
 	proxy/adapt/opt_outs.h \
-	proxy/adapt/recording.c proxy/adapt/recording.h proxy/adapt/recall.c proxy/adapt/recall.h \
+	proxy/adapt/recording.h proxy/adapt/recall.c proxy/adapt/recall.h \
 	proxy/adapt/server_numbers.def proxy/adapt/server_numbers.h \
 	proxy/adapt/service_report.c proxy/adapt/service_report.h \
 	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
 	proxy/adapt/shared_service.c proxy/adapt/shared_service.h \
+	proxy/adapt/stated_length.c proxy/adapt/stated_length.h \
 	proxy/adapt/trickle.c proxy/adapt/trickle.h \
 	proxy/adapt/verdicts.c proxy/adapt/verdicts.h \
 	proxy/adapt/virgin_body.c proxy/adapt/virgin_body.h \
-	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
-	proxy/cache/ban.c proxy/cache/ban.h \
-	proxy/cache/body.c proxy/cache/body.h \
-	proxy/cache/body_reader.c proxy/cache/body_reader.h \
-	proxy/cache/body_source.c proxy/cache/body_source.h \
-	proxy/cache/conditional.c proxy/cache/conditional.h \
-	proxy/cache/content.c proxy/cache/content.h \
-	proxy/cache/control.c proxy/cache/control.h \
-	proxy/cache/shared_fetch.c proxy/cache/shared_fetch.h \
-	proxy/cache/eviction.c proxy/cache/eviction.h \
-	proxy/cache/object_eviction.c proxy/cache/object_eviction.h \
-	proxy/cache/freshness.c proxy/cache/freshness.h \
-	proxy/cache/key.c proxy/cache/key.h \
-	proxy/cache/memory.c proxy/cache/memory.h \
-	proxy/cache/name.c proxy/cache/name.h \
-	proxy/cache/object.c proxy/cache/object.h \
-	proxy/cache/object_filter.c proxy/cache/object_filter.h \
-	proxy/cache/part.c proxy/cache/part.h \
-	proxy/cache/filter_table.c proxy/cache/filter_table.h \
-	proxy/cache/purge.c proxy/cache/purge.h \
-	proxy/cache/purger.c proxy/cache/purger.h \
-	proxy/cache/range.c proxy/cache/range.h \
-	proxy/cache/replacement.c proxy/cache/replacement.h \
-	proxy/cache/shard.c proxy/cache/shard.h \
-	proxy/cache/store.c proxy/cache/store.h \
-	proxy/cache/walk.c proxy/cache/walk.h \
-	proxy/cache/vary.c proxy/cache/vary.h \
-	proxy/client/announced.c proxy/client/announced.h proxy/client/asker.h \
-	proxy/client/background.c \
-	proxy/client/body_clock.c proxy/client/body_clock.h \
-	proxy/client/clients.c proxy/client/clients.h \
-	proxy/client/coalescing.c proxy/client/coalescing.h \
-	proxy/client/connection_holds.c proxy/client/connection_holds.h \
-	proxy/client/exchange.c proxy/client/exchange.h \
-	proxy/client/handshake.c proxy/client/handshake.h \
-	proxy/client/intercepted.c proxy/client/intercepted.h \
-	proxy/client/listen_set.c proxy/client/listen_set.h \
-	proxy/client/first_bytes.c proxy/client/first_bytes.h \
-	proxy/client/redirection.c proxy/client/redirection.h \
-	proxy/client/reply.h \
-	proxy/client/transparent.c proxy/client/transparent.h \
-	proxy/client/http1/http1.h \
-	proxy/client/http1/chunks.c proxy/client/http1/chunks.h \
-	proxy/client/http1/connection.c proxy/client/http1/connection.h \
-	proxy/client/http1/exchange.c proxy/client/http1/exchange.h \
-	proxy/client/http1/outbox.c proxy/client/http1/outbox.h \
-	proxy/client/http1/reply.c proxy/client/http1/reply.h \
-	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
-	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
-	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
-	proxy/client/http2/http2.h \
-	proxy/client/http2/connection.c proxy/client/http2/connection.h \
-	proxy/client/http2/exchange.c proxy/client/http2/exchange.h \
-	proxy/client/http2/head_blocks.c proxy/client/http2/head_blocks.h \
-	proxy/client/http2/reply.c proxy/client/http2/reply.h \
-	proxy/client/http2/request.c proxy/client/http2/request.h \
-	proxy/client/http2/request_body.c proxy/client/http2/request_body.h \
-	proxy/client/http2/tunnel.c proxy/client/http2/tunnel.h \
-	proxy/http2/block.c proxy/http2/block.h \
-	proxy/http2/closed.c proxy/http2/closed.h \
-	proxy/http2/data.c proxy/http2/data.h \
-	proxy/http2/early_priority.c proxy/http2/early_priority.h \
-	proxy/http2/error.c proxy/http2/error.h \
-	proxy/http2/fault.c proxy/http2/fault.h \
-	proxy/http2/fields.c proxy/http2/fields.h \
-	proxy/http2/frame.c proxy/http2/frame.h \
-	proxy/http2/hpack.c proxy/http2/hpack.h \
-	proxy/http2/hpack_encode.c proxy/http2/hpack_encode.h \
-	proxy/http2/hpack_lines.c \
-	proxy/http2/hpack_static.c proxy/http2/hpack_static.def proxy/http2/hpack_static.h \
-	proxy/http2/huffman.c proxy/http2/huffman.def proxy/http2/huffman.h \
-	proxy/http2/input.c proxy/http2/input.h \
-	proxy/http2/outbox.c proxy/http2/outbox.h \
-	proxy/http2/priority.c proxy/http2/priority.h \
-	proxy/http2/schedule.c proxy/http2/schedule.h \
-	proxy/http2/session.c proxy/http2/session.h \
-	proxy/http2/stream.c proxy/http2/stream.h \
+	proxy/core/cache/ban.c proxy/core/cache/ban.h \
+	proxy/core/cache/body.c proxy/core/cache/body.h \
+	proxy/core/cache/body_reader.c proxy/core/cache/body_reader.h \
+	proxy/core/cache/conditional.c proxy/core/cache/conditional.h \
+	proxy/core/cache/cache_change.c proxy/core/cache/cache_change.h \
+	proxy/core/cache/cache_control.c proxy/core/cache/cache_control.h \
+	proxy/core/cache/shared_fetch.c proxy/core/cache/shared_fetch.h \
+	proxy/core/cache/freshness.c proxy/core/cache/freshness.h \
+	proxy/core/cache/key.c proxy/core/cache/key.h \
+	proxy/core/cache/memory.c proxy/core/cache/memory.h \
+	proxy/core/cache/name.c proxy/core/cache/name.h \
+	proxy/core/cache/object.c proxy/core/cache/object.h \
+	proxy/core/cache/filter_table.c proxy/core/cache/filter_table.h \
+	proxy/core/cache/purge.c proxy/core/cache/purge.h \
+	proxy/core/cache/range.c proxy/core/cache/range.h \
+	proxy/core/cache/removal.c proxy/core/cache/removal.h \
+	proxy/core/cache/second_level.h \
+	proxy/core/cache/stored.c proxy/core/cache/stored.h \
+	proxy/core/cache/url.c proxy/core/cache/url.h \
+	proxy/core/cache/replacement.c proxy/core/cache/replacement.h \
+	proxy/core/cache/shard.c proxy/core/cache/shard.h \
+	proxy/core/cache/store.c proxy/core/cache/store.h \
+	proxy/core/cache/walk.c proxy/core/cache/walk.h \
+	proxy/core/cache/vary.c proxy/core/cache/vary.h \
+	proxy/core/client/proxy_protocol.c proxy/core/client/proxy_protocol.h proxy/core/client/requester.h \
+	proxy/core/client/body_clock.c proxy/core/client/body_clock.h \
+	proxy/core/client/clients.c proxy/core/client/clients.h \
+	proxy/core/client/connection_holds.c proxy/core/client/connection_holds.h \
+	proxy/core/client/exchange.c proxy/core/client/exchange.h \
+	proxy/core/client/handshake.c proxy/core/client/handshake.h \
+	proxy/core/client/intercepted.c proxy/core/client/intercepted.h \
+	proxy/core/client/listen_set.c proxy/core/client/listen_set.h \
+	proxy/core/client/first_bytes.c proxy/core/client/first_bytes.h \
+	proxy/core/client/redirection.h \
+	proxy/core/client/http1/http1.h \
+	proxy/core/client/http1/connection.c proxy/core/client/http1/connection.h \
+	proxy/core/client/http1/exchange.c proxy/core/client/http1/exchange.h \
+	proxy/core/client/http1/outbox.c proxy/core/client/http1/outbox.h \
+	proxy/core/client/http1/request_body.c proxy/core/client/http1/request_body.h \
+	proxy/core/client/http1/request_head.c proxy/core/client/http1/request_head.h \
+	proxy/core/client/http1/reply_sender.c proxy/core/client/http1/reply_sender.h \
 	proxy/identity/attempts.c proxy/identity/attempts.h \
 	proxy/identity/check_threads.c proxy/identity/check_threads.h \
 	proxy/identity/digest_rows.c proxy/identity/digest_rows.h \
@@ -154,413 +120,214 @@ proxy_libproxy_a_SOURCES = \
 	proxy/identity/method_bearer.c \
 	proxy/identity/method_certificate.c \
 	proxy/identity/method_negotiate.c \
-	proxy/settings/load_identity.c proxy/settings/options_identity.def \
-	proxy/settings/load_identity_helpers.c proxy/settings/options_identity_helpers.def \
-	proxy/intercept/interception.c proxy/intercept/interception.h \
-	proxy/intercept/refusals.c proxy/intercept/refusals.h \
-	proxy/intercept/rules.c proxy/intercept/rules.h \
-	proxy/disk/disk.c proxy/disk/disk.h \
-	proxy/disk/disk_body.c proxy/disk/disk_body.h \
-	proxy/disk/admission_filter.c proxy/disk/admission_filter.h \
-	proxy/disk/index.c proxy/disk/index.h \
-	proxy/disk/purge_log.c proxy/disk/purge_log.h \
-	proxy/disk/purge_slot.c proxy/disk/purge_slot.h \
-	proxy/disk/purge_writer.c proxy/disk/purge_writer.h \
-	proxy/disk/lending.c proxy/disk/lending.h \
-	proxy/disk/load.c \
-	proxy/disk/queue.c proxy/disk/queue.h \
-	proxy/disk/read_locks.c proxy/disk/read_locks.h \
-	proxy/disk/reading.c proxy/disk/reading.h \
-	proxy/disk/reads.c proxy/disk/reads.h \
-	proxy/disk/record.c proxy/disk/record.h \
-	proxy/disk/recovery.c \
-	proxy/disk/segment.c proxy/disk/segment.h \
-	proxy/disk/stream.c proxy/disk/stream.h \
-	proxy/disk/summing.c proxy/disk/summing.h \
-	proxy/disk/volume.c proxy/disk/volume.h \
-	proxy/disk/volume_purges.c \
-	proxy/disk/writer.c proxy/disk/writer.h \
-	proxy/content/account.c proxy/content/account.h \
-	proxy/content/fetch.c proxy/content/fetch.h \
-	proxy/content/injection.c proxy/content/injection.h \
-	proxy/content/operation.c proxy/content/operation.h \
-	proxy/content/room.c proxy/content/room.h \
-	proxy/content/stored.c proxy/content/stored.h \
-	proxy/content/url.c proxy/content/url.h \
-	proxy/content/work.c proxy/content/work.h \
-	proxy/icap/adapted_body.c \
-	proxy/inside/adapter.c proxy/inside/adapter.h \
-	proxy/inside/body.c proxy/inside/code.c proxy/inside/code.h \
-	proxy/inside/child.c proxy/inside/child.h \
-	proxy/inside/desk.c proxy/inside/desk.h \
-	proxy/inside/remote.c proxy/inside/remote.h \
-	proxy/inside/run.c proxy/inside/run.h \
-	proxy/inside/runners.c proxy/inside/runners.h \
-	proxy/inside/child_word.c \
-	proxy/inside/call.c proxy/inside/call.h \
-	proxy/inside/content.c proxy/inside/content.h \
-	proxy/inside/feed.c \
-	proxy/inside/head.c proxy/inside/head.h \
-	proxy/inside/instance.c proxy/inside/instance.h \
-	proxy/inside/places.c proxy/inside/places.h \
-	proxy/inside/service.h \
-	proxy/inside/slow.c \
-	proxy/inside/start.c proxy/inside/start.h \
-	proxy/inside/told.c proxy/inside/told.h \
-	proxy/inside/wait.c \
-	proxy/inside/watches.c proxy/inside/watches.h \
-	proxy/icap/adapter.c proxy/icap/adapter.h \
-	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
-	proxy/icap/endpoint.c proxy/icap/endpoint.h \
-	proxy/record/filter.c proxy/record/filter.h \
-	proxy/icap/health.c proxy/icap/health.h \
-	proxy/icap/host.c proxy/icap/host.h \
-	proxy/icap/look.c proxy/icap/look.h \
-	proxy/icap/lost_connections.c proxy/icap/lost_connections.h \
-	proxy/record/inspected.c proxy/record/inspected.h \
-	proxy/record/inspections.c proxy/record/inspections.h \
-	proxy/record/mask.c proxy/record/mask.h \
-	proxy/icap/options.c proxy/icap/options.h \
-	proxy/icap/permission.c proxy/icap/permission.h \
-	proxy/icap/info.c proxy/icap/info.h \
-	proxy/icap/info_text.c proxy/icap/info_text.h \
-	proxy/icap/probe.c proxy/icap/probe.h \
-	proxy/icap/server.c proxy/icap/server.h \
-	proxy/icap/quota.c proxy/icap/quota.h \
-	proxy/record/recorder.c proxy/record/recorder.h \
-	proxy/icap/client_fields.c proxy/icap/client_fields.h \
-	proxy/icap/service.c proxy/icap/service.h \
-	proxy/icap/wire.c proxy/icap/wire.h \
+	proxy/core/settings/load_identity.c proxy/core/settings/options_identity.def \
+	proxy/core/settings/load_identity_helpers.c proxy/core/settings/options_identity_helpers.def \
 	proxy/limits/bucket.c proxy/limits/bucket.h \
 	proxy/limits/limit_table.c proxy/limits/limit_table.h \
 	proxy/limits/limits.c proxy/limits/limits.h \
 	proxy/limits/pace.c proxy/limits/pace.h \
-	proxy/log/format.c proxy/log/format.h proxy/log/codes.def \
-	proxy/log/line.c proxy/log/line.h \
-	proxy/log/place.c proxy/log/place.h \
-	proxy/log/channel.c proxy/log/channel.h \
-	proxy/log/frame.c proxy/log/frame.h \
-	proxy/log/target.c proxy/log/target.h \
-	proxy/net/address.c proxy/net/address.h \
-	proxy/net/address_order.c proxy/net/address_order.h \
-	proxy/net/connect_race.c proxy/net/connect_race.h \
-	proxy/net/dns_answer.c proxy/net/dns_answer.h \
-	proxy/net/dns_message.c proxy/net/dns_message.h \
-	proxy/net/dns_targets.c proxy/net/dns_targets.h \
-	proxy/net/dns_channel.c proxy/net/dns_channel.h \
-	proxy/net/host_check.c proxy/net/host_check.h \
-	proxy/net/hosts_file.c proxy/net/hosts_file.h \
-	proxy/net/connection.c proxy/net/connection.h \
-	proxy/net/context.c proxy/net/context.h \
-	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
-	proxy/net/durations.c proxy/net/durations.h proxy/net/durations.def \
-	proxy/net/dial.c proxy/net/dial.h \
-	proxy/net/duplex.c proxy/net/duplex.h \
-	proxy/net/feed.c proxy/net/feed.h \
-	proxy/net/gather.h \
-	proxy/net/memory_share.c proxy/net/memory_share.h \
-	proxy/net/local_socket.c proxy/net/local_socket.h \
-	proxy/net/listener.c proxy/net/listener.h \
-	proxy/net/sender.c proxy/net/sender.h \
-	proxy/net/name_review.c proxy/net/name_review.h \
-	proxy/net/tcp_bytes.c proxy/net/tcp_bytes.h \
-	proxy/net/own_connections.c proxy/net/own_connections.h \
-	proxy/net/proxy_header.c proxy/net/proxy_header.h \
-	proxy/net/proxy_tunnel.c proxy/net/proxy_tunnel.h \
-	proxy/net/pool.c proxy/net/pool.h \
-	proxy/net/privileges.c proxy/net/privileges.h \
-	proxy/net/reach.c proxy/net/reach.h \
-	proxy/net/lookup_share.c proxy/net/lookup_share.h \
-	proxy/net/remembered_name.h \
-	proxy/net/resolver.c proxy/net/resolver.h \
-	proxy/net/resolver_report.c proxy/net/resolver_report.h \
-	proxy/net/secret_hash.c proxy/net/secret_hash.h \
-	proxy/origin/certificate_fetch.c proxy/origin/certificate_fetch.h \
-	proxy/origin/check.c proxy/origin/check.h \
-	proxy/origin/choice.c \
-	proxy/origin/list.c proxy/origin/list.h \
-	proxy/origin/lookup.c proxy/origin/lookup.h \
-	proxy/origin/member.c proxy/origin/member.h \
-	proxy/origin/place_index.c proxy/origin/place_index.h \
-	proxy/origin/source.c proxy/origin/source.h \
-	proxy/origin/targets.c proxy/origin/targets.h \
-	proxy/origin/group.c proxy/origin/group.h \
-	proxy/origin/host.c proxy/origin/host.h \
-	proxy/origin/scheme.c proxy/origin/scheme.h \
-	proxy/origin/slot.c proxy/origin/slot.h \
-	proxy/origin/small_fetch.c proxy/origin/small_fetch.h \
-	proxy/origin/staple_fetch.c proxy/origin/staple_fetch.h \
-	proxy/origin/call.c proxy/origin/call.h proxy/origin/call_queue.c \
-	proxy/origin/connections.c proxy/origin/connections.h \
-	proxy/origin/http1/http1.h \
-	proxy/origin/http1/call.c proxy/origin/http1/call.h \
-	proxy/origin/http1/send.c proxy/origin/http1/receive.c proxy/origin/http1/body.c \
-	proxy/origin/http2/http2.h proxy/origin/http2/carrier.c proxy/origin/http2/carrier.h \
-	proxy/origin/http2/call.c proxy/origin/http2/call.h \
-	proxy/origin/http2/send.c proxy/origin/http2/receive.c \
-	proxy/rewrite/field_rules.c proxy/rewrite/field_rules.h proxy/rewrite/url_rules.c proxy/rewrite/url_rules.h \
-	proxy/rewrite/forwarded.c proxy/rewrite/forwarded.h \
-	proxy/rewrite/text_template.c proxy/rewrite/text_template.h proxy/rewrite/variables.def \
-	proxy/tls/aia.c proxy/tls/aia.h \
-	proxy/tls/algorithm.c proxy/tls/algorithm.h \
-	proxy/tls/bio.c proxy/tls/bio.h \
-	proxy/tls/certificate.c proxy/tls/certificate.h \
-	proxy/tls/certificate_files.c proxy/tls/certificate_files.h \
-	proxy/tls/certificate_names.c proxy/tls/certificate_names.h \
-	proxy/tls/certificate_set.c proxy/tls/certificate_set.h \
-	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
-	proxy/tls/validity.c proxy/tls/validity.h \
-	proxy/tls/client_authority.c proxy/tls/client_authority.h \
-	proxy/tls/client.c proxy/tls/client.h \
-	proxy/tls/client_hello.c proxy/tls/client_hello.h \
-	proxy/tls/context.c proxy/tls/context.h \
-	proxy/tls/facts.c proxy/tls/facts.h \
-	proxy/tls/intermediates.c proxy/tls/intermediates.h \
-	proxy/tls/mhd_tls.c proxy/tls/mhd_tls.h \
-	proxy/tls/ocsp.c proxy/tls/ocsp.h \
-	proxy/tls/server.c proxy/tls/server.h \
-	proxy/tls/pem_file.c proxy/tls/pem_file.h \
-	proxy/tls/ticket_keys.c proxy/tls/ticket_keys.h \
-	proxy/tls/staple.c proxy/tls/staple.h \
-	proxy/tls/stream.c proxy/tls/stream.h \
-	proxy/origin/security.c proxy/origin/security.h \
-	proxy/tls/trust.c proxy/tls/trust.h proxy/tls/trust_files.c proxy/tls/trust_files.h \
-	proxy/tls/verify.c proxy/tls/verify.h \
-	proxy/tls/verify_words.c proxy/tls/verify_words.h \
-	proxy/transaction/access_format.c proxy/transaction/access_format.h \
-	proxy/transaction/access_choice.c proxy/transaction/access_choice.h \
-	proxy/transaction/access_line.c proxy/transaction/access_line.h \
-	proxy/transaction/access_log.c proxy/transaction/access_log.h \
-	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
-	proxy/transaction/cache_status.c proxy/transaction/cache_status.h \
-	proxy/transaction/ca_page.c proxy/transaction/ca_page.h \
-	proxy/transaction/caching.c proxy/transaction/caching.h \
-	proxy/transaction/collapse.c proxy/transaction/collapse.h \
-	proxy/transaction/fail.c proxy/transaction/fail.h \
-	proxy/transaction/forwarding.c proxy/transaction/forwarding.h \
-	proxy/transaction/disclosure.c proxy/transaction/disclosure.h \
-	proxy/transaction/head_rules.c proxy/transaction/head_rules.h \
-	proxy/transaction/hops.c proxy/transaction/hops.h \
-	proxy/transaction/https.c proxy/transaction/https.h \
-	proxy/transaction/inspect.c proxy/transaction/inspect.h \
-	proxy/transaction/internal.c proxy/transaction/internal.h \
-	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
-	proxy/transaction/join.c proxy/transaction/join.h \
-	proxy/transaction/message.c proxy/transaction/message.h \
-	proxy/transaction/next_hop.c proxy/transaction/next_hop.h \
-	proxy/transaction/origin_proof.c proxy/transaction/origin_proof.h \
-	proxy/transaction/outcome.c proxy/transaction/outcome.h \
-	proxy/transaction/page.c proxy/transaction/page.h \
-	proxy/transaction/postcache.c proxy/transaction/postcache.h \
-	proxy/transaction/pump.c proxy/transaction/pump.h \
-	proxy/transaction/ranges.c proxy/transaction/ranges.h \
-	proxy/transaction/refresh.c proxy/transaction/refresh.h \
-	proxy/transaction/relay.c proxy/transaction/relay.h \
-	proxy/transaction/request.c proxy/transaction/request.h \
-	proxy/transaction/request_counts.c proxy/transaction/request_counts.h \
-	proxy/transaction/request_rules.c proxy/transaction/request_rules.h \
-	proxy/transaction/response.c proxy/transaction/response.h \
-	proxy/transaction/reverse_map.c proxy/transaction/reverse_map.h \
-	proxy/transaction/route.c proxy/transaction/route.h \
-	proxy/transaction/step.h \
-	proxy/transaction/stored_part.c proxy/transaction/stored_part.h \
-	proxy/transaction/stored_source.c proxy/transaction/stored_source.h \
-	proxy/transaction/trace.c proxy/transaction/trace.h \
-	proxy/transaction/transaction.c proxy/transaction/transaction.h \
-	proxy/transaction/variant_object.c proxy/transaction/variant_object.h \
-	proxy/transaction/variables.c proxy/transaction/variables.h \
-	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
-	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
-	proxy/transaction/proof.c proxy/transaction/proof.h \
-	proxy/transaction/watcher.h \
-	proxy/events/filter.c proxy/events/filter.h \
-	proxy/events/queue.c proxy/events/queue.h \
-	proxy/events/ring.c proxy/events/ring.h \
-	proxy/events/stream.c proxy/events/stream.h \
-	proxy/events/tap.c proxy/events/tap.h \
-	proxy/events/watch.c proxy/events/watch.h \
-	proxy/transaction/steps/receive.c \
-	proxy/transaction/steps/admit.c proxy/transaction/steps/admit.h \
-	proxy/transaction/access.c proxy/transaction/access.h \
-	proxy/transaction/access_destination.c proxy/transaction/access_destination.h \
-	proxy/transaction/access_permit.c proxy/transaction/access_permit.h \
-	proxy/transaction/access_refusal.c proxy/transaction/access_refusal.h \
-	proxy/transaction/steps/access.c proxy/transaction/steps/access.h \
-	proxy/transaction/steps/recheck.c proxy/transaction/steps/recheck.h \
-	proxy/transaction/purge_orders.c proxy/transaction/purge_orders.h \
-	proxy/transaction/told_removals.c proxy/transaction/told_removals.h \
-	proxy/transaction/steps/purge.c proxy/transaction/steps/purge.h \
-	proxy/transaction/steps/limit.c proxy/transaction/steps/limit.h \
-	proxy/transaction/steps/rewrite.c \
-	proxy/transaction/steps/reqmod.c proxy/transaction/steps/reqmod.h \
-	proxy/transaction/steps/reqmod_postcache.c proxy/transaction/steps/reqmod_postcache.h \
-	proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
-	proxy/transaction/steps/destination.c proxy/transaction/steps/destination.h \
-	proxy/transaction/inside.c proxy/transaction/inside.h \
-	proxy/transaction/steps/bump.c proxy/transaction/steps/bump.h \
-	proxy/transaction/steps/intercept.c proxy/transaction/steps/intercept.h \
-	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h \
-	proxy/transaction/steps/respmod.c proxy/transaction/steps/respmod.h \
-	proxy/transaction/steps/store.c proxy/transaction/steps/store.h \
-	proxy/transaction/steps/variant.c \
-	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/respmod_postcache.h \
-	proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
-	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h \
-	proxy/transaction/steps/log.c \
-	proxy/adapters.c proxy/adapters.h \
-	proxy/claims.c proxy/claims.h \
-	proxy/control.c proxy/control.h \
-	proxy/upgrade.c proxy/upgrade.h \
-	proxy/takeover/handover.c proxy/takeover/handover.h \
-	proxy/takeover/inherited.c proxy/takeover/inherited.h \
-	proxy/takeover/notify.c proxy/takeover/notify.h \
-	proxy/takeover/socket_store.c proxy/takeover/socket_store.h \
-	proxy/takeover/successor.c proxy/takeover/successor.h \
-	proxy/takeover/takeover.c proxy/takeover/takeover.h \
-	proxy/takeover/wire.c proxy/takeover/wire.h \
-	proxy/server.c proxy/server.h \
-	proxy/readiness.c proxy/readiness.h \
-	proxy/reloader.c proxy/reloader.h \
-	proxy/configured_names.c proxy/configured_names.h \
-	proxy/worker.c proxy/worker.h proxy/worker_inside.h proxy/worker_orders.c \
-	proxy/settings/config_file.c proxy/settings/config_file.h proxy/settings/document.c \
-	proxy/settings/document.h proxy/settings/faults.c proxy/settings/faults.h proxy/settings/lexer.c \
-	proxy/settings/lexer.h proxy/settings/parse.c proxy/settings/scan.c \
-	proxy/settings/json.c \
-	proxy/match/literals.c proxy/match/literals.h \
-	proxy/settings/load.c proxy/settings/load.h \
-	proxy/settings/access.h proxy/settings/load_access.c proxy/settings/options_access.def \
-	proxy/settings/load_adapt.c proxy/settings/service_change.c proxy/settings/service_change.h proxy/settings/load_inside.c proxy/settings/load_cache.c proxy/settings/load_class.c \
-	proxy/settings/load_listen.c proxy/settings/load_listen_tls.c proxy/settings/load_map.c proxy/settings/load_origins.c \
-	proxy/settings/limit.h proxy/settings/load_limit.c proxy/settings/options_limits.def \
-	proxy/settings/load_transparent.c \
-	proxy/settings/head_rules.h proxy/settings/load_head_rules.c proxy/settings/options_head_rules.def \
-	proxy/settings/error_page.c proxy/settings/error_page.h proxy/settings/load_pages.c \
-	proxy/settings/forwarding.h proxy/settings/load_forwarding.c \
-	proxy/spans/collector.h \
-	proxy/spans/exporter.c proxy/spans/exporter.h \
-	proxy/spans/otlp.c proxy/spans/otlp.h \
-	proxy/spans/otlp_answer.c proxy/spans/otlp_answer.h \
-	proxy/spans/span.c proxy/spans/span.h \
-	proxy/spans/trace_context.c proxy/spans/trace_context.h \
-	proxy/transaction/service_log.c proxy/transaction/service_log.h \
-	proxy/transaction/spans.c proxy/transaction/spans.h \
-	proxy/settings/options_forwarding.def proxy/settings/options_listen_proxies.def \
-	proxy/settings/tracing.h proxy/settings/load_tracing.c proxy/settings/options_tracing.def \
-	proxy/settings/load_trust.c \
-	proxy/settings/logs.h proxy/settings/load_logs.c proxy/settings/options_logs.def \
-	proxy/settings/manual.c \
-	proxy/match/map_table.c proxy/match/map_table.h \
-	proxy/match/name_table.c proxy/match/name_table.h \
-	proxy/match/needles.c proxy/match/needles.h \
-	proxy/settings/negative.c proxy/settings/negative.h \
-	proxy/settings/option_sections.c proxy/settings/option_suggest.c \
-	proxy/settings/interception.h proxy/settings/load_interception.c \
-	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
-	proxy/settings/options_interception.def proxy/settings/options_origins.def \
-	proxy/settings/options_classes.def \
-	proxy/settings/options_http2.def proxy/settings/options_client_http2.def \
-	proxy/settings/options_pages.def \
-	proxy/settings/options_listen_tls.def proxy/settings/options_services.def proxy/settings/options_services_both.def proxy/settings/options_transparent.def \
-	proxy/settings/load_admin.c proxy/settings/options_admin.def \
-	proxy/settings/load_authority.c proxy/settings/options_authority.def \
-	proxy/settings/origins.c proxy/settings/origins.h \
-	proxy/settings/option_path.c proxy/settings/option_path.h \
-	proxy/settings/overrides.c proxy/settings/overrides.h proxy/settings/overrides_file.c \
-	proxy/settings/shown.c proxy/settings/shown.h \
-	proxy/settings/settings_plan.c proxy/settings/settings_plan.h \
-	proxy/settings/settings_list.c proxy/settings/settings_list.h proxy/settings/schema.c \
-	proxy/settings/class_warnings.c proxy/settings/class_warnings.h \
-	proxy/settings/policy.c proxy/settings/policy.h \
-	proxy/settings/rule_kinds.c proxy/settings/rule_kinds.h \
-	proxy/match/regex.c proxy/match/regex.h \
-	proxy/match/rules.c proxy/match/rules.h \
-	proxy/match/edges.c proxy/match/edges.h \
-	proxy/match/class_conditions.c proxy/match/class_conditions.h \
-	proxy/match/class_fields.c proxy/match/class_fields.h \
-	proxy/match/class_hours.c proxy/match/class_hours.h \
-	proxy/match/class_lists.c proxy/match/class_lists.h \
-	proxy/match/class_terms.c proxy/match/class_terms.h \
-	proxy/match/list_file.c proxy/match/list_file.h \
-	proxy/match/name_set.c proxy/match/name_set.h \
-	proxy/match/network_set.c proxy/match/network_set.h \
-	proxy/match/url_set.c proxy/match/url_set.h \
-	proxy/settings/settings.c proxy/settings/settings.h \
-	proxy/settings/start_only.c proxy/settings/start_only.h \
-	proxy/settings/value.c proxy/settings/value.h \
-	proxy/match/class_settling.c \
-	proxy/match/url_class.c proxy/match/url_class.h \
-	proxy/match/url_class_inside.h \
-	proxy/intercept/server_identity.c proxy/intercept/server_identity.h \
-	proxy/intercept/leaf.c proxy/intercept/leaf.h \
-	proxy/intercept/leaf_cache.c proxy/intercept/leaf_cache.h \
-	proxy/intercept/leaf_keys.c proxy/intercept/leaf_keys.h \
-	proxy/intercept/shared_table.c proxy/intercept/shared_table.h \
-	proxy/tls/authority.c proxy/tls/authority.h \
-	proxy/tls/authority_hints.c proxy/tls/authority_hints.h \
-	proxy/admin/access_page.c proxy/admin/access_page.h \
-	proxy/admin/admin.c proxy/admin/admin.h \
-	proxy/admin/bounds.c proxy/admin/bounds.h proxy/admin/bounds.def \
-	proxy/admin/intercept_page.c proxy/admin/intercept_page.h \
-	proxy/admin/dns_page.c proxy/admin/dns_page.h \
-	proxy/admin/helper_options.c proxy/admin/helper_options.h \
-	proxy/admin/helperd_call.c proxy/admin/helperd_call.h \
-	proxy/admin/helperd_patience.c proxy/admin/helperd_patience.h \
-	proxy/admin/helper_answer.c proxy/admin/helper_answer.h \
-	proxy/admin/helper_numbers.c proxy/admin/helper_numbers.h \
-	proxy/admin/helpers_page.c proxy/admin/helpers_page.h \
-	proxy/admin/history.c proxy/admin/history.h proxy/admin/history.def \
-	proxy/admin/history_page.c proxy/admin/history_page.h \
-	proxy/admin/sampler.c proxy/admin/sampler.h \
-	proxy/admin/server_numbers.c proxy/admin/server_numbers.h \
-	proxy/admin/web_files.c proxy/admin/web_files.h \
-	proxy/admin/whoami_page.c proxy/admin/whoami_page.h \
-	proxy/admin/inspect_page.c proxy/admin/inspect_page.h \
-	proxy/admin/limits_page.c proxy/admin/limits_page.h \
-	proxy/admin/disk_numbers.c proxy/admin/disk_numbers.h \
-	proxy/admin/metric_text.c proxy/admin/metric_text.h \
-	proxy/admin/metrics_page.c proxy/admin/metrics_page.h \
-	proxy/admin/origins_page.c proxy/admin/origins_page.h \
-	proxy/admin/certificates_page.c proxy/admin/certificates_page.h \
-	proxy/admin/trust_page.c proxy/admin/trust_page.h \
-	proxy/admin/cache_call.c proxy/admin/cache_call.h \
-	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
-	proxy/admin/cache_page.c proxy/admin/cache_page.h \
-	proxy/admin/connections.c proxy/admin/connections.h \
-	proxy/admin/report.c proxy/admin/report.h \
-	proxy/admin/worker_report.c proxy/admin/worker_report.h \
-	proxy/admin/record_page.c proxy/admin/record_page.h \
-	proxy/admin/outcome.h proxy/admin/settings_page.c proxy/admin/settings_page.h \
-	proxy/admin/service_control_page.c proxy/admin/service_control_page.h proxy/admin/services_page.c proxy/admin/services_page.h \
-	proxy/admin/source_reply.c proxy/admin/source_reply.h \
-	proxy/admin/strict.c proxy/admin/strict.h \
-	proxy/admin/audit.c proxy/admin/audit.h \
-	proxy/admin/event_reply.c proxy/admin/event_reply.h \
-	proxy/admin/events_page.c proxy/admin/events_page.h \
-	proxy/admin/guard.c proxy/admin/guard.h \
-	proxy/admin/openapi.c proxy/admin/openapi.h \
-	proxy/admin/page.c proxy/admin/page.h \
-	proxy/admin/api.c proxy/admin/api.h
+	proxy/core/log/format.c proxy/core/log/format.h proxy/core/log/codes.def \
+	proxy/core/log/line.c proxy/core/log/line.h \
+	proxy/core/log/place.c proxy/core/log/place.h \
+	proxy/core/log/channel.c proxy/core/log/channel.h \
+	proxy/core/log/target.c proxy/core/log/target.h \
+	proxy/core/net/address.c proxy/core/net/address.h \
+	proxy/core/net/address_order.c proxy/core/net/address_order.h \
+	proxy/core/net/connect_race.c proxy/core/net/connect_race.h \
+	proxy/core/net/dns_message.c proxy/core/net/dns_message.h \
+	proxy/core/net/dns_channel.c proxy/core/net/dns_channel.h \
+	proxy/core/net/host_check.c proxy/core/net/host_check.h \
+	proxy/core/net/hosts_file.c proxy/core/net/hosts_file.h \
+	proxy/core/net/connection.c proxy/core/net/connection.h \
+	proxy/core/net/context.c proxy/core/net/context.h \
+	proxy/core/net/counters.c proxy/core/net/counters.h proxy/core/net/counters.def \
+	  proxy/core/net/durations.def \
+	proxy/core/net/dial.c proxy/core/net/dial.h \
+	proxy/core/net/duplex.c proxy/core/net/duplex.h \
+	proxy/core/net/memory_share.c proxy/core/net/memory_share.h \
+	proxy/core/net/inherited.c proxy/core/net/inherited.h \
+	proxy/core/net/notify.c proxy/core/net/notify.h \
+	proxy/core/net/listener.c proxy/core/net/listener.h \
+	proxy/core/net/sender.c proxy/core/net/sender.h \
+	proxy/core/net/name_review.c proxy/core/net/name_review.h \
+	proxy/core/net/own_connections.c proxy/core/net/own_connections.h \
+	proxy/core/net/proxy_header.c proxy/core/net/proxy_header.h \
+	proxy/core/net/pool.c proxy/core/net/pool.h \
+	proxy/core/net/privileges.c proxy/core/net/privileges.h \
+	proxy/core/net/egress.c proxy/core/net/egress.h \
+	proxy/core/net/lookup_share.c proxy/core/net/lookup_share.h \
+	proxy/core/net/remembered_name.h \
+	proxy/core/net/resolver.c proxy/core/net/resolver.h \
+	proxy/core/net/resolver_report.c proxy/core/net/resolver_report.h \
+	proxy/core/origin/certificate_fetch.c proxy/core/origin/certificate_fetch.h \
+	proxy/core/origin/check.c proxy/core/origin/check.h \
+	proxy/core/origin/choice.c \
+	proxy/core/origin/lookup.c proxy/core/origin/lookup.h \
+	proxy/core/origin/member.c proxy/core/origin/member.h \
+	proxy/core/origin/source.c proxy/core/origin/source.h \
+	proxy/core/origin/group.c proxy/core/origin/group.h \
+	proxy/core/origin/host.c proxy/core/origin/host.h \
+	proxy/core/origin/slot.c proxy/core/origin/slot.h \
+	proxy/core/origin/small_fetch.c proxy/core/origin/small_fetch.h \
+	proxy/core/origin/staple_fetch.c proxy/core/origin/staple_fetch.h \
+	proxy/core/origin/call.c proxy/core/origin/call.h \
+	proxy/core/origin/origin_pool.c proxy/core/origin/origin_pool.h \
+	proxy/core/origin/http1/http1.h \
+	proxy/core/origin/http1/http1.c \
+	proxy/core/rewrite/field_rules.c proxy/core/rewrite/field_rules.h proxy/core/rewrite/url_rules.c proxy/core/rewrite/url_rules.h \
+	proxy/core/rewrite/forwarded.c proxy/core/rewrite/forwarded.h \
+	proxy/core/rewrite/text_template.c proxy/core/rewrite/text_template.h proxy/core/rewrite/variables.def \
+	proxy/core/tls/bio.c proxy/core/tls/bio.h \
+	proxy/core/tls/certificate.c proxy/core/tls/certificate.h \
+	proxy/core/tls/certificate_names.c proxy/core/tls/certificate_names.h \
+	proxy/core/tls/certificate_set.c proxy/core/tls/certificate_set.h \
+	proxy/core/tls/certificate_text.c proxy/core/tls/certificate_text.h \
+	proxy/core/tls/client_authority.c proxy/core/tls/client_authority.h \
+	proxy/core/tls/client.c proxy/core/tls/client.h \
+	proxy/core/tls/client_hello.c proxy/core/tls/client_hello.h \
+	proxy/core/tls/context.c proxy/core/tls/context.h \
+	proxy/core/tls/facts.c proxy/core/tls/facts.h \
+	proxy/core/tls/intermediates.c proxy/core/tls/intermediates.h \
+	proxy/core/tls/ocsp.c proxy/core/tls/ocsp.h \
+	proxy/core/tls/server.c proxy/core/tls/server.h \
+	proxy/core/tls/pem_file.c proxy/core/tls/pem_file.h \
+	proxy/core/tls/ticket_keys.c proxy/core/tls/ticket_keys.h \
+	proxy/core/tls/staple.c proxy/core/tls/staple.h \
+	proxy/core/tls/stream.c proxy/core/tls/stream.h \
+	proxy/core/origin/security.c proxy/core/origin/security.h \
+	proxy/core/tls/trust.c proxy/core/tls/trust.h proxy/core/tls/trust_files.c proxy/core/tls/trust_files.h \
+	proxy/core/tls/verify.c proxy/core/tls/verify.h \
+	proxy/core/transaction/access_log_format.c proxy/core/transaction/access_log_format.h \
+	proxy/core/transaction/access_log_choice.c proxy/core/transaction/access_log_choice.h \
+	proxy/core/transaction/access_log_line.c proxy/core/transaction/access_log_line.h \
+	proxy/core/transaction/access_log.c proxy/core/transaction/access_log.h \
+	proxy/core/transaction/adapted_variant.c proxy/core/transaction/adapted_variant.h \
+	proxy/core/transaction/cache_status.c proxy/core/transaction/cache_status.h \
+	proxy/core/transaction/caching.c proxy/core/transaction/caching.h \
+	proxy/core/transaction/collapse.c proxy/core/transaction/collapse.h \
+	proxy/core/transaction/fail.c proxy/core/transaction/fail.h \
+	proxy/core/transaction/forwarding.c proxy/core/transaction/forwarding.h \
+	proxy/core/transaction/disclosed_identity.c proxy/core/transaction/disclosed_identity.h \
+	proxy/core/transaction/head_rules.c proxy/core/transaction/head_rules.h \
+	proxy/core/transaction/hops.c proxy/core/transaction/hops.h \
+	proxy/core/transaction/https.c proxy/core/transaction/https.h \
+	proxy/core/transaction/internal.c proxy/core/transaction/internal.h \
+	proxy/core/transaction/invalidate.c proxy/core/transaction/invalidate.h \
+	proxy/core/transaction/join.c proxy/core/transaction/join.h \
+	proxy/core/transaction/message.c proxy/core/transaction/message.h \
+	proxy/core/transaction/next_hop.c proxy/core/transaction/next_hop.h \
+	proxy/core/transaction/outcome.c proxy/core/transaction/outcome.h \
+	proxy/core/transaction/page.c proxy/core/transaction/page.h \
+	proxy/core/transaction/postcache.c proxy/core/transaction/postcache.h \
+	proxy/core/transaction/pump.c proxy/core/transaction/pump.h \
+	proxy/core/transaction/ranges.c proxy/core/transaction/ranges.h \
+	proxy/core/transaction/refresh.c proxy/core/transaction/refresh.h \
+	proxy/core/transaction/relay.c proxy/core/transaction/relay.h \
+	proxy/core/transaction/request.c proxy/core/transaction/request.h \
+	proxy/core/transaction/request_counts.c proxy/core/transaction/request_counts.h \
+	proxy/core/transaction/request_rules.c proxy/core/transaction/request_rules.h \
+	proxy/core/transaction/response.c proxy/core/transaction/response.h \
+	proxy/core/transaction/reverse_map.c proxy/core/transaction/reverse_map.h \
+	proxy/core/transaction/route.c proxy/core/transaction/route.h \
+	proxy/core/transaction/step.c proxy/core/transaction/step.h \
+	proxy/core/transaction/stored_part.c proxy/core/transaction/stored_part.h \
+	proxy/core/transaction/stored_source.c proxy/core/transaction/stored_source.h \
+	proxy/core/transaction/trace.c proxy/core/transaction/trace.h \
+	proxy/core/transaction/transaction.c proxy/core/transaction/transaction.h \
+	proxy/core/transaction/variant_object.c proxy/core/transaction/variant_object.h \
+	proxy/core/transaction/variables.c proxy/core/transaction/variables.h \
+	proxy/core/transaction/waiting_download.c proxy/core/transaction/waiting_download.h \
+	proxy/core/transaction/waiting_page.c proxy/core/transaction/waiting_page.h \
+	proxy/core/transaction/proof.c proxy/core/transaction/proof.h \
+	proxy/core/transaction/watcher.h \
+	proxy/core/transaction/steps/receive.c \
+	proxy/core/transaction/steps/admit.c proxy/core/transaction/steps/admit.h \
+	proxy/core/transaction/access.c proxy/core/transaction/access.h \
+	proxy/core/transaction/purge_orders.c proxy/core/transaction/purge_orders.h \
+	proxy/core/transaction/invalidation_relay.c proxy/core/transaction/invalidation_relay.h \
+	proxy/core/transaction/steps/limit.c proxy/core/transaction/steps/limit.h \
+	proxy/core/transaction/steps/rewrite.c \
+	proxy/core/transaction/steps/reqmod.c proxy/core/transaction/steps/reqmod.h \
+	proxy/core/transaction/steps/reqmod_postcache.c proxy/core/transaction/steps/reqmod_postcache.h \
+	proxy/core/transaction/steps/lookup.c proxy/core/transaction/steps/lookup.h \
+	proxy/core/transaction/destination.c proxy/core/transaction/destination.h \
+	proxy/core/transaction/early_tunnel.h \
+	proxy/core/transaction/bumped.c proxy/core/transaction/bumped.h \
+	proxy/core/transaction/steps/fetch.c proxy/core/transaction/steps/fetch.h \
+	proxy/core/transaction/steps/respmod.c proxy/core/transaction/steps/respmod.h \
+	proxy/core/transaction/steps/store.c proxy/core/transaction/steps/store.h \
+	proxy/core/transaction/steps/variant.c \
+	proxy/core/transaction/steps/respmod_postcache.c proxy/core/transaction/steps/respmod_postcache.h \
+	proxy/core/transaction/steps/tunnel.c proxy/core/transaction/steps/tunnel.h \
+	proxy/core/transaction/steps/deliver.c proxy/core/transaction/steps/deliver.h \
+	proxy/core/transaction/steps/log.c \
+	proxy/core/adapters.c proxy/core/adapters.h \
+	proxy/core/claims.c proxy/core/claims.h \
+	proxy/core/part.c proxy/core/part.h proxy/parts.def \
+	proxy/core/server.c proxy/core/server.h \
+	proxy/core/readiness.c proxy/core/readiness.h \
+	proxy/core/reloader.c proxy/core/reloader.h \
+	proxy/core/configured_names.c proxy/core/configured_names.h \
+	proxy/core/turn.c proxy/core/turn.h \
+	proxy/core/worker_report.c proxy/core/worker_report.h proxy/core/settings/outcome.h \
+	proxy/core/worker.c proxy/core/worker.h proxy/core/worker_internal.h proxy/core/worker_orders.c \
+	proxy/core/match/literals.c proxy/core/match/literals.h \
+	proxy/core/settings/load.c proxy/core/settings/load.h \
+	proxy/core/settings/access.h proxy/core/settings/load_access.c proxy/core/settings/options_access.def \
+	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_inside.c proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
+	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
+	proxy/core/settings/limit.h proxy/core/settings/load_limit.c proxy/core/settings/options_limits.def \
+	proxy/core/settings/head_rules.h proxy/core/settings/load_head_rules.c proxy/core/settings/options_head_rules.def \
+	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \
+	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
+	proxy/core/transaction/service_log.c proxy/core/transaction/service_log.h \
+	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
+	proxy/core/settings/options_forwarding.def proxy/core/settings/options_listen_proxies.def \
+	proxy/core/settings/tracing.h proxy/core/settings/load_tracing.c proxy/core/settings/options_tracing.def \
+	proxy/core/settings/load_trust.c \
+	proxy/core/settings/logs.h proxy/core/settings/load_logs.c proxy/core/settings/options_logs.def \
+	proxy/core/settings/manual.c \
+	proxy/core/match/map_table.c proxy/core/match/map_table.h \
+	proxy/core/match/name_table.c proxy/core/match/name_table.h \
+	proxy/core/match/aho_corasick.c proxy/core/match/aho_corasick.h \
+	proxy/core/settings/negative.c proxy/core/settings/negative.h \
+	proxy/core/settings/option_sections.c \
+	\
+	proxy/core/settings/option_rows.h proxy/core/settings/part_settings.h proxy/core/settings/options.c proxy/core/settings/options.h proxy/core/settings/options_cache.def \
+	proxy/core/settings/options_origins.def \
+	proxy/core/settings/options_classes.def \
+	proxy/core/settings/options_http2.def proxy/core/settings/options_client_http2.def \
+	proxy/core/settings/options_pages.def \
+	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services.def proxy/core/settings/options_services_both.def \
+	proxy/core/settings/admin_tls.c proxy/core/settings/admin_tls.h \
+	proxy/core/settings/load_admin.c proxy/core/settings/options_admin.def \
+	\
+	proxy/core/settings/origins.c proxy/core/settings/origins.h \
+	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \
+	proxy/core/settings/overrides.c proxy/core/settings/overrides.h proxy/core/settings/overrides_file.c \
+	proxy/core/settings/settings_plan.c proxy/core/settings/settings_plan.h \
+	proxy/core/settings/class_warnings.c proxy/core/settings/class_warnings.h \
+	proxy/core/settings/policy.c proxy/core/settings/policy.h \
+	proxy/core/settings/rule_kinds.c proxy/core/settings/rule_kinds.h \
+	proxy/core/match/record_filter.c proxy/core/match/record_filter.h \
+	proxy/core/match/regex.c proxy/core/match/regex.h \
+	proxy/core/match/rules.c proxy/core/match/rules.h \
+	proxy/core/match/edges.c proxy/core/match/edges.h \
+	proxy/core/match/class_conditions.c proxy/core/match/class_conditions.h \
+	proxy/core/match/class_lists.c proxy/core/match/class_lists.h \
+	proxy/core/match/class_terms.c proxy/core/match/class_terms.h \
+	proxy/core/match/name_set.c proxy/core/match/name_set.h \
+	proxy/core/match/network_set.c proxy/core/match/network_set.h \
+	proxy/core/match/url_set.c proxy/core/match/url_set.h \
+	proxy/core/settings/settings.c proxy/core/settings/settings.h \
+	proxy/core/settings/start_only.c proxy/core/settings/start_only.h \
+	proxy/core/match/class_settling.c \
+	proxy/core/match/url_class.c proxy/core/match/url_class.h \
+	proxy/core/match/url_class_internal.h \
+	proxy/core/tls/authority.c proxy/core/tls/authority.h
 
-# The web page is part of the program.
-web_names = index.html icon.svg page.css page.js api.js chart.js element.js events.js format.js \
-	view_overview.js view_services.js view_helpers.js view_origins.js \
-	view_inspect.js view_transaction.js view_certificates.js view_clients.js view_cache.js view_live.js \
-	body.js difference.js server_change.js
-web_paths = $(web_names:%=$(srcdir)/proxy/admin/web/%)
-nodist_proxy_libproxy_a_SOURCES = proxy/admin/web_table.c
-EXTRA_DIST += proxy/admin/web
-CLEANFILES += proxy/admin/web_table.c
-proxy/admin/web_table.c: $(srcdir)/proxy/local.mk $(srcdir)/proxy/admin/web/embed.sh $(web_paths)
-	$(AM_V_GEN)$(MKDIR_P) proxy/admin && \
-	$(SHELL) $(srcdir)/proxy/admin/web/embed.sh $(srcdir)/proxy/admin/web $(web_names) > $@.new && mv $@.new $@
+nodist_proxy_libproxy_a_SOURCES = proxy/parts.c
 
-if CURL
-proxy_libproxy_a_SOURCES += proxy/spans/collector.c
-else
-proxy_libproxy_a_SOURCES += proxy/spans/collector_none.c
-endif
-EXTRA_DIST += proxy/spans/collector.c proxy/spans/collector_none.c
 if GSSAPI
 proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor.c
 else
@@ -568,51 +335,26 @@ proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor_none.c
 endif
 EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 
+# The objects of the core are the same whichever parts are built (part.h). So tests/check-parts.sh links them with other parts than
+# the configured ones, which proxy/with.c lists: make proxy/retort-with PARTS="events ...".
+PARTS =
+with_objects = for object in $(proxy_libproxy_a_OBJECTS); do echo "$$object"; done
+proxy/libwith.a: proxy/libproxy.a proxy/with.c
+	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(proxy_libproxy_a_CPPFLAGS) $(CPPFLAGS) $(proxy_libproxy_a_CFLAGS) \
+		$(CFLAGS) -c -o proxy/with.o proxy/with.c && rm -f $@ && \
+	$(AR) cr $@ proxy/with.o `$(with_objects) | grep -v -e '^proxy/parts/' -e 'a-parts\.o$$'` \
+		`for part in $(PARTS); do $(with_objects) | grep "^proxy/parts/$$part/"; done`
+proxy/retort-with: proxy/libwith.a $(proxy_retort_OBJECTS)
+	$(AM_V_CCLD)$(proxy_retort_LINK) $(proxy_retort_OBJECTS) proxy/libwith.a $(proxy_below)
+CLEANFILES += proxy/libwith.a proxy/retort-with proxy/with.c proxy/with.o
+
 proxy_retort_CPPFLAGS = $(proxy_cppflags) -DCONFIGURATION='"$(retortconfdir)/retort.conf"'
 proxy_retort_CFLAGS = $(proxy_cflags)
-proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
-proxy_libs = proxy/libproxy.a common/librecord.la common/librunner.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(GNUTLS_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
+# Only the libraries that the parts which are there need.
+proxy_retort_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+proxy_retort_SOURCES = proxy/core/main.c proxy/core/libraries.c proxy/core/libraries.h
+proxy_libs = proxy/libproxy.a $(proxy_below)
+proxy_below = common/libconfig.la common/libtable.la common/librecord.la common/librunner.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) -lcrypt -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
-
-proxy_retortctl_CPPFLAGS = $(proxy_cppflags) -DHELPER_DIR='"$(helperdir)"'
-proxy_retortctl_CFLAGS = $(proxy_cflags)
-proxy_retortctl_SOURCES = \
-	proxy/ctl/main.c \
-	proxy/ctl/access_command.c proxy/ctl/access_command.h \
-	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
-	proxy/ctl/answer.c proxy/ctl/answer.h \
-	proxy/ctl/argument.c proxy/ctl/argument.h \
-	proxy/ctl/intercept_command.c proxy/ctl/intercept_command.h \
-	proxy/ctl/dns_command.c proxy/ctl/dns_command.h \
-	proxy/ctl/limits_command.c proxy/ctl/limits_command.h \
-	proxy/ctl/ca_command.c proxy/ctl/ca_command.h \
-	proxy/ctl/ca_files.c proxy/ctl/ca_files.h \
-	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
-	proxy/ctl/call_stream.c proxy/ctl/call_stream.h \
-	proxy/ctl/call_wire.c proxy/ctl/call_wire.h \
-	proxy/ctl/event_lines.c proxy/ctl/event_lines.h \
-	proxy/ctl/event_reader.c proxy/ctl/event_reader.h \
-	proxy/ctl/log_file.c proxy/ctl/log_file.h \
-	proxy/ctl/log_record.c proxy/ctl/log_record.h \
-	proxy/ctl/tail_command.c proxy/ctl/tail_command.h \
-	proxy/ctl/tally.c proxy/ctl/tally.h \
-	proxy/ctl/top_command.c proxy/ctl/top_command.h \
-	proxy/ctl/command.c proxy/ctl/command.h proxy/ctl/commands.def \
-	proxy/ctl/command_completion.c proxy/ctl/command_help.c proxy/ctl/command_line.c \
-	proxy/ctl/preload.c proxy/ctl/preload.h \
-	proxy/ctl/page_command.c proxy/ctl/page_command.h \
-	proxy/ctl/metrics_json.c proxy/ctl/metrics_json.h \
-	proxy/ctl/admin_page.c proxy/ctl/admin_page.h \
-	proxy/ctl/services_command.c proxy/ctl/services_command.h proxy/ctl/settings_command.c proxy/ctl/settings_command.h \
-	proxy/ctl/terminal.c proxy/ctl/terminal.h \
-	proxy/ctl/url_jobs.c proxy/ctl/url_jobs.h \
-	proxy/ctl/header_line.c proxy/ctl/header_line.h \
-	proxy/ctl/http_call.c proxy/ctl/http_call.h \
-	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \
-	proxy/ctl/icap_command.c proxy/ctl/icap_command.h \
-	proxy/ctl/icap_record.c proxy/ctl/icap_replay.c proxy/ctl/icap_show.c \
-	proxy/ctl/difference.c proxy/ctl/difference.h \
-	proxy/ctl/show.c proxy/ctl/show.h
-proxy_retortctl_LDADD = $(proxy_libs)

@@ -12,7 +12,7 @@ failed=0
 # A tree that all checks are content with.
 tree() {
     rm -rf "$scratch/tree"
-    mkdir -p "$scratch/tree/common/base" "$scratch/tree/proxy/net" "$scratch/tree/icap-services/gray"
+    mkdir -p "$scratch/tree/common/base" "$scratch/tree/proxy/core/net" "$scratch/tree/icap-services/gray"
     cd "$scratch/tree" || exit 1
     cat >common/base/box.h <<'END'
 /*
@@ -36,10 +36,10 @@ bool box_holds(const struct box *box, int thing, int count);
 void box_free(struct box **boxp);
 END
     printf '#include "base/box.h"\n\nstatic int box_weigh(void) {\n}\n' >common/base/box.c
-    printf '#include "base/box.h"\n\nstatic int wire_pull(void) {\n}\n' >proxy/net/wire.c
+    printf '#include "base/box.h"\n\nstatic int wire_pull(void) {\n}\n' >proxy/core/net/wire.c
     printf '#include "base/box.h"\n' >icap-services/gray/gray.c
     echo 'SOURCES = common/base/box.c common/base/box.h' >common/local.mk
-    echo 'SOURCES = proxy/net/wire.c' >proxy/local.mk
+    echo 'SOURCES = proxy/core/net/wire.c' >proxy/local.mk
     echo 'SOURCES = icap-services/gray/gray.c' >icap-services/local.mk
 }
 
@@ -81,11 +81,11 @@ wrong_example '/^ \*   /d' "1: declares 3 functions, and its opening comment has
 wrong_example '1,8d' "1: does not open with a comment"
 
 tree
-sed -i 's/wire_pull/box_weigh/' proxy/net/wire.c
-expect names "proxy/net/wire.c:3: there is a static box_weigh in another file too"
+sed -i 's/wire_pull/box_weigh/' proxy/core/net/wire.c
+expect names "proxy/core/net/wire.c:3: there is a static box_weigh in another file too"
 tree
-sed -i 's/static int wire_pull/static __attribute__((cold)) int box_weigh/' proxy/net/wire.c
-expect names "proxy/net/wire.c:3: there is a static box_weigh in another file too"
+sed -i 's/static int wire_pull/static __attribute__((cold)) int box_weigh/' proxy/core/net/wire.c
+expect names "proxy/core/net/wire.c:3: there is a static box_weigh in another file too"
 
 # include FILE HEADER TEXT: what is said when FILE includes HEADER, a path from the top that exists. Without a text it is allowed.
 include() {
@@ -98,37 +98,33 @@ include() {
 
 include common/base/a.c common/event/loop.h "goes up: common/base/ may not include common/event/"
 include common/event/a.c common/http/url.h "goes sideways: common/event/ and common/http/ never include one another"
-include common/base/a.c proxy/net/dial.h "leads out of common/"
-include proxy/match/a.c proxy/net/address.h ""
-include proxy/net/a.c proxy/match/regex.h "goes up"
-include proxy/match/a.c proxy/settings/settings.h "goes up"
-include proxy/net/a.c proxy/origin/call.h "goes up"
-include proxy/cache/a.c icap-services/gray/gray.h "leads to icap-services/"
-include proxy/client/a.c proxy/origin/call.h "goes sideways"
-include proxy/client/a.c proxy/client/http1/parser.h "goes up"
-include proxy/client/http1/a.c proxy/client/exchange.h ""
-include proxy/client/http1/a.c proxy/origin/call.h "goes sideways"
-include proxy/client/http1/a.c proxy/icap/call.h "goes sideways"
-include proxy/worker.c proxy/client/http1/parser.h ""
-include proxy/main.c proxy/client/http1/parser.h "leads into proxy/client/http1/, which is closed to this file"
-include proxy/transaction/a.c proxy/client/http1/parser.h "leads into proxy/client/http1/"
-include proxy/transaction/steps/a.c proxy/client/http1/parser.h "leads into proxy/client/http1/"
-include proxy/transaction/steps/a.c proxy/transaction/transaction.h ""
-include proxy/transaction/a.c proxy/transaction/steps/fetch.h ""
-include proxy/transaction/a.c proxy/icap/call.h "leads into proxy/icap/"
-include proxy/icap/a.c proxy/origin/call.h "goes sideways"
-include proxy/icap/a.c proxy/transaction/transaction.h "goes up"
-include icap-services/gray/a.c proxy/net/dial.h "leads to proxy/"
+include common/base/a.c proxy/core/net/dial.h "leads out of common/"
+include proxy/core/match/a.c proxy/core/net/address.h ""
+include proxy/core/net/a.c proxy/core/match/regex.h "goes up"
+include proxy/core/match/a.c proxy/core/settings/settings.h "goes up"
+include proxy/core/net/a.c proxy/core/origin/call.h "goes up"
+include proxy/core/cache/a.c icap-services/gray/gray.h "leads to icap-services/"
+include proxy/core/client/a.c proxy/core/origin/call.h "goes sideways"
+include proxy/core/client/a.c proxy/core/client/http1/parser.h "goes up"
+include proxy/core/client/http1/a.c proxy/core/client/exchange.h ""
+include proxy/core/client/http1/a.c proxy/core/origin/call.h "goes sideways"
+include proxy/core/worker.c proxy/core/client/http1/parser.h ""
+include proxy/core/main.c proxy/core/client/http1/parser.h "leads into proxy/core/client/http1/, which is closed to this file"
+include proxy/core/transaction/a.c proxy/core/client/http1/parser.h "leads into proxy/core/client/http1/"
+include proxy/core/transaction/steps/a.c proxy/core/client/http1/parser.h "leads into proxy/core/client/http1/"
+include proxy/core/transaction/steps/a.c proxy/core/transaction/transaction.h ""
+include proxy/core/transaction/a.c proxy/core/transaction/steps/fetch.h ""
+include icap-services/gray/a.c proxy/core/net/dial.h "leads to proxy/"
 include icap-services/gray/a.c icap-services/gzip/encoder.h "goes sideways"
 include icap-services/gray/a.c icap-services/helpers/recipe.h "goes up"
-include proxy/net/a.c proxy/new/room.h "leads to proxy/new/, which has no rank"
+include proxy/core/net/a.c proxy/new/room.h "leads to proxy/new/, which has no rank"
 
 tree
 mkdir proxy/new && : >proxy/new/room.c
 expect includes "proxy/new/room.c:1: stands in proxy/new/, which has no rank"
 tree
-mkdir proxy/net/deep && : >proxy/net/deep/room.c
-expect includes "proxy/net/deep/room.c:1: stands in proxy/net/deep/, which has no rank"
+mkdir proxy/core/net/deep && : >proxy/core/net/deep/room.c
+expect includes "proxy/core/net/deep/room.c:1: stands in proxy/core/net/deep/, which has no rank"
 tree
 printf '#include "../base/box.h"\n' >common/base/a.c
 expect includes "names a path with dots"
@@ -136,13 +132,27 @@ tree
 printf '#include <c_icap/service.h>\n' >icap-services/gray/a.c
 expect includes "is of c-icap"
 
+# part FILE HEADER TEXT: likewise, with the parts one and two, which needs one.
+part() {
+    tree
+    mkdir -p proxy/parts/one proxy/parts/two
+    printf 'PART(ONE, one, "", "what it does",\nPART(TWO, two, "one", "what it does",\n' >proxy/parts.def
+    touch "proxy/parts/$2"
+    printf '#include "%s"\n' "$2" >"$1"
+    expect includes "${3:+$1:1: \"$2\" $3}"
+}
+
+part proxy/parts/two/a.c one/one.h ""
+part proxy/parts/one/a.c two/two.h "leads into the part two"
+part proxy/core/net/a.c one/one.h "leads into the part one, and the core includes no part"
+
 # guide LINE TEXT: what is said of a guide with this line. Without a text it is good.
 guide() {
     tree
-    mkdir -p docs proxy/admin proxy/ctl tests/e2e
-    printf 'COMMAND(.name = "set",\nCOMMAND(.name = "cache",\nCOMMAND(.name = "cache purge",\n' >proxy/ctl/commands.def
+    mkdir -p docs proxy/parts/admin proxy/tools tests/e2e
+    printf 'WORDS(.name = "set",\nCOMMAND(.name = "cache",\nWORDS(.name = "cache purge",\n' >proxy/parts/admin/calls.def
     printf '# Options\n\n### client.memory\n\n## What is where?\n' >docs/CONFIGURATION.md
-    printf 'COUNTER(memory_refused)\n' >proxy/admin/counters.def
+    printf 'COUNTER(memory_refused)\n' >proxy/parts/admin/counters.def
     printf 'def test_hit(lab):\n' >tests/e2e/test_cache.py
     printf '# Guide\n\n%s\n' "$1" >docs/GUIDE.md
     printf 'See [the guide](docs/GUIDE.md#guide).\n' >README.md
@@ -156,8 +166,8 @@ guide "    $long" ""
 guide "Read [this](CONFIGURATION.md#what-is-where)." ""
 guide "Read [this](NOWHERE.md)." "the link points to nothing: NOWHERE.md"
 guide "Read [this](CONFIGURATION.md#who-is-where)." "no heading has this anchor: CONFIGURATION.md#who-is-where"
-guide 'Read `proxy/net/wire.c`, `net/wire` and `tests/e2e/test_*.py`.' ""
-guide 'Read `proxy/net/fire.c`.' "no such file: proxy/net/fire.c"
+guide 'Read `proxy/core/net/wire.c`, `net/wire` and `tests/e2e/test_*.py`.' ""
+guide 'Read `proxy/core/net/fire.c`.' "no such file: proxy/core/net/fire.c"
 guide 'Set `client.memory`.' ""
 guide 'Set `client.memroy`.' "no such option: client.memroy"
 guide 'See `memory_refused` and `retort_memory_refused_total`.' ""
@@ -171,8 +181,8 @@ guide 'See test_cache.test_miss.' "no such test: test_cache.test_miss"
 # counters ROW TEXT: what is said of docs/METRICS.md with this row.
 counters() {
     tree
-    mkdir -p docs proxy/net
-    printf 'COUNTER(lost, TOTAL, "Lines that were lost.")\n' >proxy/net/counters.def
+    mkdir -p docs proxy/core/net
+    printf 'COUNTER(lost, TOTAL, "Lines that were lost.")\n' >proxy/core/net/counters.def
     printf '# Counters\n\n%s\n' "$1" >docs/METRICS.md
     expect docs "${2:+docs/METRICS.md:1: $2}"
 }
@@ -186,27 +196,27 @@ counters '| `lost` | total | Lines that were lost. |
 # writes FILE LINE TEXT: what is said when FILE has that line. Without a text it is allowed.
 writes() {
     tree
-    mkdir -p proxy/transaction/steps
-    cat >proxy/transaction/transaction.h <<'END'
+    mkdir -p proxy/core/transaction/steps
+    cat >proxy/core/transaction/transaction.h <<'END'
 struct transaction {
     struct lookup lookup;
     struct chain *chain;
 };
 END
-    printf '/* Written by lookup.c. */\nstruct lookup {\n    int alone;\n};\n' >proxy/transaction/steps/lookup.h
-    printf '/* Written by chain.c and chains.c. */\nstruct chain {\n    int at;\n};\n' >proxy/transaction/chain.h
+    printf '/* Written by lookup.c. */\nstruct lookup {\n    int alone;\n};\n' >proxy/core/transaction/steps/lookup.h
+    printf '/* Written by chain.c and chains.c. */\nstruct chain {\n    int at;\n};\n' >proxy/core/transaction/chain.h
     printf 'void f(void) {\n    %s\n}\n' "$2" >"$1"
     expect writers "${3:+$1:2: $3}"
 }
 
-writes proxy/transaction/steps/lookup.c 'transaction->lookup.alone = 1;' ""
-writes proxy/transaction/steps/fetch.c 'if (transaction->lookup.alone == 1)' ""
-writes proxy/transaction/steps/fetch.c 'transaction->lookup.alone = 1;' "changes transaction->lookup"
-writes proxy/transaction/steps/fetch.c 'object_release(&transaction->lookup.object);' "changes transaction->lookup"
-writes proxy/transaction/steps/fetch.c 'transaction->chain->at++;' "changes transaction->chain"
-writes proxy/transaction/steps/fetch.c 'struct chain *chain = transaction->chain;' "changes transaction->chain"
-writes proxy/transaction/steps/fetch.c 'const struct chain *chain = transaction->chain;' ""
-writes proxy/transaction/chains.c 'transaction->chain = NULL;' ""
+writes proxy/core/transaction/steps/lookup.c 'transaction->lookup.alone = 1;' ""
+writes proxy/core/transaction/steps/fetch.c 'if (transaction->lookup.alone == 1)' ""
+writes proxy/core/transaction/steps/fetch.c 'transaction->lookup.alone = 1;' "changes transaction->lookup"
+writes proxy/core/transaction/steps/fetch.c 'object_release(&transaction->lookup.object);' "changes transaction->lookup"
+writes proxy/core/transaction/steps/fetch.c 'transaction->chain->at++;' "changes transaction->chain"
+writes proxy/core/transaction/steps/fetch.c 'struct chain *chain = transaction->chain;' "changes transaction->chain"
+writes proxy/core/transaction/steps/fetch.c 'const struct chain *chain = transaction->chain;' ""
+writes proxy/core/transaction/chains.c 'transaction->chain = NULL;' ""
 
 # hook TEXT: what tests/hooks/pre-commit says of what is staged. Without a text it lets the commit pass. There is no build tree.
 hook() {
@@ -223,16 +233,16 @@ hook() {
 
 tree
 expect sources ""
-: >proxy/net/dial.h
-expect sources "proxy/net/dial.h: no local.mk names it"
+: >proxy/core/net/dial.h
+expect sources "proxy/core/net/dial.h: no local.mk names it"
 
 if command -v git >/dev/null && command -v clang-format-14 >/dev/null; then
     tree
     cp "$here/../.clang-format" .
     ln -s "$here" tests
-    mkdir -p proxy/transaction
-    printf '/* A transaction. */\nstruct transaction {\n    struct chain *chain;\n};\n' >proxy/transaction/transaction.h
-    printf '/* Written by chain.c. */\nstruct chain {\n    int at;\n};\n' >proxy/transaction/chain.h
+    mkdir -p proxy/core/transaction
+    printf '/* A transaction. */\nstruct transaction {\n    struct chain *chain;\n};\n' >proxy/core/transaction/transaction.h
+    printf '/* Written by chain.c. */\nstruct chain {\n    int at;\n};\n' >proxy/core/transaction/chain.h
     git init -q .
     git add common proxy .clang-format
     hook ""
@@ -241,7 +251,7 @@ if command -v git >/dev/null && command -v clang-format-14 >/dev/null; then
     git add common/base/box.c
     hook "common/base/box.c: not as .clang-format says"
     printf '#include "net/dial.h"\n' >common/base/box.c
-    mkdir -p proxy/net && : >proxy/net/dial.h
+    mkdir -p proxy/core/net && : >proxy/core/net/dial.h
     git add common/base/box.c
     hook "leads out of common/"
 fi

@@ -7,7 +7,7 @@
 #   - An option in `backticks`, such as `client.memory`, is in docs/CONFIGURATION.md.
 #   - A name in `backticks` with an underscore, such as a metric, occurs somewhere in the sources.
 #   - A test that is named as test_FILE.test_NAME exists in tests/e2e.
-#   - A command of retortctl, in `backticks` or in code, is in proxy/ctl/commands.def.
+#   - A command of retortctl, in `backticks` or in code, is in proxy/parts/admin/calls.def.
 #   - docs/METRICS.md has the row of each counter, and no other row.
 #
 # Prints each mistake as FILE:LINE: TEXT. Usage: check-docs.sh [TOP-OF-THE-TREE]
@@ -17,9 +17,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$top" || exit 1
 export LC_ALL=C
 
-guides=$(ls ./*.md docs/*.md examples/*.md examples/*/*.md 2>/dev/null | sed 's|^\./||')
+guides=$(ls ./*.md docs/*.md docs/adr/*.md examples/*.md examples/*/*.md 2>/dev/null | sed 's|^\./||')
 # The folders that a path may begin in, beside the top.
-folders=". proxy proxy/transaction common icap-services tests tests/e2e tests/unit tests/bench docs examples conf"
+folders=". proxy proxy/core proxy/parts proxy/core/transaction common icap-services tests tests/e2e tests/unit tests/bench docs examples conf"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
@@ -93,7 +93,7 @@ find proxy common icap-services conf examples tests configure.ac Makefile.am -ty
     ! -name '*.md' ! -path '*/corpus/*' ! -path 'tests/data/*' -exec grep -IhoE '[A-Za-z_][A-Za-z0-9_]*' {} + 2>/dev/null |
     sort -u >"$work/words"
 sed -n 's/^### //p' docs/CONFIGURATION.md | sort -u >"$work/options"
-grep -ohE 'COMMAND\(\.name = "[^"]+"' proxy/ctl/commands.def 2>/dev/null | sed 's/.*"\(.*\)"/\1/' >"$work/commands"
+grep -ohE '\.name = "[^"]+"' proxy/parts/admin/calls.def 2>/dev/null | sed 's/.*"\(.*\)"/\1/' >"$work/commands"
 
 # A group such as "ca" or "adlist" stands in the table, but is none without its second word; other commands may have arguments.
 command_exists() {

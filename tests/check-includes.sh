@@ -2,19 +2,23 @@
 # Holds the order in which the rooms of the source tree may include each other. A room is a folder; each has a rank, and includes
 # itself and rooms that have no higher one:
 #
-#   common/base <- common/event, common/http <- common/record, common/service <- common/runner
-#     <- proxy/: tls <- net <- limits <- http2 <- match <- identity, log, rewrite <- record, settings <- cache, origin, spans <- disk <- client, intercept, takeover <- content
-#        <- adapt, client/http1, client/http2
-#     <- icap, inside <- transaction <- events <- worker, admin, main, ctl
+#   common/base <- common/event, common/http <- common/config, common/record, common/service <- common/runner
+#     <- proxy/: tls <- net <- limits <- match <- identity, log, rewrite <- settings <- cache, origin <- client
+#        <- adapt, client/http1
+#     <- transaction <- worker, admin, main, ctl <- parts/*
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
 #
-#   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/, icap/ and inside/, for example.
+#   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
+#   - A part, which is a folder of proxy/parts, is included by itself and by the parts whose row in proxy/parts.def names it; by
+#     nothing else. But the files pages.c and *_page.[ch] of a part include the part admin, since they are built only with it.
 #   - A room of a protocol is closed: it is included by the files that are named below, and by no others.
 #   - proxy/ never includes icap-services/, and icap-services/ never includes proxy/.
 #   - Only icap-services/host-c-icap includes headers of c-icap.
 #   - A folder that has no rank below is an error, so that a new room gets its place.
 #
-# Prints each include that breaks a rule as FILE:LINE: RULE. One check a source file.
+# Some functions have callers that are named below, and no others: those that remove from one level of the cache alone.
+#
+# Prints each include and call that breaks a rule as FILE:LINE: RULE. One check a source file.
 # Usage: check-includes.sh [TOP-OF-THE-TREE]
 
 top=${1:-$(dirname "$0")/..}
@@ -25,48 +29,46 @@ LC_ALL=C awk '
 BEGIN {
     rooms(0, "common/base")
     rooms(1, "common/event common/http")
-    rooms(2, "common/record common/service")
+    rooms(2, "common/config common/record common/service")
     rooms(2.3, "common/runner")
-    rooms(2.5, "proxy/tls")
-    rooms(3, "proxy/net")
+    rooms(2.5, "proxy/core/tls")
+    rooms(3, "proxy/core/net")
     rooms(3.5, "proxy/limits")
-    rooms(3.7, "proxy/http2")
-    rooms(4, "proxy/match")
-    rooms(4.5, "proxy/identity proxy/log proxy/rewrite")
-    rooms(5, "proxy/record proxy/settings")
-    rooms(6, "proxy/cache proxy/origin proxy/spans")
-    rooms(6.5, "proxy/origin/http1 proxy/origin/http2")
-    rooms(7, "proxy/disk")
-    rooms(8, "proxy/access proxy/client proxy/intercept")
-    rooms(8.5, "proxy/content")
-    rooms(9, "proxy/adapt proxy/client/http1 proxy/client/http2")
-    rooms(9.5, "proxy/icap proxy/inside")
-    rooms(10, "proxy/transaction proxy/transaction/steps")
-    rooms(8, "proxy/takeover")
-    rooms(10.5, "proxy/events")
-    rooms(11, "proxy/admin")
-    rooms(12, "proxy proxy/ctl")
+    rooms(4, "proxy/core/match")
+    rooms(4.5, "proxy/identity proxy/core/log proxy/core/rewrite")
+    rooms(5, "proxy/core/settings")
+    rooms(6, "proxy/core/cache proxy/core/origin")
+    rooms(6.5, "proxy/core/origin/http1")
+    rooms(8, "proxy/core/client")
+    rooms(9, "proxy/adapt proxy/core/client/http1")
+    rooms(10, "proxy/core/transaction proxy/core/transaction/steps")
+    rooms(13, "proxy/parts")
+    rooms(2.4, "proxy/core/part.h proxy/parts.def") # what everybody may know of a part
+    read_parts("proxy/parts.def")
+    rooms(12, "proxy proxy/core")
+    rooms(14, "proxy/tools") # the client of the part admin
+    needs["proxy/tools"] = " admin "
     rooms(3, "icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
     rooms(4, "icap-services/helpers icap-services/helperd icap-services/host-c-icap icap-services/service-test")
 
     stand_apart("common/event common/http")
-    stand_apart("common/record common/service")
-    stand_apart("proxy/record proxy/settings")
-    stand_apart("proxy/cache proxy/origin proxy/spans")
-    stand_apart("proxy/disk proxy/client proxy/origin proxy/icap proxy/inside")
-    stand_apart("proxy/disk proxy/adapt")
-    stand_apart("proxy/access proxy/client")
+    stand_apart("common/config common/record common/service")
+    stand_apart("proxy/core/cache proxy/core/origin")
+    stand_apart("proxy/core/client proxy/core/origin")
+    stand_apart("proxy/parts/icap proxy/core/origin")
+    stand_apart("proxy/parts/icap proxy/core/client")
     stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
     stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap icap-services/service-test")
 
-    stand_apart("proxy/client/http1 proxy/client/http2")
-    closed("proxy/client/http1", "proxy/worker.c")
-    closed("proxy/client/http2", "proxy/worker.c")
-    closed("proxy/origin/http1", "proxy/worker.c")
-    closed("proxy/origin/http2", "proxy/worker.c")
-    stand_apart("proxy/origin/http1 proxy/origin/http2")
-    closed("proxy/icap", "proxy/adapters.c proxy/ctl/icap_replay.c")
-    closed("proxy/inside", "proxy/adapters.c")
+    closed("proxy/core/client/http1", "proxy/core/worker.c")
+    closed("proxy/core/origin/http1", "proxy/core/worker.c")
+    opened_to("proxy/parts/icap", "proxy/tools/icap_replay.c")
+
+    # Removals from memory and from the second level go through the door, which knows their order.
+    called_by("cache_remove_name cache_drop cache_ban cache_change_purge cache_change_purge_soon second_level_leave_out " \
+        "second_level_remove second_level_remove_surely second_level_purge", "proxy/core/cache/removal.c")
+    called_by("second_level_forget", "proxy/core/cache/stored.c")
+    called_by("cache_remove cache_remove_all", "proxy/core/cache/store.c proxy/core/cache/cache_change.c proxy/parts/disk/")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.
     count = split("access acl array body c-icap-conf c-icap cache cfg_param ci_regex ci_threads " \
@@ -98,13 +100,53 @@ function closed(room, doors) {
     closed_rooms[room] = doors
 }
 
+# callers: as doors.
+function called_by(functions, callers,   list, n, i) {
+    n = split(functions, list, " ")
+    for (i = 1; i <= n; i++) {
+        callers_of[list[i]] = callers
+        watched = watched (watched == "" ? "" : "|") list[i]
+    }
+}
+
+# The function whose call in this line breaks a rule, "" when there is none. Lines of declarations are not indented.
+function wrong_call(file, line,   name) {
+    if (line !~ /^ / || line ~ /^ \*/ || !match(line, "[^a-z_](" watched ")\\("))
+        return ""
+    name = substr(line, RSTART + 1, RLENGTH - 2)
+    return file !~ /^proxy/ || is_one_of(file, callers_of[name]) ? "" : name
+}
+
+# files: those that may include the part, though they are of none.
+function opened_to(part, files) {
+    closed_rooms[part] = files
+}
+
 # Is the file one of the doors of the room?
-function is_door(file, room,   list, n, i) {
-    n = split(closed_rooms[room], list, " ")
+function is_door(file, room) {
+    return is_one_of(file, closed_rooms[room])
+}
+
+function is_one_of(file, names,   list, n, i) {
+    n = split(names, list, " ")
     for (i = 1; i <= n; i++)
         if (file == list[i] || (list[i] ~ /\/$/ && index(file, list[i]) == 1))
             return 1
     return 0
+}
+
+# A part is a folder of proxy/parts. It includes all that is no part, and the parts that its row names.
+function read_parts(file,   line, words) {
+    while ((getline line < file) > 0)
+        if (split(line, words, /[(,"] */) > 4 && words[1] == "PART") {
+            rank["proxy/parts/" words[3]] = 13
+            needs["proxy/parts/" words[3]] = " " words[5] " "
+        }
+    close(file)
+}
+
+function is_part(directory) {
+    return directory ~ /^proxy\/(parts\/|tools$)/
 }
 
 # The group of rooms that stands apart from others is that of a folder and of all folders in it.
@@ -117,8 +159,11 @@ function are_apart(from, to,   pair, ends) {
     return 0
 }
 
+# The folders of a part are one room.
 function directory_of(path) {
     sub("/[^/]*$", "", path)
+    if (match(path, "^proxy/parts/[^/]*"))
+        return substr(path, 1, RLENGTH)
     return path
 }
 
@@ -128,7 +173,7 @@ function resolve(file, name,   roots, n, i, path, first) {
     path = directory_of(file) "/" name
     if (path in exists)
         return path
-    n = split("common proxy icap-services", roots, " ")
+    n = split("common proxy proxy/core proxy/parts icap-services", roots, " ")
     for (i = 1; i <= n; i++)
         if ((roots[i] "/" name) in exists)
             return roots[i] "/" name
@@ -150,7 +195,7 @@ function broken(file, name, quoted,   from, to, target) {
             return "is of c-icap, which only icap-services/host-c-icap may include"
         return ""
     }
-    to = directory_of(target)
+    to = target in rank ? target : directory_of(target)
     if (from ~ /^common/ && to !~ /^common/)
         return "leads out of common/, which includes nothing but itself"
     if (from ~ /^icap-services/ && to ~ /^proxy/)
@@ -161,6 +206,14 @@ function broken(file, name, quoted,   from, to, target) {
         return ""
     if (!(to in rank))
         return "leads to " to "/, which has no rank; give it one in tests/check-includes.sh"
+    if (is_part(to) && to in closed_rooms && is_door(file, to))
+        return ""
+    if (is_part(to) && !is_part(from))
+        return "leads into the part " substr(to, length("proxy/parts/") + 1) ", and the core includes no part"
+    if (to == "proxy/parts/admin" && file ~ /^proxy\/parts\/.*(\/pages\.c|_page\.[ch])$/)
+        return ""
+    if (is_part(to) && index(needs[from], " " substr(to, length("proxy/parts/") + 1) " ") == 0)
+        return "leads into the part " substr(to, length("proxy/parts/") + 1) ", which the row of this part in proxy/parts.def does not name"
     if (are_apart(from, to))
         return "goes sideways: " from "/ and " to "/ never include one another"
     if (rank[to] > rank[from])
@@ -177,6 +230,11 @@ function check(file,   line, number, name, rule, good) {
     number = 0
     while ((getline line < file) > 0) {
         number++
+        name = wrong_call(file, line)
+        if (name != "") {
+            printf "%s:%d: calls %s, which only %s may call\n", file, number, name, callers_of[name]
+            good = 0
+        }
         if (line !~ /^[ \t]*#[ \t]*include[ \t]*["<]/)
             continue
         name = line

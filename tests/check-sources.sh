@@ -24,4 +24,4 @@ FILENAME != "-" {
 END {
     printf "%d passed, %d failed\n", count - missing, missing
     exit missing > 0
-}' common/local.mk proxy/local.mk icap-services/local.mk -
+}' common/local.mk proxy/local.mk $(ls proxy/parts/*/local.mk 2>/dev/null) icap-services/local.mk -

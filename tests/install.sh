@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Debian 12 packages that Retort is built from and tested with. What is there already is left
+# Installs the packages of Debian 12 or 13 that Retort is built from and tested with. What is there already is left
 # alone. Services that a package brings are not started.
 #
 #     tests/install.sh build     the compiler side and the libraries
@@ -15,19 +15,19 @@
 set -eu
 
 build="build-essential autoconf automake libtool pkg-config
-    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev libgnutls28-dev liburing-dev libxxhash-dev
+    libc-ares-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
     libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
     libssl-dev libcrypt-dev libkrb5-dev libcurl4-openssl-dev libicapapi-dev check"
 run="c-icap netpbm curl"
 try="nginx-light ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
-virus="libc-icap-mod-virus-scan"
+virus="libc-icap-mod-virus-scan clamav-daemon"
 squid="squid-openssl"
 packages="debhelper debootstrap lintian mkdocs mkdocs-material"
 network="iproute2 nftables util-linux"
-test="$squid haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time $network $packages git clang clang-format-14
-    libclang-rt-14-dev node-llhttp libnghttp2-dev python3-html5lib python3-cryptography nghttp2-client nghttp2-server h2o? python3-h2 python3-hpack python3-grpcio? golang-go? goaccess calamaris? chromium? logrotate? systemd?
-    $virus? slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client? python3-jsonschema? python3-yaml? zsh? fish?"
-bench="nginx-light haproxy varnish trafficserver squid-openssl h2o nghttp2-proxy nghttp2-client wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
+test="$squid haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time $network $packages git clang clang-format-14?
+    libclang-rt-dev node-llhttp libnghttp2-dev python3-html5lib python3-cryptography nghttp2-client nghttp2-server h2o? python3-h2 python3-hpack python3-grpcio? golang-go? goaccess calamaris? chromium? logrotate? systemd?
+    libc-icap-mod-virus-scan? clamav-daemon? slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client? python3-jsonschema? python3-yaml? zsh? fish?"
+bench="nginx-light haproxy varnish trafficserver? squid-openssl h2o? nghttp2-proxy nghttp2-client wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
     util-linux"
 
 packages_of() {

@@ -8,9 +8,9 @@ endif
 checks = \
 	tests/check-api-table.sh tests/check-checks.sh tests/check-docs.sh tests/check-format.sh tests/check-headers.sh \
 	tests/check-icap-table.sh tests/check-includes.sh \
-	tests/check-names.sh tests/check-sources.sh tests/check-writers.sh
+	tests/check-names.sh tests/check-parts.sh tests/check-sources.sh tests/check-writers.sh
 TESTS += $(checks)
-EXTRA_DIST += $(checks) tests/check tests/data/fetch.sh tests/data/pages tests/hooks tests/install.sh tests/package tests/run.sh tests/valgrind
+EXTRA_DIST += $(checks) tests/check tests/data/fetch.sh tests/data/pages tests/golden tests/hooks tests/install.sh tests/other-debian.sh tests/package tests/run.sh tests/valgrind
 
 include tests/unit/common/local.mk
 include tests/unit/proxy/local.mk

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Everything, from nothing, on a fresh Debian 12 (as root or with sudo):
+# Everything, from nothing, on a fresh Debian 12 or 13 (as root or with sudo):
 #
 #   - installs the packages that are missing, fetches the test data
 #   - builds in ./build; unit tests and the check of includes (make check)
 #   - end-to-end tests with real c-icap, nginx, Squid
+#   - what users see, compared with the golden files: commands, pages, logs, messages about configurations
 #   - the services in c-icap, spoken to by an ICAP client of the tests, and the same tests with the services in the proxy
 #   - the public suite http-cache-tests, through Retort in reverse and in forward mode and by HTTP/2
 #   - a part of them again under valgrind: no error, no definite leak
@@ -14,10 +15,18 @@
 #   - the Debian packages: built, installed in a fresh chroot, used, upgraded, purged
 #   - each deployment in examples/ with --check
 #
-#     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
-#                               tsan fuzz docs packages quickstart
+#     tests/run.sh [STEP...]     only these: build unit services golden e2e conformance memcheck
+#                               asan tsan fuzz docs packages quickstart
 #
-# What could not be tested here is listed at the end, by its reasons. The last line counts; exit status 0 when nothing failed.
+# Further steps, which run only when they are named:
+#
+#     smoke                     the tests that find most, in at most 90 s on two processors: see docs/TESTING.md
+#     quick                     the end-to-end tests but for the slowest: those that are not run with a sanitizer either
+#     trixie, bookworm          the steps unit, quick, packages and quickstart in that release of Debian, in a chroot; as root
+#     all                       the usual steps and trixie, as continuous integration does it
+#
+# What could not be tested here is listed at the end, by its reasons, and each test that failed, with the end of what it said.
+# The last line counts; exit status 0 when nothing failed.
 set -uo pipefail
 
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,18 +34,22 @@ build=$source_dir/build
 cd "$source_dir" || exit 1
 passed=0
 failed=0
+alone=0 # of those that passed, how many only alone (tests/unsteady.txt)
 failed_steps=
 jobs=$(nproc)
 skipped=$build/skipped # a line for each test that did not run: the step, the test, a tab, why
+failures=$build/failures # each test that failed: a line with the step and the test, then up to ten lines that it said
 tsan_unit="tests/unit/common/unit-common tests/unit/proxy/unit-proxy" # those with threads
 unit_programs="$tsan_unit tests/unit/services/unit-services"
 
 heading() { printf '\n==== %s (%s s)\n' "$1" "$SECONDS"; }
 
+# fail STEP [LOG]
 fail() {
     failed=$((failed + 1))
     failed_steps="$failed_steps $1"
     echo "FAILED: $1"
+    { echo "$1"; [ -z "${2:-}" ] || tail -10 "$2" | sed 's/^/    /'; } >>"$failures"
 }
 
 need() {
@@ -59,6 +72,34 @@ note_skipped() {
     sed -nE -e "s|^SKIP ([^ :]+): (.*)|$1 \1\t\2|p" -e "s|^not run: (.*)|$1\t\1|p" "$2" >>"$skipped"
 }
 
+# note_failed STEP LOG: the tests of a log that failed, with the end of what each said. A test that passed when it ran again
+# is none of them.
+note_failed() {
+    awk -v step="$1" '
+        function keep() { if (name != "") said[name, ++lines[name]] = "    " substr($0, 1, 300) }
+        function begin(test) { name = test; lines[name] = 0; if (!(name in order)) named[++count] = name; order[name] = 1 }
+        /^ok / { order[$2] = 0; name = ""; next }
+        /^FAIL / { begin($2 ~ /^test_/ ? $2 : substr($0, 6)); next }
+        /^FINDING: / { begin("finding"); keep(); next }
+        /[^ ] +FAILED(: .*)?$/ { test = $0; sub(/( +[0-9.]+ s)? +FAILED.*/, "", test); begin(test); keep(); next }
+        /^(SKIP |again, |failed:|passed only|[0-9]+ (s$|passed|tests))|  ok$| ok: / { name = ""; next }
+        /^        (\| |[^ ]+:$)/ { next } # logs of programs
+        /./ { keep() }
+        END {
+            for (i = 1; i <= count; i++) {
+                if (!order[name = named[i]]) continue
+                print step " " name
+                for (j = lines[name] > 10 ? lines[name] - 9 : 1; j <= lines[name]; j++) print said[name, j]
+            }
+        }' "$2" >>"$failures"
+}
+
+list_failed() {
+    [ -s "$failures" ] || return
+    printf '\nwhat failed, and the end of what it said:\n'
+    cat "$failures"
+}
+
 # Each reason, how many tests it kept from running, and some of them.
 list_skipped() {
     [ -s "$skipped" ] || return
@@ -70,8 +111,10 @@ list_skipped() {
 
 finish() {
     list_skipped
+    list_failed
     printf '\n%s s\n' "$SECONDS"
     [ -z "$failed_steps" ] || echo "failed steps:$failed_steps"
+    echo "$alone of them passed only alone"
     echo "$passed passed, $failed failed"
     [ $failed -eq 0 ] && [ $passed -gt 0 ]
     exit
@@ -79,16 +122,27 @@ finish() {
 
 # counted NAME LOG STATUS: adds the log's closing "N passed, N failed"; a failure without one counts too.
 counted() {
-    local line
     note_skipped "$1" "$2"
+    note_failed "$1" "$2"
+    add_closing_line "$@"
+}
+
+add_closing_line() {
+    local line
     line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$2" | tail -1)
     if [ -n "$line" ]; then
         passed=$((passed + $(echo "$line" | sed -E 's/^([0-9]+) passed.*/\1/')))
         failed=$((failed + $(echo "$line" | sed -E 's/^.* ([0-9]+) failed.*/\1/')))
+        alone=$((alone + $(sed -nE 's/^([0-9]+) of them passed only alone$/\1/p' "$2" | tail -1 | grep . || echo 0)))
     fi
-    if [ "$3" -ne 0 ]; then
+    if [ "${3:-1}" -ne 0 ]; then
         failed_steps="$failed_steps $1"
-        case $line in *" 0 failed"* | "") failed=$((failed + 1)) ;; esac
+        case $line in
+        *" 0 failed"* | "")
+            failed=$((failed + 1))
+            { echo "$1 ended with status ${3:-unknown}"; tail -10 "$2" | sed 's/^/    /'; } >>"$failures"
+            ;;
+        esac
     fi
 }
 
@@ -106,8 +160,12 @@ counted_check() {
         elif grep -q '^:test-result: SKIP' "${log%.log}.trs"; then
             printf 'make check %s\t%s\n' "$(basename "${log%.log}")" "$(grep -v '^SKIP ' "$log" | tail -1)" >>"$skipped"
         else
-            failed=$((failed + 1))
+            failed=$((failed + 1)) bad=1
         fi
+        if [ "${bad:-0}" -gt 0 ]; then
+            { echo "make check ${log#"$build"/}"; { grep -E '^[^ ]+:[0-9]+:[FE]:' "$log" || cat "$log"; } | tail -10 | sed 's/^/    /'; } >>"$failures"
+        fi
+        bad=0
     done < <(find "$1/tests" -name '*.log' -exec sh -c 'test -e "${1%.log}.trs"' _ {} \; -print)
     if [ "$2" -ne 0 ]; then
         failed_steps="$failed_steps make-check"
@@ -141,7 +199,7 @@ configure_in() {
     local where=$1
     shift
     mkdir -p "$where"
-    [ -e "$where/Makefile" ] || (cd "$where" && "$source_dir/configure" "$@") >"$where/build.log" 2>&1
+    [ -e "$where/Makefile" ] || (cd "$where" && "$source_dir/configure" --enable-werror "$@") >"$where/build.log" 2>&1
 }
 
 make_in() {
@@ -151,7 +209,7 @@ make_in() {
 }
 
 e2e_programs="tests/e2e/origin/origin tests/e2e/faults/disk_faults.la tests/e2e/volume/fill_volume"
-tsan_programs="proxy/retort proxy/retortctl common/retort-service icap-services/retort-helperd icap-services/gray-helper
+tsan_programs="proxy/retort proxy/retortctl proxy/retort-icap-replay proxy/retort-logs common/retort-service icap-services/retort-helperd icap-services/gray-helper
     icap-services/text-helper icap-services/retort-adlist icap-services/retort-service-test $tsan_unit
     icap-services/adremover.la icap-services/gray.la icap-services/gzip.la icap-services/inject.la
     tests/e2e/modules/hello.la tests/e2e/modules/keeper.la tests/e2e/modules/odd.la tests/e2e/modules/other/odd.la tests/e2e/modules/outside.la
@@ -163,13 +221,14 @@ build_for() {
     tsan) build_part "$build/tsan" "$tsan_programs" --enable-tsan CFLAGS="-O1 -g" ;;
     fuzz) build_fuzzers ;;
     packages) tests/package/build.sh "$build" ;;
+    bookworm | trixie) make_other "$1" ;;
     esac
 }
 
 build_fuzzers() {
     local where=$build/fuzz
     mkdir -p "$where"
-    (cd "$where" && { [ -e Makefile ] || "$source_dir/configure" CC=clang --enable-fuzz CFLAGS="-O1 -g"; } &&
+    (cd "$where" && { [ -e Makefile ] || "$source_dir/configure" --enable-werror CC=clang --enable-fuzz CFLAGS="-O1 -g"; } &&
         make -j"$jobs" fuzzers) >"$where/build.log" 2>&1 && return
     tail -40 "$where/build.log"
     return 1
@@ -210,6 +269,13 @@ install() {
 fetched() {
     wait "$fetching" && return
     cat "$build/fetch.log"
+    return 1
+}
+
+# make would take objects of one tree for another.
+sources_are_not_configured() {
+    [ -e config.status ] || return 0
+    echo "This folder is a build tree itself (./configure), and no other tree can be built beside it. Run make distclean here first."
     return 1
 }
 
@@ -276,6 +342,25 @@ services() {
     done
 }
 
+golden() {
+    local status=0
+    tests/golden/run.py --builddir "$build" 2>&1 | tee "$build/golden.log"
+    status=${PIPESTATUS[0]}
+    counted golden "$build/golden.log" "$status"
+}
+
+# What finds most in little time: the unit tests of common/, and end-to-end tests of each way through the proxy.
+smoke() {
+    local name filters=()
+    begin_check "$build" check-TESTS TESTS="tests/unit/common/unit-common tests/unit/services/unit-services tests/check-includes.sh" check_PROGRAMS= check_LTLIBRARIES=
+    for name in forward. reverse. framing. collapse ranges. cache.test_ keepalive http2. http2_origin. tls_listeners connect. icap_messages icap_verdicts \
+        icap_bodies icap_previews icap_chains icap_mixed inside. access. limits. settings. reload. errors. origins.test_f disk.test_ admin.test_; do
+        filters+=(--filter "test_$name")
+    done
+    e2e smoke "$build" --quick "${filters[@]}"
+    end_check "$build"
+}
+
 conformance() {
     local status=0 log=$build/conformance.log
     tests/e2e/conformance/run.sh "$build" >"$log" 2>&1 || status=$?
@@ -286,7 +371,7 @@ conformance() {
 fuzz() {
     local status=0 where=$build/fuzz log=$build/fuzz.log
     if ! tree_of fuzz; then
-        fail fuzz-build
+        fail fuzz-build "$build/fuzz/build.log"
         return
     fi
     FUZZ_SECONDS=${FUZZ_SECONDS:-6} tests/fuzz/run.sh "$where" 2>&1 | tee "$log"
@@ -300,6 +385,7 @@ docs() {
 
 # The packages are tried beside the steps behind this one, as both mostly wait.
 begin_packages() {
+    rm -f "$build/packages.log" "$build/packages.status"
     (
         status=0
         await_tree packages
@@ -316,7 +402,52 @@ end_packages() {
     cat "$build/packages.log"
     counted packages "$build/packages.log" "$(cat "$build/packages.status")"
 }
+# Another release of Debian, where this script runs again: first it installs packages and builds, then it tests.
+make_other() {
+    local where=$build/other-$1 status=0
+    [ ! -e "$where/made" ] || return 0
+    mkdir -p "$where"
+    { tests/other-debian.sh make "$1" "$where" && tests/other-debian.sh run "$where" tests/run.sh build; } >"$where/made.log" 2>&1 || status=$?
+    [ $status -ne 0 ] || touch "$where/made"
+    return $status
+}
+
+begin_other() {
+    local where=$build/other-$1
+    rm -f "$where/status" "$where/log"
+    (
+        status=0
+        await_tree "$1"
+        make_other "$1" || status=$?
+        case $status in
+        0) tests/other-debian.sh run "$where" tests/run.sh unit quick packages quickstart >"$where/log" 2>&1 || status=$? ;;
+        77) status=0 && cp "$where/made.log" "$where/log" ;;
+        *) tail -40 "$where/made.log" >"$where/log" ;;
+        esac
+        echo $status >"$where/status"
+    ) &
+    other[$1]=$!
+}
+
+# end_other SUITE: with its lists of what was not run and of what failed.
+end_other() {
+    local where=$build/other-$1 inner=$build/other-$1/root/root/retort/build
+    wait "${other[$1]}"
+    heading "$1, at its end"
+    cat "$where/log"
+    if [ -e "$where/made" ]; then
+        sed "s/^/$1: /" "$inner/skipped" >>"$skipped"
+        sed "s/^\([^ ]\)/$1: \1/" "$inner/failures" >>"$failures"
+    else
+        note_skipped "$1" "$where/log"
+    fi
+    add_closing_line "$1" "$where/log" "$(cat "$where/status")"
+    rm -f "$where/made"
+    tests/other-debian.sh remove "$where"
+}
+
 packing=
+declare -A other    # the process of the tests in another release
 declare -A checking # the process of the unit tests under way in a tree
 
 # Deployments: each --check mostly waits, so three run at a time. A comma stands before an option.
@@ -370,29 +501,36 @@ can_run() {
     two-hosts/*) unshare --net true 2>/dev/null || { echo "not run: examples/$1 needs to make network namespaces"; return 1; } ;;
     virus-scanner/*)
         [ -e /usr/lib/x86_64-linux-gnu/c_icap/virus_scan.so ] || { echo "not run: examples/$1 needs libc-icap-mod-virus-scan"; return 1; }
-        unshare --mount true 2>/dev/null || { echo "not run: examples/$1 needs a view of the file system of its own"; return 1; }
+        command -v clamd >/dev/null || { echo "not run: examples/$1 needs clamav-daemon"; return 1; }
         ;;
     esac
 }
 
 mkdir -p "$build"
 : >"$skipped"
+: >"$failures"
 use_python_of_debian
-steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz docs packages quickstart}
+usual="build unit services golden e2e conformance memcheck asan tsan fuzz docs packages quickstart"
+case "$*" in
+"") steps=$usual ;;
+all) steps="${usual% quickstart} trixie quickstart" ;;
+*) steps=$* ;;
+esac
 heading installation
 need install
 heading "build and test data"
 tests/data/fetch.sh >"$build/fetch.log" 2>&1 &
 fetching=$!
+need sources_are_not_configured
 need autogen
 need build_in "$build"
 need fetched
-rm -f "$build"/ahead.*
+rm -f "$build"/ahead.* "$build"/other-*/made
 build_ahead
 for step in $steps; do
     heading "$step"
     case $step in
-    build) ;;
+    build) passed=$((passed + 1)) ;;
     unit) begin_check "$build" check ;;
     services) services ;;
     e2e)
@@ -405,6 +543,8 @@ for step in $steps; do
         e2e e2e-process "$build" --host process --filter test_inside. --filter test_services.test_pages \
             --filter test_inside_cache. --filter test_inside_faults.test_each --filter test_inside_faults.test_a_body
         ;;
+    smoke) smoke ;;
+    golden) golden ;;
     conformance) conformance ;;
     memcheck) e2e memcheck "$build" --valgrind ;;
     asan)
@@ -413,7 +553,7 @@ for step in $steps; do
             e2e e2e-asan "$build/asan"
             end_check "$build/asan"
         else
-            fail asan-build
+            fail asan-build "$build/asan/build.log"
         fi
         ;;
     tsan)
@@ -434,12 +574,14 @@ for step in $steps; do
                 --filter test_runs.test_reloads --filter test_runs.test_many --filter test_runs.test_three \
                 --filter test_service_manager.test_signs --filter test_inside.test_another
         else
-            fail tsan-build
+            fail tsan-build "$build/tsan/build.log"
         fi
         ;;
     fuzz) fuzz ;;
     docs) docs ;;
     packages) begin_packages ;;
+    quick) e2e quick "$build" --quick ;;
+    bookworm | trixie) begin_other "$step" ;;
     quickstart) quickstart ;;
     *) fail "no such step: $step" ;;
     esac
@@ -448,4 +590,7 @@ for tree in "$build" "$build/asan" "$build/tsan"; do
     end_check "$tree"
 done
 end_packages
+for suite in "${!other[@]}"; do
+    end_other "$suite"
+done
 finish

@@ -31,4 +31,12 @@ static inline uint64_t clocks_milliseconds(clockid_t clock) {
     return clocks_nanoseconds(clock) / 1000000;
 }
 
+/* So many nanoseconds, as system calls want them. */
+static inline struct timespec clocks_timespec(uint64_t nanoseconds) {
+    return (struct timespec){
+        .tv_sec = (time_t)(nanoseconds / 1000000000u),
+        .tv_nsec = (long)(nanoseconds % 1000000000u),
+    };
+}
+
 #endif

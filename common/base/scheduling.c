@@ -8,8 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The shortest and the longest slice that the kernel takes, in nanoseconds; 0: the usual one. */
-enum { SHORT = 100000, LONG = 100000000, USUAL = 0 };
+/* In nanoseconds. SHORT is shorter than the usual slices; still shorter ones stop a worker in the middle of its work, with
+ * cold caches behind it. LONG is the longest that the kernel takes. 0: the usual one. */
+enum { SHORT = 500000, LONG = 100000000, USUAL = 0 };
 
 static bool scheduling_terms(pid_t thread, struct sched_attr *terms) {
     return syscall(SYS_sched_getattr, thread, terms, sizeof *terms, 0) == 0;

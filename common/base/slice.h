@@ -65,6 +65,12 @@ static inline char *slice_put(char *at, struct slice text) {
     return at + text.length;
 }
 
+/* Likewise, and returns the copy. */
+static inline struct slice slice_copy(char *at, struct slice text) {
+    slice_put(at, text);
+    return slice_make(at, text.length);
+}
+
 char *slice_put_number(char *at, int64_t number);
 unsigned slice_digits(uint64_t number); /* how many decimal digits the number has */
 /* Writes SLICE_HEX lower-case digits. */

@@ -32,6 +32,8 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+enum io_status { IO_DONE, IO_WAIT, IO_END, IO_FAILED };
+
 struct event {
     int fd; /* -1: not registered */
     void (*on_event)(struct event *event, uint32_t events);

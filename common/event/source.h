@@ -24,6 +24,7 @@
 #define RETORT_EVENT_SOURCE_H
 
 #include "base/assert.h"
+#include "base/slice.h"
 #include "event/loop.h"
 
 #include <stdint.h>
@@ -107,5 +108,22 @@ static inline void source_close(struct source **sourcep) {
     source->waker = NULL;
     source->class->close(source);
 }
+
+/*
+ * Bytes in memory as a source.
+ *
+ *     struct bytes_source *source = arena_alloc(arena, sizeof *source);
+ *     message->body = bytes_source_start(source, bytes, loop);
+ *
+ * The bytes and the struct belong to the caller, and must live until the source is closed. Threads:
+ * those of a source.
+ */
+
+struct bytes_source {
+    struct source source;
+    struct slice left;
+};
+
+struct source *bytes_source_start(struct bytes_source *bytes, struct slice all, struct loop *loop);
 
 #endif

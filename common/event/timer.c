@@ -50,7 +50,7 @@ static void timer_insert(struct timers *timers, struct timer *timer, uint64_t ke
     sift_up(timers, timers->count, (struct timer_entry){key, timer});
 }
 
-static void timer_take_out(struct timers *timers, struct timer *timer) {
+void timer_take_out(struct timers *timers, struct timer *timer) {
     size_t slot = timer->slot;
     ASSERT(timers->heap[slot].timer == timer);
     timer->slot = 0;
@@ -71,12 +71,6 @@ void timer_place(struct timers *timers, struct timer *timer) {
     }
     ASSERT(timers->heap[timer->slot].timer == timer);
     sift_up(timers, timer->slot, (struct timer_entry){timer->deadline, timer});
-}
-
-void timer_cancel(struct timers *timers, struct timer *timer) {
-    timer->deadline = TIMER_NEVER;
-    if (timer->slot != 0)
-        timer_take_out(timers, timer);
 }
 
 uint64_t timers_next(const struct timers *timers) {

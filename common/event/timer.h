@@ -48,7 +48,14 @@ static inline void timer_init(struct timer *timer, void (*on_timeout)(struct tim
 
 /* For timer_set alone: puts the timer into the heap, or moves it to its earlier deadline there. */
 void timer_place(struct timers *timers, struct timer *timer);
-void timer_cancel(struct timers *timers, struct timer *timer);
+/* For timer_cancel alone. */
+void timer_take_out(struct timers *timers, struct timer *timer);
+
+static inline void timer_cancel(struct timers *timers, struct timer *timer) {
+    timer->deadline = TIMER_NEVER;
+    if (timer->slot != 0)
+        timer_take_out(timers, timer);
+}
 
 static inline void timer_set(struct timers *timers, struct timer *timer, uint64_t deadline) {
     timer->deadline = deadline;

@@ -23,6 +23,7 @@ enum {
     DATA_LF,
     TRAILER,
     TRAILER_NAME,
+    TRAILER_NAME_END, /* white space behind the name, in a response */
     TRAILER_VALUE,
     TRAILER_LF,
     END_LF,
@@ -112,7 +113,9 @@ static const uint8_t transitions[STATE_COUNT][KIND_COUNT] = {
     [DATA_CR] = {[CR] = DATA_LF},
     [DATA_LF] = {[LF] = SIZE_START},
     [TRAILER] = {[HEX ... TOKEN] = TRAILER_NAME, [CR] = END_LF},
-    [TRAILER_NAME] = {[HEX ... TOKEN] = TRAILER_NAME, [COLON] = TRAILER_VALUE},
+    [TRAILER_NAME] = {[HEX ... TOKEN] = TRAILER_NAME, [BLANK] = TRAILER_NAME_END,
+                      [COLON] = TRAILER_VALUE},
+    [TRAILER_NAME_END] = {[BLANK] = TRAILER_NAME_END, [COLON] = TRAILER_VALUE},
     [TRAILER_VALUE] = {[QUOTE ... TEXT] = TRAILER_VALUE, [CR] = TRAILER_LF},
     [TRAILER_LF] = {[LF] = TRAILER},
     [END_LF] = {[LF] = END},
@@ -124,8 +127,9 @@ void chunked_init(struct chunked_decoder *decoder) {
     decoder->state = SIZE_START;
 }
 
-void chunked_keep_trailers(struct chunked_decoder *decoder, char *space) {
-    decoder->trailers = space;
+void chunked_of_response(struct chunked_decoder *decoder, char *trailers) {
+    decoder->of_response = true;
+    decoder->trailers = trailers;
 }
 
 static unsigned chunked_hex_value(char c) {
@@ -214,6 +218,7 @@ static bool chunked_act(struct chunked_decoder *decoder, unsigned from, unsigned
     case EXTENSION:
     case LINE_END: return (from != NAME && from != NAME_END) || end_name(decoder);
     case DATA: chunked_end_line(decoder); return true;
+    case TRAILER_NAME_END: return decoder->of_response;
     case SIZE_START:
         decoder->digits = decoder->line_bytes = 0;
         decoder->size = 0;

@@ -13,7 +13,7 @@
  * white space may follow it. Lines end with CRLF. Extensions must follow the grammar and have at
  * most 4 KB in a line; they are skipped. Two extensions of the last chunk are remembered: "ieof"
  * (RFC 3507 §4.5) and "use-original-body", which is refused without exactly one valid number.
- * Trailers have at most 16 KB; they are skipped unless chunked_keep_trailers gives room for them.
+ * Trailers have at most 16 KB; they are skipped unless chunked_of_response gives room for them.
  *
  * Threads: values; no shared state.
  */
@@ -41,16 +41,18 @@ struct chunked_decoder {
     bool ieof;         /* the last chunk carried "; ieof" */
     bool has_original; /* the last chunk carried "; use-original-body=N" */
     uint64_t original; /* the N of use-original-body */
+    bool of_response;  /* white space before the colon of a trailer is accepted (§5.1) */
     char *trailers;    /* buffer for trailers; NULL: they are skipped */
 };
 
 enum { CHUNKED_TRAILERS_MAX = 16384 };
 
 void chunked_init(struct chunked_decoder *decoder);
-/* Makes the decoder write trailers to `space`, which has CHUNKED_TRAILERS_MAX bytes. At CHUNKED_END
- * its first `trailer_bytes` bytes are the trailers as they were received: lines of name, colon and
- * value, and the empty line. */
-void chunked_keep_trailers(struct chunked_decoder *decoder, char *space);
+/* The body is that of a response. Its trailers are written to `trailers`, which has
+ * CHUNKED_TRAILERS_MAX bytes, or skipped where that is NULL. At CHUNKED_END its first
+ * `trailer_bytes` bytes are the trailers as they were received: lines of name, colon and value, and
+ * the empty line. */
+void chunked_of_response(struct chunked_decoder *decoder, char *trailers);
 enum chunked_status chunked_decode(struct chunked_decoder *decoder, struct slice *input, char *out,
                                    size_t capacity, size_t *got);
 

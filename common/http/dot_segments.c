@@ -97,7 +97,23 @@ static unsigned take_character(const char **at, const char *end) {
     return (lead & 1) << 6 | (next & 0x3f);
 }
 
+/* Most paths have no encoded byte, nothing beyond ASCII, and no segment that begins with a dot: a look at each
+ * byte is enough. */
+static bool may_have_dots(struct slice path) {
+    char before = '/';
+    for (size_t i = 0; i < path.length; i++) {
+        char c = path.base[i];
+        bool begins = before == '/' || before == '\\';
+        if (c == '%' || (c & 0x80) != 0 || (c == '.' && begins))
+            return true;
+        before = c;
+    }
+    return false;
+}
+
 bool dot_segments_may_be_seen(struct slice path) {
+    if (!may_have_dots(path))
+        return false;
     const char *at = path.base, *end = at + path.length;
     unsigned dots = 0;
     bool others = false, parameters = false;

@@ -164,6 +164,7 @@ static const uint8_t hops[HTTP_NAME_COUNT] = {
     [HTTP_PRAGMA] = END_TO_END_ALWAYS,
     [HTTP_RANGE] = END_TO_END_ALWAYS,
     [HTTP_SET_COOKIE] = END_TO_END_ALWAYS,
+    [HTTP_SET_COOKIE2] = END_TO_END_ALWAYS,
     [HTTP_TRAILER] = END_TO_END_ALWAYS,
     [HTTP_VARY] = END_TO_END_ALWAYS,
     [HTTP_VIA] = END_TO_END_ALWAYS,
@@ -225,6 +226,11 @@ void http_head_remove_hop_by_hop(struct http_head *head) {
         if (hops[head->fields[i].id] == THIS_HOP)
             marked[i] = true;
     remove_marked(head, marked);
+}
+
+void http_head_remove_set_cookies(struct http_head *head) {
+    http_head_remove(head, HTTP_SET_COOKIE);
+    http_head_remove(head, HTTP_SET_COOKIE2);
 }
 
 void http_head_remove_framing(struct http_head *head) {

@@ -81,6 +81,12 @@ unsigned http_head_remove_text(struct http_head *head, struct slice name);
 void http_head_remove_hop_by_hop(struct http_head *head);
 /* Does Connection name fields of the message, besides those that are always of one hop? */
 bool http_head_names_fields(const struct http_head *head);
+/* Does the response set cookies (RFC 6265 §4.1), or those of RFC 2965, which some programs still
+ * take? */
+static inline bool http_head_sets_cookies(const struct http_head *head) {
+    return http_head_has(head, HTTP_SET_COOKIE) || http_head_has(head, HTTP_SET_COOKIE2);
+}
+void http_head_remove_set_cookies(struct http_head *head);
 /* Removes the fields about the framing of a body. No 1xx response has a body (RFC 9110 §8.6, RFC
  * 9112 §6.1). */
 void http_head_remove_framing(struct http_head *head);

@@ -5,6 +5,7 @@
 /* The bytes not read yet. */
 struct scan {
     const char *at, *end;
+    bool of_response;
 };
 
 /* The results of the functions below. A result below zero is the negative of an enum http_error. */
@@ -158,17 +159,28 @@ static inline bool head_parser_is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
+/* "A server MUST reject, with a response status code of 400 (Bad Request), any received request
+ * message that contains whitespace between a header field name and colon. A proxy MUST remove any
+ * such whitespace from a response message before forwarding the message downstream" (RFC 9112
+ * §5.1). */
+static const char *skip_blanks_of_response(const struct scan *scan, const char *at) {
+    while (scan->of_response && at < scan->end && head_parser_is_blank(*at))
+        at++;
+    return at;
+}
+
 /* Takes one field line. A line that begins with white space (obs-fold) has no name, so it is
- * refused. A line with white space before the colon has no colon directly after the name, so it is
- * refused too. */
+ * refused. */
 static int take_field(struct http_head *head, struct scan *scan) {
     const char *at = scan->at, *end = scan->end, *name = at;
     at = bytes_skip_token(at, end);
+    size_t name_length = (size_t)(at - name);
+    if (at < end && *at != ':' && name_length > 0)
+        at = skip_blanks_of_response(scan, at);
     if (at == end)
         return MORE;
-    if (*at != ':' || at == name)
+    if (*at != ':' || name_length == 0)
         return BAD;
-    size_t name_length = (size_t)(at - name);
     do
         at++;
     while (at < end && head_parser_is_blank(*at));
@@ -209,11 +221,10 @@ static int take_fields(struct http_head *head, struct scan *scan) {
  */
 static ssize_t parse_open_line(struct http_head *head,
                                int (*take_start_line)(struct http_head *, struct scan *),
-                               const char *bytes, size_t length, size_t checked) {
+                               struct scan scan, size_t checked) {
     enum { EMPTY_LINES = 4 };
-    const char *line_end = memrchr(bytes, '\n', checked);
-    struct scan scan = {bytes, bytes + length};
-    if (line_end == NULL || line_end - bytes < EMPTY_LINES)
+    const char *line_end = memrchr(scan.at, '\n', checked);
+    if (line_end == NULL || line_end - scan.at < EMPTY_LINES)
         return take_start_line(head, &scan);
     scan.at = line_end + 1;
     return take_fields(head, &scan);
@@ -225,9 +236,9 @@ static inline ssize_t head_parser_parse(struct http_head *head,
     http_head_init(head);
     if (length == 0)
         return MORE;
+    struct scan scan = {bytes, bytes + length, take_start_line != take_request_line};
     if (checked > 0 && checked <= length && memchr(bytes + checked, '\n', length - checked) == NULL)
-        return parse_open_line(head, take_start_line, bytes, length, checked);
-    struct scan scan = {bytes, bytes + length};
+        return parse_open_line(head, take_start_line, scan, checked);
     int result = take_start_line(head, &scan);
     if (result == TAKEN)
         result = take_fields(head, &scan);
@@ -269,7 +280,7 @@ bool http_head_unfold(char *bytes, size_t length) {
 }
 
 ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length) {
-    struct scan scan = {bytes, bytes + length};
+    struct scan scan = {bytes, bytes + length, true};
     http_head_init(head);
     int result = take_fields(head, &scan);
     return result == TAKEN ? scan.at - bytes : result;
@@ -286,9 +297,9 @@ unsigned http_error_status(enum http_error error) {
 
 const char *http_error_text(enum http_error error) {
     switch (error) {
-    case HTTP_ERROR_TOO_MANY_FIELDS: return "The message has too many header fields.";
-    case HTTP_ERROR_VERSION: return "The protocol version is not supported; use HTTP/1.1.";
+    case HTTP_ERROR_TOO_MANY_FIELDS: return "the message has too many header fields";
+    case HTTP_ERROR_VERSION: return "the protocol version is not supported; use HTTP/1.1";
     case HTTP_ERROR_SYNTAX: break;
     }
-    return "The message head is not of HTTP's grammar.";
+    return "the message head is not of HTTP's grammar";
 }

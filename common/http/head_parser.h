@@ -10,9 +10,10 @@
  *     if (used < 0)   -> bad: -used is an enum http_error; http_error_status() is the answer
  *
  * The parser is strict (RFC 9112 §2.2, §5). These are errors: a bare LF, NUL, CR not followed by
- * LF, obs-fold, white space before the colon, an empty name, a name that is not a token, control
- * bytes in values, and a start line that breaks the grammar. Up to two empty lines before a request
- * line are skipped (§2.2). Bytes above 0x7f are accepted in values and in the request target. The
+ * LF, obs-fold, an empty name, a name that is not a token, control bytes in values, and a start
+ * line that breaks the grammar. White space before the colon is an error in a request, and no part
+ * of the name in a response and in trailers (§5.1). Up to two empty lines before a request line are
+ * skipped (§2.2). Bytes above 0x7f are accepted in values and in the request target. The
  * space in front of an absent reason phrase may be absent. An error is reported as soon as its
  * bytes are there, even if the head is incomplete. The result does not depend on whether the bytes
  * came at once or in pieces.
@@ -49,8 +50,8 @@ ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes,
  * here. It leaves the start line and all bytes behind the first empty line alone. The head may be
  * incomplete. Returns whether anything was replaced. */
 bool http_head_unfold(char *bytes, size_t length);
-/* Parses field lines without a start line, up to and with the empty line: trailers (RFC 9112
- * §7.1.2). */
+/* Parses field lines without a start line, up to and with the empty line: trailers of a response
+ * (RFC 9112 §7.1.2). */
 ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length);
 
 /* 400, 431 or 505, and a sentence for the error page and the log. */

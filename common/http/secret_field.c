@@ -3,11 +3,12 @@
 #include <ctype.h>
 
 static const char *const secret_parts[] = {
-    "assertion", "bearer",   "cookie",    "credential",  "csrf",           "dpop",
-    "jwt",       "key",      "passcode",  "passwd",      "password",       "passphrase",
-    "secret",    "session",  "sessid",    "signature",   "ticket",         "token",
-    "xsrf",      "username", "user-name", "remote-user", "forwarded-user",
+    "assertion", "bearer",    "cookie", "credential", "csrf",       "dpop",   "jwt",
+    "key",       "passcode",  "passwd", "password",   "passphrase", "secret", "session",
+    "sessid",    "signature", "ticket", "token",      "xsrf",
 };
+
+static const char *const user_parts[] = {"username", "user-name", "remote-user", "forwarded-user"};
 
 /* Too short for a part: "Pin" is a word of X-Pin, and no word of X-Spinning. */
 static const char *const secret_words[] = {"otp", "pin", "pwd", "sid", "totp"};
@@ -19,7 +20,7 @@ static const char *const open_names[] = {
     "Public-Key-Pins",   "Public-Key-Pins-Report-Only",
     "Sec-WebSocket-Key", "Signature-Input",
     "Surrogate-Key",     "X-Cache-Key",
-    "X-Idempotency-Key",
+    "X-Idempotency-Key", "Xkey",
 };
 
 static bool part_is_at(struct slice name, size_t at, const char *part) {
@@ -67,14 +68,24 @@ static bool secret_field_is_open(struct slice name) {
            (has_part(name, "ratelimit") || has_part(name, "rate-limit"));
 }
 
-bool secret_field(struct slice name) {
+static bool has_part_of(struct slice name, const char *const *parts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (has_part(name, parts[i]))
+            return true;
+    return false;
+}
+
+bool credential_field(struct slice name) {
     if (secret_field_is_open(name))
         return false;
-    for (size_t i = 0; i < sizeof secret_parts / sizeof *secret_parts; i++)
-        if (has_part(name, secret_parts[i]))
-            return true;
     for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++)
         if (secret_field_has_word(name, secret_words[i]))
             return true;
-    return has_auth(name);
+    return has_part_of(name, secret_parts, sizeof secret_parts / sizeof *secret_parts) ||
+           has_auth(name);
+}
+
+bool secret_field(struct slice name) {
+    return credential_field(name) ||
+           has_part_of(name, user_parts, sizeof user_parts / sizeof *user_parts);
 }

@@ -36,6 +36,7 @@ static const char *const forbidden[] = {
     "Proxy-Authenticate",
     "Proxy-Authorization",
     "Set-Cookie",
+    "Set-Cookie2",
     "WWW-Authenticate",
     /* control of responses and caches */
     "Age",
@@ -68,17 +69,17 @@ size_t trailer_filter(char *bytes, size_t length) {
     size_t kept = 0;
     if (http_head_parse_fields(&head, bytes, length) != (ssize_t)length)
         return 0;
-    for (size_t at = 0; at < length;) {
-        const char *begin = bytes + at;
-        const char *end = memchr(begin, '\n', length - at);
-        ASSERT(end != NULL);
-        size_t line = (size_t)(end + 1 - begin);
-        const char *colon = memchr(begin, ':', line);
-        if (colon != NULL && trailer_may_pass(slice_make(begin, (size_t)(colon - begin)))) {
-            memmove(bytes + kept, begin, line);
-            kept += line;
-        }
-        at += line;
+    for (unsigned i = 0; i < head.field_count; i++) {
+        struct slice name = head.fields[i].name, value = head.fields[i].value;
+        if (!trailer_may_pass(name))
+            continue;
+        memmove(bytes + kept, name.base, name.length);
+        kept += name.length;
+        bytes[kept++] = ':';
+        memmove(bytes + kept, value.base, value.length);
+        kept += value.length;
+        memcpy(bytes + kept, "\r\n", 2);
+        kept += 2;
     }
     return kept;
 }

@@ -21,6 +21,20 @@ const struct url_scheme *url_scheme_find(struct slice name) {
     return NULL;
 }
 
+bool url_scheme_is_good(struct slice scheme) {
+    static const char others[] = "+-.";
+    if (slice_equal(scheme, SLICE("https")) || slice_equal(scheme, SLICE("http")))
+        return true;
+    for (size_t i = 0; i < scheme.length; i++) {
+        char c = scheme.base[i], lower = (char)(c | 0x20);
+        bool letter = lower >= 'a' && lower <= 'z';
+        bool other = (c >= '0' && c <= '9') || (c != '\0' && strchr(others, c) != NULL);
+        if (!letter && (i == 0 || !other))
+            return false;
+    }
+    return scheme.length > 0;
+}
+
 bool url_has_default_port(const struct url *url) {
     const struct url_scheme *scheme = url_scheme_find(url->scheme);
     return scheme != NULL && url->port == scheme->port;
@@ -139,6 +153,13 @@ static bool take_path_query(struct url *url, struct slice text) {
 bool url_set_target(struct url *url, const struct url_scheme *scheme, struct slice target) {
     url->scheme = scheme->name;
     return url->port != 0 && take_path_query(url, target);
+}
+
+struct slice url_scheme_of(struct slice text) {
+    struct slice scheme = slice_make(text.base, text.length == 0 ? 0 : length_until(text, ":"));
+    struct slice rest = slice_make(text.base + scheme.length, text.length - scheme.length);
+    bool good = slice_starts_with(rest, SLICE("://")) && url_scheme_is_good(scheme);
+    return good ? scheme : SLICE("");
 }
 
 bool url_parse(struct url *url, struct slice text) {

@@ -46,6 +46,11 @@ bool url_set_target(struct url *url, const struct url_scheme *scheme, struct sli
 struct slice url_user_info(struct slice text);
 /* Finds the scheme by its name, without case; NULL: another scheme. */
 const struct url_scheme *url_scheme_find(struct slice name);
+/* Is it of the grammar of schemes (RFC 3986 §3.1)? */
+bool url_scheme_is_good(struct slice scheme);
+/* The scheme of a text that begins as a URL does, "scheme://", whether the scheme is known or not;
+ * else empty. */
+struct slice url_scheme_of(struct slice text);
 /* Is the port of the URL the default port of its scheme? */
 bool url_has_default_port(const struct url *url);
 /* Is it a URL of https? */

@@ -44,6 +44,8 @@ enum {
     RECORDED_HEAD = 32,
     RECORDED_BODY_MAX = 16 << 20, /* largest recorded part of a body */
     RECORDED_MAX = 40 << 20,      /* largest content of a record: two bodies and the heads */
+    INSPECTIONS_KEPT = 100,       /* transactions that an inspection keeps, and exchanges of each */
+    INSPECTED_RECORDS = 32,
 };
 
 enum icap_record_kind { RECORDED_EXCHANGE = 1, RECORDED_END = 2 };

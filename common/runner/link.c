@@ -3,10 +3,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-void link_open(struct link *link, struct ring_shared *out, struct ring_shared *in, int wake_fd) {
+void link_open(struct link *link, struct link_ring *out, struct link_ring *in, int wake_fd) {
     *link = (struct link){.wake_fd = wake_fd};
-    ring_open(&link->out, out);
-    ring_open(&link->in, in);
+    ring_open(&link->out, &out->shared, out->bytes, LINK_RING);
+    ring_open(&link->in, &in->shared, in->bytes, LINK_RING);
 }
 
 static size_t padded(size_t length) {

@@ -6,16 +6,15 @@
 #include "base/log.h"
 #include "base/scheduling.h"
 #include "base/signals.h"
+#include "base/threads.h"
 #include "base/version.h"
 #include "runner/process.h"
 #include "runner/runner.h"
-#include "runner/words.h"
 #include "service/module.h"
 #include "service/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -182,7 +181,7 @@ static void map_board(struct process *process) {
 }
 
 /* The proxy wants it to end, or is gone. Its service may hang: then nobody else would end it. */
-static void *watch_proxy(void *arg) {
+static void watch_proxy(void *arg) {
     struct process *process = arg;
     const struct timespec grace = {.tv_sec = PROCESS_GRACE};
     char byte;
@@ -194,17 +193,6 @@ static void *watch_proxy(void *arg) {
     _exit(1);
 }
 
-static void start_watch(struct process *process) {
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, watch_proxy, process) != 0)
-        refuse("its thread can't be started");
-    pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void main_prepare(struct process *process) {
     receive_fds(process);
     if (process->fd_count < FD_WORKERS)
@@ -214,7 +202,8 @@ static void main_prepare(struct process *process) {
         receive_fds(process);
     map_board(process);
     process->event_fd = process->fds[FD_EVENT];
-    start_watch(process);
+    if (!thread_start_alone(watch_proxy, process, "rt-watch"))
+        refuse("its thread can't be started");
     if (process->nice > 0)
         setpriority(PRIO_PROCESS, 0, (int)process->nice);
     scheduling_take_long_slices(0, process->nice > 0);

@@ -22,7 +22,6 @@
 #define RETORT_RUNNER_RUNNER_H
 
 #include "event/loop.h"
-#include "runner/board.h"
 #include "runner/link.h"
 
 struct runner;

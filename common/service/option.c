@@ -1,6 +1,8 @@
 #include "service/option.h"
 
 #include "base/assert.h"
+#include "base/failure.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,49 +24,6 @@ static void list_append_item(struct service_list *list, struct slice item) {
     list->items[list->count++] = slice_dup(item);
 }
 
-/* Splits a text into a number and the unit that follows. False: the text begins with no number. */
-static bool number_and_unit(struct slice text, uint64_t *number, struct slice *unit) {
-    size_t digits = 0;
-    while (digits < text.length && text.base[digits] >= '0' && text.base[digits] <= '9')
-        digits++;
-    *unit = slice_trim(slice_make(text.base + digits, text.length - digits));
-    return slice_to_uint64(slice_make(text.base, digits), number);
-}
-
-static bool service_option_scaled(uint64_t number, uint64_t factor, uint64_t *result) {
-    return !__builtin_mul_overflow(number, factor, result);
-}
-
-bool service_option_size(struct slice text, uint64_t *bytes) {
-    uint64_t number;
-    struct slice unit;
-    if (!number_and_unit(text, &number, &unit))
-        return false;
-    if (unit.length == 0)
-        return service_option_scaled(number, 1, bytes);
-    if (slice_equal_nocase(unit, SLICE("k")) || slice_equal_nocase(unit, SLICE("kb")))
-        return service_option_scaled(number, 1024, bytes);
-    if (slice_equal_nocase(unit, SLICE("m")) || slice_equal_nocase(unit, SLICE("mb")))
-        return service_option_scaled(number, 1024 * 1024, bytes);
-    if (slice_equal_nocase(unit, SLICE("g")) || slice_equal_nocase(unit, SLICE("gb")))
-        return service_option_scaled(number, 1024 * 1024 * 1024, bytes);
-    return false;
-}
-
-bool service_option_duration(struct slice text, uint64_t *milliseconds) {
-    uint64_t number;
-    struct slice unit;
-    if (!number_and_unit(text, &number, &unit))
-        return false;
-    if (unit.length == 0 || slice_equal_nocase(unit, SLICE("s")))
-        return service_option_scaled(number, 1000, milliseconds);
-    if (slice_equal_nocase(unit, SLICE("ms")))
-        return service_option_scaled(number, 1, milliseconds);
-    if (slice_equal_nocase(unit, SLICE("m")))
-        return service_option_scaled(number, 60 * 1000, milliseconds);
-    return false;
-}
-
 static bool choice_index(const char *choices, struct slice text, uint64_t *index) {
     *index = 0;
     for (const char *at = choices; *at != 0; (*index)++) {
@@ -80,10 +39,9 @@ static bool service_option_in_range(const struct service_option *option, uint64_
                                     char *error, size_t error_size) {
     if (value >= option->low && value <= option->high)
         return true;
-    snprintf(error, error_size, "%s must be from %" PRIu64 " to %" PRIu64 "%s", option->name,
-             option->low, option->high,
-             option->type == SERVICE_OPTION_DURATION ? " milliseconds" : "");
-    return false;
+    return failure(error, error_size, "%s must be from %" PRIu64 " to %" PRIu64 "%s", option->name,
+                   option->low, option->high,
+                   option->type == SERVICE_OPTION_DURATION ? " milliseconds" : "");
 }
 
 static bool service_option_set_number(const struct service_option *option, void *place,
@@ -93,11 +51,11 @@ static bool service_option_set_number(const struct service_option *option, void 
     const char *wanted;
     switch (option->type) {
     case SERVICE_OPTION_SIZE:
-        good = service_option_size(text, &value);
+        good = units_read_size(text, &value);
         wanted = "a size such as 65536, 64K or 16M";
         break;
     case SERVICE_OPTION_DURATION:
-        good = service_option_duration(text, &value);
+        good = units_read_time(text, 1000, &value);
         wanted = "a time such as 500ms, 10s or 2m";
         break;
     default:
@@ -105,11 +63,9 @@ static bool service_option_set_number(const struct service_option *option, void 
         wanted = "a number";
         break;
     }
-    if (!good) {
-        snprintf(error, error_size, "%s wants %s, not \"%.*s\"", option->name, wanted,
-                 SLICE_PRINT(text));
-        return false;
-    }
+    if (!good)
+        return failure(error, error_size, "%s wants %s, not \"%.*s\"", option->name, wanted,
+                       SLICE_PRINT(text));
     if (!service_option_in_range(option, value, error, error_size))
         return false;
     *(uint64_t *)place = value;
@@ -119,11 +75,9 @@ static bool service_option_set_number(const struct service_option *option, void 
 static bool set_switch(const struct service_option *option, bool *place, struct slice text,
                        char *error, size_t error_size) {
     bool on = slice_equal_nocase(text, SLICE("on"));
-    if (!on && !slice_equal_nocase(text, SLICE("off"))) {
-        snprintf(error, error_size, "%s wants on or off, not \"%.*s\"", option->name,
-                 SLICE_PRINT(text));
-        return false;
-    }
+    if (!on && !slice_equal_nocase(text, SLICE("off")))
+        return failure(error, error_size, "%s wants on or off, not \"%.*s\"", option->name,
+                       SLICE_PRINT(text));
     *place = on;
     return true;
 }
@@ -160,9 +114,8 @@ bool service_option_set(const struct service_option *option, void *settings, str
     case SERVICE_OPTION_CHOICE:
         if (choice_index(option->choices, text, place))
             return true;
-        snprintf(error, error_size, "%s wants one of %s, not \"%.*s\"", option->name,
-                 option->choices, SLICE_PRINT(text));
-        return false;
+        return failure(error, error_size, "%s wants one of %s, not \"%.*s\"", option->name,
+                       option->choices, SLICE_PRINT(text));
     default: return service_option_set_number(option, place, text, error, error_size);
     }
 }

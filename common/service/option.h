@@ -66,8 +66,4 @@ bool service_option_set(const struct service_option *option, void *settings, str
                         char *error, size_t error_size);
 void service_options_release(const struct service_option *options, void *settings);
 
-/* The parsers of sizes and durations, for other code. */
-bool service_option_size(struct slice text, uint64_t *bytes);
-bool service_option_duration(struct slice text, uint64_t *milliseconds);
-
 #endif

@@ -177,7 +177,7 @@ struct service_exchange {
     const struct service_host *host;
     /* The request is one that a service has made (service/content.h); no client asks for it. */
     bool of_service;
-    const void *asker; /* for the host alone: whose request it is; NULL: it does not say */
+    const void *requester; /* for the host alone: whose request it is; NULL: it does not say */
 
     /* Set by the service. */
     struct service_wait wait;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # An accelerator in front of a slow site, on one machine, for trying it: a site that takes 200 ms for a page, and Retort in
-# reverse mode. On a fresh Debian 12, as root or with sudo:
+# reverse mode. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/accelerator/run.sh            installs what is missing, builds, starts it all, says what to
 #                                            try, and stops it all again on Ctrl-C

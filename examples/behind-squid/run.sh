@@ -1,6 +1,6 @@
 #!/bin/bash
 # Retort behind Squid, on one machine, for trying it: nginx as the origin, c-icap with the services, Retort, and Squid with Retort
-# as its parent. On a fresh Debian 12, as root or with sudo:
+# as its parent. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/behind-squid/run.sh            installs what is missing, builds, starts it all, says what to
 #                                             try, and stops it all again on Ctrl-C

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A proxy for browsers that find it by themselves, on one machine, for trying it: nginx as the web, c-icap with the services,
-# and Retort, which serves the file that tells browsers how to reach it. On a fresh Debian 12, as root or with sudo:
+# and Retort, which serves the file that tells browsers how to reach it. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/browser/run.sh            installs what is missing, builds, starts it all, says what to
 #                                        try, and stops it all again on Ctrl-C

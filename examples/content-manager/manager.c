@@ -56,6 +56,12 @@ static const struct service_option manager_options[] = {
      24 * 60 * 60 * 1000, NULL, "how often it writes a line into the log; 0: never"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
+/* An image on its way into the cache. */
+struct fetch {
+    struct service_content *content;
+    uint64_t page, client; /* for which page, and a hash of the address for which it is */
+};
+
 struct manager {
     unsigned magic;
 #define MANAGER_MAGIC 0x6d616e61u
@@ -63,8 +69,9 @@ struct manager {
     struct service_host *host;
     _Atomic uint64_t counts[EXPIRED + 1];
     pthread_mutex_t lock; /* of what follows, up to `console` */
-    struct service_content *fetches[FETCHES_MOST];
+    struct fetch fetches[FETCHES_MOST];
     unsigned fetch_count;
+    uint64_t pages;
     char *seen[SEEN_MOST]; /* URLs that passed: a ring */
     unsigned seen_at;
     struct lifetimes list;
@@ -82,9 +89,11 @@ struct page {
 #define PAGE_MAGIC 0x70616765u
     struct manager *manager;
     struct service_exchange *exchange;
-    struct slice url, base; /* base: by which its relative URLs are read */
-    unsigned fetches;
-    uint32_t names[PER_PAGE_MOST]; /* hashes of what was fetched for it */
+    struct slice url, base;  /* base: by which its relative URLs are read */
+    uint64_t number, client; /* as in struct fetch */
+    unsigned images_wanted, images_begun;
+    uint32_t names[PER_PAGE_MOST];      /* hashes of the images that are wanted */
+    struct slice wanted[PER_PAGE_MOST]; /* their URLs; those from images_begun on wait */
     struct images images;
     struct spool body;
     bool finished;
@@ -129,7 +138,7 @@ static void manager_stop(void *service) {
     CAST_OBJ(manager, service, MANAGER_MAGIC);
     console_close(&manager->console);
     for (unsigned i = 0; i < manager->fetch_count; i++)
-        service_content_close(&manager->fetches[i]);
+        service_content_close(&manager->fetches[i].content);
     for (unsigned i = 0; i < EXPIRING_MOST; i++)
         service_content_close(&manager->expiring[i]);
     for (unsigned i = 0; i < SEEN_MOST; i++)
@@ -191,9 +200,14 @@ static void *manager_begin(void *service, struct service_exchange *exchange) {
     page->manager = manager;
     page->exchange = exchange;
     page->url = page->base = url;
+    page->client = service_fingerprint(SERVICE_FINGERPRINT_SEED, exchange->client_ip.base,
+                                       exchange->client_ip.length);
     spool_init(&page->body);
     exchange->keeps_body = !scans;
     if (scans) {
+        pthread_mutex_lock(&manager->lock);
+        page->number = ++manager->pages;
+        pthread_mutex_unlock(&manager->lock);
         exchange->body_length = adapted_head_length(exchange->head);
         manager_note(manager, PAGES);
     }
@@ -207,24 +221,45 @@ static enum service_verdict manager_preview(void *state, struct slice body, bool
 
 /* ---- images -------------------------------------------------------------------------------- */
 
-static bool page_has_fetched(const struct page *page, uint32_t name) {
-    for (unsigned i = 0; i < page->fetches; i++)
+static bool page_wants(const struct page *page, uint32_t name) {
+    for (unsigned i = 0; i < page->images_wanted; i++)
         if (page->names[i] == name)
             return true;
     return false;
+}
+
+/* A page may have no more fetches under way than there are places left for others, and a client no
+ * more than twice as many, for all its pages. So the first page gets half of the places, and the
+ * next one half of what is left. */
+static bool page_may_fetch(const struct page *page) {
+    const struct manager *manager = page->manager;
+    unsigned left = FETCHES_MOST - manager->fetch_count, of_page = 0, of_client = 0;
+    for (unsigned i = 0; i < manager->fetch_count; i++) {
+        of_page += manager->fetches[i].page == page->number;
+        of_client += manager->fetches[i].client == page->client;
+    }
+    return of_page < left && of_client < 2 * left;
 }
 
 /* The fetch is the reader's, and outlives the page: the timer looks how it has ended. */
 static bool page_fetch(struct page *page, struct slice url) {
     struct manager *manager = page->manager;
     pthread_mutex_lock(&manager->lock);
-    bool room = manager->fetch_count < FETCHES_MOST;
     struct service_content *fetch =
-        room ? service_content_fetch(manager->host, url, SLICE(""), page->exchange) : NULL;
+        page_may_fetch(page) ? service_content_fetch(manager->host, url, SLICE(""), page->exchange)
+                             : NULL;
     if (fetch != NULL)
-        manager->fetches[manager->fetch_count++] = fetch;
+        manager->fetches[manager->fetch_count++] =
+            (struct fetch){fetch, page->number, page->client};
     pthread_mutex_unlock(&manager->lock);
     return fetch != NULL;
+}
+
+/* The others wait, as long as the page is under way. */
+static void fetch_wanted(struct page *page) {
+    while (page->images_begun < page->images_wanted &&
+           page_fetch(page, page->wanted[page->images_begun]))
+        page->images_begun++;
 }
 
 static void on_image(void *arg, struct slice source) {
@@ -235,15 +270,16 @@ static void on_image(void *arg, struct slice source) {
     size_t length = images_resolve(page->base, source, url, sizeof url);
     struct slice image = slice_make(url, length);
     uint32_t name = (uint32_t)service_fingerprint(SERVICE_FINGERPRINT_SEED, url, length);
-    if (length == 0 || page_has_fetched(page, name))
+    if (length == 0 || page_wants(page, name))
         return;
     manager_note(page->manager, FOUND);
-    bool wanted = page->fetches < settings->per_page &&
-                  (settings->other_sites || images_same_site(page->url, image));
-    if (wanted && page_fetch(page, image))
-        page->names[page->fetches++] = name;
-    else
+    if (page->images_wanted >= settings->per_page || length > SEEN_URL ||
+        (!settings->other_sites && !images_same_site(page->url, image))) {
         manager_note(page->manager, SKIPPED);
+        return;
+    }
+    page->wanted[page->images_wanted] = arena_slice(page->exchange->arena, image);
+    page->names[page->images_wanted++] = name;
 }
 
 /* Whose images are fetched depends on the URL of the page all the same. */
@@ -268,6 +304,7 @@ static size_t manager_push(void *state, struct slice body) {
                                          .arg = page,
                                          .all_sizes = page->manager->settings->all_sizes};
     images_scan(&page->images, piece, &reader);
+    fetch_wanted(page);
     spool_append(&page->body, piece.base, piece.length);
     return piece.length;
 }
@@ -281,6 +318,7 @@ static void manager_finish(void *state) {
 static enum service_flow manager_pull(void *state, char *out, size_t capacity, size_t *got) {
     struct page *page;
     CAST_OBJ(page, state, PAGE_MAGIC);
+    fetch_wanted(page);
     *got = spool_read(&page->body, out, capacity);
     return page->finished && page->body.length == 0 ? SERVICE_DONE : SERVICE_FLOW;
 }
@@ -288,6 +326,8 @@ static enum service_flow manager_pull(void *state, char *out, size_t capacity, s
 static void manager_end(void *state) {
     struct page *page;
     CAST_OBJ(page, state, PAGE_MAGIC);
+    for (; page->images_begun < page->images_wanted; page->images_begun++)
+        manager_note(page->manager, SKIPPED);
     spool_release(&page->body);
     FREE_OBJ(page);
 }
@@ -312,14 +352,14 @@ static void end_fetches(struct manager *manager) {
     unsigned kept = 0;
     pthread_mutex_lock(&manager->lock);
     for (unsigned i = 0; i < manager->fetch_count; i++) {
-        struct service_content *fetch = manager->fetches[i];
-        const struct service_content_answer *answer = service_content_answer(fetch);
+        struct fetch *fetch = &manager->fetches[i];
+        const struct service_content_answer *answer = service_content_answer(fetch->content);
         if (answer == NULL) {
-            manager->fetches[kept++] = fetch;
+            manager->fetches[kept++] = *fetch;
             continue;
         }
         manager_note(manager, answer->status == SERVICE_CONTENT_DONE ? FETCHED : FAILED);
-        service_content_close(&fetch);
+        service_content_close(&fetch->content);
     }
     manager->fetch_count = kept;
     pthread_mutex_unlock(&manager->lock);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The content manager, on one machine, for trying it: a site with pictures by nginx, and Retort with the module manager.so. On a fresh
-# Debian 12, as root or with sudo:
+# Debian 12 or 13, as root or with sudo:
 #
 #     examples/content-manager/run.sh            installs what is missing, builds, starts it all, says what to
 #                                                try, and stops it all again on Ctrl-C

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A filter for a school or a company, on one machine, for trying it: sites by nginx, c-icap with the ad remover, and Retort with
-# users, groups, lists of domains and hours. On a fresh Debian 12, as root or with sudo:
+# users, groups, lists of domains and hours. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/filter/run.sh            installs what is missing, builds, starts it all, says what to
 #                                       try, and stops it all again on Ctrl-C

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A program of your own that watches Retort and steers it, on one machine, for trying it: two servers of a site, Retort in
-# front of them, and a guard that takes a server out of use while it fails. On a fresh Debian 12, as root or with sudo:
+# front of them, and a guard that takes a server out of use while it fails. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/guard/run.sh            installs what is missing, builds, starts it all, says what to try,
 #                                      and stops it all again on Ctrl-C

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Interception on one machine, for trying it: https sites by nginx, c-icap with the adaptation services, and Retort,
-# which opens the TLS connections of its clients. On a fresh Debian 12, as root or with sudo:
+# which opens the TLS connections of its clients. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/intercept/run.sh            installs what is missing, builds, starts it all, says what to
 #                                          try, and stops it all again on Ctrl-C

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A proxy for a slow or expensive link, on one machine, for trying it: nginx with a book of real pages as the origin, c-icap
-# with the services, and Retort. On a fresh Debian 12, as root or with sudo:
+# with the services, and Retort. On a fresh Debian 12 or 13, as root or with sudo:
 #
 #     examples/mobile/run.sh            installs what is missing, builds, starts it all, says what to
 #                                       try, and stops it all again on Ctrl-C

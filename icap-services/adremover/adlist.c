@@ -3,7 +3,7 @@
  * it. Exit status: 0 done, 1 a list or the input could not be read, 2 used wrongly.
  */
 #include "adremover/filter.h"
-#include "adremover/request_kind.h"
+#include "adremover/request.h"
 #include "base/assert.h"
 #include "base/plural.h"
 #include "base/version.h"

@@ -1,7 +1,7 @@
 #include "adremover/domain_set.h"
 
-#include "adremover/ascii_host.h"
 #include "adremover/hash.h"
+#include "adremover/host.h"
 #include "base/assert.h"
 
 enum { ENTRY_MAX = FILTER_HOST_MAX };

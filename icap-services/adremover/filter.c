@@ -1,6 +1,8 @@
-#include "adremover/filter_internal.h"
+#include "adremover/filter.h"
 
+#include "adremover/rule_index.h"
 #include "base/assert.h"
+#include "base/failure.h"
 #include "base/text.h"
 #include "service/service.h"
 
@@ -8,6 +10,33 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+
+enum filter_class {
+    FILTER_CLASS_IMPORTANT,
+    FILTER_CLASS_BLOCKING,
+    FILTER_CLASS_EXCEPTIONS,
+    FILTER_CLASS_PAGES, /* exceptions for all that belongs to a page */
+    FILTER_CLASS_REDIRECTS,
+    FILTER_CLASS_REDIRECT_EXCEPTIONS,
+    FILTER_CLASS_STRIPS,
+    FILTER_CLASS_STRIP_EXCEPTIONS,
+    FILTER_CLASSES
+};
+
+struct text_block;
+
+struct filter {
+    unsigned magic;
+#define FILTER_MAGIC 0x46696c74u
+    struct rule *rules;
+    uint32_t count, capacity;
+    struct text_block *texts;
+    size_t text_room;
+    struct rule_index classes[FILTER_CLASSES];
+    struct filter_counts counts;
+    uint64_t fingerprint;
+    bool sealed;
+};
 
 enum { TEXT_BLOCK = 256 * 1024 };
 
@@ -156,10 +185,8 @@ static bool filter_load_file(struct filter *filter, const char *path, char *erro
                              size_t error_size) {
     size_t length;
     char *text = filter_read_file(path, &length);
-    if (text == NULL) {
-        snprintf(error, error_size, "%s: %s", path, strerror(errno));
-        return false;
-    }
+    if (text == NULL)
+        return failure(error, error_size, "%s: %s", path, strerror(errno));
     filter->fingerprint = service_fingerprint(filter->fingerprint, text, length);
     unsigned number = 1;
     const char *first = text_without_mark(slice_make(text, length)).base;
@@ -188,10 +215,8 @@ static bool filter_load_directory(struct filter *filter, const char *directory, 
     struct dirent **entries;
     int count = scandir(directory, &entries, is_list, alphasort);
     bool good = true;
-    if (count < 0) {
-        snprintf(error, error_size, "%s: %s", directory, strerror(errno));
-        return false;
-    }
+    if (count < 0)
+        return failure(error, error_size, "%s: %s", directory, strerror(errno));
     for (int i = 0; i < count; i++) {
         char *path = NULL;
         ASSERT(asprintf(&path, "%s/%s", directory, entries[i]->d_name) > 0);
@@ -295,4 +320,309 @@ void filter_seal(struct filter *filter) {
     }
     free(numbers);
     filter->sealed = true;
+}
+
+/* ---- a search in one class ---------------------------------------------------------------- */
+
+struct class_search {
+    struct filter_request *request;
+    rule_visitor visit;
+    void *arg;
+    bool *unknown;
+};
+
+static bool on_pattern_match(void *arg, const struct rule *rule) {
+    enum { STEPS = 16 }; /* the other parts of a rule are looked up in sets */
+    struct class_search *search = arg;
+    if (!filter_request_work(search->request, STEPS))
+        return false;
+    enum rule_fit kind = rule_fits_kind(rule, search->request), place;
+    if (kind == RULE_MISSES || (place = rule_fits_place(rule, search->request)) == RULE_MISSES)
+        return false;
+    if ((kind == RULE_UNKNOWN || place == RULE_UNKNOWN) && !rule->exception) {
+        if (search->unknown != NULL)
+            *search->unknown = true;
+        return false;
+    }
+    return search->visit(search->arg, rule);
+}
+
+/* Looks through a class and calls the visitor for each rule that fits in every respect. When it is
+ * not known whether a rule fits, an exception counts as fitting; any other rule counts as not
+ * fitting, and *unknown becomes true. `unknown` may be NULL. */
+static bool filter_search(const struct filter *filter, enum filter_class class,
+                          struct filter_request *request, bool *unknown, rule_visitor visit,
+                          void *arg) {
+    struct class_search search = {request, visit, arg, unknown};
+    return rule_index_search(&filter->classes[class], filter->rules, request, on_pattern_match,
+                             &search);
+}
+
+static bool take_first(void *arg, const struct rule *rule) {
+    *(const struct rule **)arg = rule;
+    return true;
+}
+
+static bool take_important(void *arg, const struct rule *rule) {
+    return rule->important && take_first(arg, rule);
+}
+
+static const struct rule *filter_match_find(const struct filter *filter, enum filter_class class,
+                                            struct filter_request *request, bool *unknown) {
+    const struct rule *rule = NULL;
+    filter_search(filter, class, request, unknown, take_first, &rule);
+    return rule;
+}
+
+/* ---- pages that are let alone ------------------------------------------------------------- */
+
+/* Only the host of the page is known for certain. This is a function of its own because it needs
+ * much stack. */
+static __attribute__((noinline)) const struct rule *
+search_pages(const struct filter *filter, struct filter_request *of, rule_visitor visit) {
+    const struct rule *rule = NULL;
+    struct filter_request page;
+    char url[FILTER_HOST_MAX + sizeof "https://[]/"];
+    bool is_ipv6 = of->page.length > 0 && memchr(of->page.base, ':', of->page.length) != NULL;
+    struct slice parts[] = {is_ipv6 ? SLICE("https://[") : SLICE("https://"), of->page,
+                            is_ipv6 ? SLICE("]/") : SLICE("/")};
+    size_t length = 0;
+    for (int i = 0; i < 3; i++) {
+        memcpy(url + length, parts[i].base, parts[i].length);
+        length += parts[i].length;
+    }
+    if (!filter_request_init(&page, slice_make(url, length)))
+        return NULL;
+    page.types = FILTER_TYPE_DOCUMENT;
+    filter_request_set_page(&page, of->page);
+    page.work_left = of->work_left;
+    filter_search(filter, FILTER_CLASS_PAGES, &page, NULL, visit, &rule);
+    of->work_left = page.work_left;
+    return rule;
+}
+
+/* The rule that lets all of the request's page pass; an important one alone when `important`. */
+static const struct rule *filter_find_page(const struct filter *filter,
+                                           struct filter_request *request, bool important) {
+    return filter->classes[FILTER_CLASS_PAGES].count == 0 || request->page.length == 0
+               ? NULL
+               : search_pages(filter, request, important ? take_important : take_first);
+}
+
+static const struct rule *find_exception(const struct filter *filter,
+                                         struct filter_request *request, bool important) {
+    const struct rule *rule = NULL;
+    filter_search(filter, FILTER_CLASS_EXCEPTIONS, request, NULL,
+                  important ? take_important : take_first, &rule);
+    return rule != NULL ? rule : filter_find_page(filter, request, important);
+}
+
+/* ---- what to answer in place -------------------------------------------------------------- */
+
+/* The best one so far, and the one that is looked at. */
+struct redirect {
+    const struct filter *filter;
+    struct filter_request *request;
+    struct slice name, candidate; /* without their priorities */
+    long priority;
+    bool any, important;
+};
+
+/* "noopjs:100" */
+static struct slice split_priority(struct slice value, long *priority) {
+    const char *colon = memrchr(value.base, ':', value.length);
+    *priority = 0;
+    if (colon == NULL)
+        return value;
+    char *end;
+    *priority = strtol(colon + 1, &end, 10); /* values have a NUL behind them */
+    if (end == colon + 1 || end != value.base + value.length) {
+        *priority = 0;
+        return value;
+    }
+    return slice_make(value.base, (size_t)(colon - value.base));
+}
+
+static bool cancels_redirect(void *arg, const struct rule *exception) {
+    const struct redirect *redirect = arg;
+    long priority;
+    struct slice name = split_priority(exception->extra->value, &priority);
+    return (!redirect->important || exception->important) &&
+           (name.length == 0 || slice_equal(name, redirect->candidate));
+}
+
+static bool take_best_redirect(void *arg, const struct rule *rule) {
+    struct redirect *best = arg;
+    long priority;
+    best->candidate = split_priority(rule->extra->value, &priority);
+    best->important = rule->important;
+    if ((best->any && priority <= best->priority) ||
+        filter_search(best->filter, FILTER_CLASS_REDIRECT_EXCEPTIONS, best->request, NULL,
+                      cancels_redirect, best))
+        return false;
+    best->name = best->candidate;
+    best->priority = priority;
+    best->any = true;
+    return false;
+}
+
+static struct slice find_resource(const struct filter *filter, struct filter_request *request) {
+    struct redirect best = {.filter = filter, .request = request, .name = SLICE("")};
+    filter_search(filter, FILTER_CLASS_REDIRECTS, request, NULL, take_best_redirect, &best);
+    return best.name;
+}
+
+/* ---- the answer --------------------------------------------------------------------------- */
+
+static enum filter_verdict set_answer(struct filter_answer *answer, enum filter_verdict verdict,
+                                      const struct rule *rule) {
+    answer->verdict = verdict;
+    answer->rule = rule == NULL ? SLICE("") : slice_make(rule->line, rule->line_length);
+    answer->resource = SLICE("");
+    return verdict;
+}
+
+static enum filter_verdict find_answer(const struct filter *filter, struct filter_request *request,
+                                       struct filter_answer *answer) {
+    bool unknown = false;
+    const struct rule *rule = filter_match_find(filter, FILTER_CLASS_IMPORTANT, request, &unknown);
+    bool important = rule != NULL;
+    if (!important)
+        rule = filter_match_find(filter, FILTER_CLASS_BLOCKING, request, &unknown);
+    if (rule == NULL)
+        return set_answer(answer, unknown ? FILTER_UNDECIDED : FILTER_PASS, NULL);
+    const struct rule *exception = find_exception(filter, request, important);
+    if (exception != NULL)
+        return set_answer(answer, FILTER_EXCEPTION, exception);
+    set_answer(answer, FILTER_BLOCK, rule);
+    answer->resource = find_resource(filter, request);
+    return FILTER_BLOCK;
+}
+
+/* Of a search that was given up nobody knows whether an exception would have followed. */
+enum filter_verdict filter_match(const struct filter *filter, struct filter_request *request,
+                                 struct filter_answer *answer) {
+    CHECK_OBJ(filter, FILTER_MAGIC);
+    ASSERT(filter->sealed);
+    find_answer(filter, request, answer);
+    return request->work_left > 0 ? answer->verdict : set_answer(answer, FILTER_UNDECIDED, NULL);
+}
+
+enum { PARAMETERS_MAX = 256 };
+
+struct strip {
+    const struct filter *filter;
+    struct filter_request *request;
+    struct slice parameters[PARAMETERS_MAX];
+    bool removed[PARAMETERS_MAX];
+    unsigned count;
+    const struct rule *first; /* that removed something */
+};
+
+static struct slice filter_strip_name_of(struct slice parameter) {
+    const char *equals = memchr(parameter.base, '=', parameter.length);
+    return equals == NULL ? parameter
+                          : slice_make(parameter.base, (size_t)(equals - parameter.base));
+}
+
+/* If there are more parameters than there is room for, the last one holds all the rest. It is too
+ * long for the name in any rule. */
+static void filter_strip_split(struct strip *strip, struct slice query) {
+    while (query.length > 0 && strip->count < PARAMETERS_MAX) {
+        const char *end = memchr(query.base, '&', query.length);
+        size_t length = end == NULL || strip->count + 1 == PARAMETERS_MAX
+                            ? query.length
+                            : (size_t)(end - query.base);
+        strip->parameters[strip->count++] = slice_make(query.base, length);
+        size_t used = length < query.length ? length + 1 : length;
+        query = slice_make(query.base + used, query.length - used);
+    }
+}
+
+static bool regex_names(struct strip *strip, const struct regex *regex, struct slice parameter) {
+    enum { BYTES_A_STEP = 4, STEPS_MORE = 1 << 15 };
+    char lower[FILTER_URL_MAX];
+    bool gave_up;
+    if (!filter_request_work(strip->request, parameter.length / BYTES_A_STEP))
+        return false;
+    for (size_t i = 0; i < parameter.length; i++)
+        lower[i] = (char)ascii_lower((unsigned char)parameter.base[i]);
+    bool named = regex_matches(regex, parameter, lower, &gave_up);
+    if (gave_up)
+        filter_request_work(strip->request, STEPS_MORE);
+    return named;
+}
+
+static bool names_parameter(struct strip *strip, const struct rule *rule, struct slice parameter) {
+    const struct rule_extra *extra = rule->extra;
+    bool named = extra->param_regex != NULL
+                     ? regex_names(strip, extra->param_regex, parameter)
+                     : extra->value.length == 0 ||
+                           slice_equal(filter_strip_name_of(parameter), extra->value);
+    return named != extra->value_inverse;
+}
+
+static bool cancels(void *arg, const struct rule *exception) {
+    const struct rule *rule = arg;
+    if (rule->important && !exception->important)
+        return false;
+    return exception->extra->value.length == 0 ||
+           (slice_equal(exception->extra->value, rule->extra->value) &&
+            exception->extra->value_inverse == rule->extra->value_inverse);
+}
+
+static bool is_excepted(struct strip *strip, const struct rule *rule) {
+    return filter_search(strip->filter, FILTER_CLASS_STRIP_EXCEPTIONS, strip->request, NULL,
+                         cancels, (void *)rule) ||
+           filter_find_page(strip->filter, strip->request, rule->important) != NULL;
+}
+
+static bool filter_strip_apply(void *arg, const struct rule *rule) {
+    struct strip *strip = arg;
+    bool any = false;
+    if (!filter_request_work(strip->request, strip->count))
+        return true;
+    for (unsigned i = 0; i < strip->count; i++)
+        any |= !strip->removed[i] && names_parameter(strip, rule, strip->parameters[i]);
+    if (!any || is_excepted(strip, rule))
+        return false;
+    for (unsigned i = 0; i < strip->count; i++)
+        strip->removed[i] |= names_parameter(strip, rule, strip->parameters[i]);
+    if (strip->first == NULL)
+        strip->first = rule;
+    return false;
+}
+
+/* Writes the parameters that are left behind the `length` bytes of the URL that are there
+ * already. */
+static size_t filter_strip_join(const struct strip *strip, char *out, size_t length) {
+    char separator = '?';
+    for (unsigned i = 0; i < strip->count; i++) {
+        if (strip->removed[i])
+            continue;
+        out[length++] = separator;
+        memcpy(out + length, strip->parameters[i].base, strip->parameters[i].length);
+        length += strip->parameters[i].length;
+        separator = '&';
+    }
+    return length;
+}
+
+size_t filter_strip(const struct filter *filter, struct filter_request *request, char *out,
+                    size_t capacity, struct slice *rule) {
+    CHECK_OBJ(filter, FILTER_MAGIC);
+    struct slice url = request->url;
+    const char *question = memchr(url.base, '?', url.length);
+    if (filter->classes[FILTER_CLASS_STRIPS].count == 0 || question == NULL ||
+        capacity < url.length)
+        return 0;
+    struct strip strip = {.filter = filter, .request = request};
+    size_t before = (size_t)(question - url.base);
+    filter_strip_split(&strip, slice_make(question + 1, url.length - before - 1));
+    filter_search(filter, FILTER_CLASS_STRIPS, request, NULL, filter_strip_apply, &strip);
+    if (strip.first == NULL || request->work_left == 0)
+        return 0;
+    memcpy(out, url.base, before);
+    *rule = slice_make(strip.first->line, strip.first->line_length);
+    return filter_strip_join(&strip, out, before);
 }

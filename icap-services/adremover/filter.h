@@ -34,7 +34,8 @@
  *   badfilter           withdraws the rule that is the same but for this option
  *   redirect=noopjs     blocks, and says what to answer; redirect-rule= only says what to answer
  *   removeparam=utm_id  takes a parameter off the URL: =~all-but-this, =/regex/i, or without value
- * The filter skips a rule with any other option, and counts it by the name of the option.
+ * The filter skips a rule with any other option, with one in another form, or with a list twice, and counts it
+ * by the name of the option. An important rule of any kind yields to important exceptions only.
  * @@||page.example^$document lets everything pass that belongs to such a page.
  *
  * A proxy knows less about a request than a browser does: the type or the page may not be known. A

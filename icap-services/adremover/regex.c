@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 
+#include <ctype.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <pthread.h>
@@ -176,16 +177,29 @@ static pcre2_match_data *match_data(void) {
     return data;
 }
 
+/* Behind the last byte that is part of no word, so that neither "\b" nor "(?![a-z])" takes the middle of
+ * a word for its end. */
+static size_t cut_place(struct slice text) {
+    size_t at = TEXT_MOST;
+    while (at > TEXT_MOST / 2 &&
+           (isalnum((unsigned char)text.base[at - 1]) || text.base[at - 1] == '_'))
+        at--;
+    return at > TEXT_MOST / 2 ? at : TEXT_MOST;
+}
+
 bool regex_matches(const struct regex *regex, struct slice text, const char *lower, bool *gave_up) {
     CHECK_OBJ(regex, REGEX_MAGIC);
     *gave_up = false;
     if (regex->literal_length > 0 &&
         memmem(lower, text.length, regex->literal, regex->literal_length) == NULL)
         return false;
-    if (text.length > TEXT_MOST)
-        text.length = TEXT_MOST;
-    int result = pcre2_match(regex->code, (PCRE2_SPTR)text.base, text.length, 0, 0, match_data(),
-                             regex->context);
+    uint32_t options = 0;
+    if (text.length > TEXT_MOST) {
+        text.length = cut_place(text);
+        options = PCRE2_NOTEOL; /* "$" stands for the end of the whole text */
+    }
+    int result = pcre2_match(regex->code, (PCRE2_SPTR)text.base, text.length, 0, options,
+                             match_data(), regex->context);
     *gave_up = result < PCRE2_ERROR_NOMATCH;
     return result >= 0;
 }

@@ -19,6 +19,7 @@
 #ifndef RETORT_ADREMOVER_REQUEST_H
 #define RETORT_ADREMOVER_REQUEST_H
 
+#include "http/head.h"
 #include "http/url.h"
 
 enum {
@@ -51,7 +52,9 @@ enum filter_method {
     FILTER_METHOD_POST = 1 << 2,
     FILTER_METHOD_PUT = 1 << 3,
     FILTER_METHOD_DELETE = 1 << 4,
-    FILTER_METHOD_OTHER = 1 << 5,
+    FILTER_METHOD_OPTIONS = 1 << 5,
+    FILTER_METHOD_PATCH = 1 << 6,
+    FILTER_METHOD_OTHER = 1 << 7,
 };
 
 enum filter_party { FILTER_PARTY_UNKNOWN, FILTER_PARTY_FIRST, FILTER_PARTY_THIRD };
@@ -81,9 +84,10 @@ struct filter_request {
     unsigned method;         /* enum filter_method */
     enum filter_party party; /* the caller may set it; if not, filter_request_party finds it out */
     bool party_known;
-    bool entities_known;
+    bool host_entities_known, page_entities_known;
     struct filter_labels host_labels, page_labels;
-    struct filter_labels entities; /* of the page, with "*" for its public suffix: "news.*" */
+    /* Of the host and of the page, with "*" for the public suffix: "news.*". */
+    struct filter_labels host_entities, page_entities;
     /* Steps that the search for rules may still take; 0: it has been given up. A URL can be made to fit the
      * beginning of thousands of rules at thousands of places, and whoever asks waits meanwhile. */
     uint32_t work_left;
@@ -105,6 +109,26 @@ static inline bool filter_request_work(struct filter_request *request, size_t st
     return enough;
 }
 enum filter_party filter_request_party(struct filter_request *request);
-const struct filter_labels *filter_request_entities(struct filter_request *request);
+const struct filter_labels *filter_request_host_entities(struct filter_request *request);
+const struct filter_labels *filter_request_page_entities(struct filter_request *request);
+
+/*
+ * What kind of resource a request asks for, and for which page, as far as its head tells.
+ *
+ *     unsigned types = request_kind_types(head, path);      enum filter_type, or-ed
+ *     struct slice page = request_kind_page(head);          host; empty when not told
+ *     enum filter_party party = request_kind_party(head);
+ *
+ * Sec-Fetch-Dest tells the type, but browsers send it only to https. Without this field, the ending
+ * of the path and the Accept field tell which types are possible. Sec-WebSocket-Key and Ping-To tell
+ * theirs. Threads: pure.
+ */
+
+/* `path` may have a query behind it. */
+unsigned request_kind_types(const struct http_head *head, struct slice path);
+struct slice request_kind_page(const struct http_head *head);
+unsigned request_kind_method(const struct http_head *head); /* enum filter_method */
+/* Reads Sec-Fetch-Site, which browsers send even when they hold back Referer. */
+enum filter_party request_kind_party(const struct http_head *head);
 
 #endif

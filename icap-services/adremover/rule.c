@@ -186,9 +186,18 @@ static enum rule_fit fits_page(const struct rule *rule, struct filter_request *r
     if (request->page.length == 0)
         return rule->exception ? RULE_MISSES : RULE_UNKNOWN;
     const struct filter_labels *entities =
-        pages->any_entity ? filter_request_entities(request) : NULL;
+        pages->any_entity ? filter_request_page_entities(request) : NULL;
     return domain_set_fits(pages, request->page, &request->page_labels, entities) ? RULE_FITS
                                                                                   : RULE_MISSES;
+}
+
+static bool rule_fits_host(const struct rule *rule, struct filter_request *request) {
+    const struct domain_set *hosts = rule->extra->hosts;
+    if (hosts == NULL)
+        return true;
+    const struct filter_labels *entities =
+        hosts->any_entity ? filter_request_host_entities(request) : NULL;
+    return domain_set_fits(hosts, request->host, &request->host_labels, entities);
 }
 
 enum rule_fit rule_fits_place(const struct rule *rule, struct filter_request *request) {
@@ -203,9 +212,7 @@ enum rule_fit rule_fits_place(const struct rule *rule, struct filter_request *re
     if (rule->extra == NULL)
         return fit;
     enum rule_fit page = fits_page(rule, request);
-    if (page == RULE_MISSES ||
-        (rule->extra->hosts != NULL &&
-         !domain_set_fits(rule->extra->hosts, request->host, &request->host_labels, NULL)))
+    if (page == RULE_MISSES || !rule_fits_host(rule, request))
         return RULE_MISSES;
     return page == RULE_UNKNOWN ? RULE_UNKNOWN : fit;
 }

@@ -6,8 +6,9 @@
 struct options {
     unsigned added, removed; /* types */
     bool any_type;           /* one that is not inverse */
-    bool hiding;             /* it is about element hiding */
-    struct slice beyond;     /* ... of a kind that a proxy does not see: its name */
+    bool any_party;
+    bool hiding;         /* it is about element hiding */
+    struct slice beyond; /* ... of a kind that a proxy does not see: its name */
     unsigned methods_added, methods_removed;
     struct domain_set *to, *denied;
 };
@@ -58,12 +59,13 @@ static bool rule_options_set_type(struct options *options, struct slice name, bo
     return false;
 }
 
+/* In the order of enum filter_method; 0: none of them. */
 static unsigned method_of(struct slice name) {
-    static const char *const names[] = {"get", "head", "post", "put", "delete"};
+    static const char *const names[] = {"get", "head", "post", "put", "delete", "options", "patch"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_equal_nocase(name, slice_from(names[i])))
             return 1u << i;
-    return FILTER_METHOD_OTHER;
+    return 0;
 }
 
 static bool set_methods(struct options *options, struct slice value) {
@@ -72,21 +74,33 @@ static bool set_methods(struct options *options, struct slice value) {
         const char *bar = memchr(at, '|', (size_t)(end - at));
         const char *stop = bar == NULL ? end : bar;
         bool inverse = *at == '~';
-        struct slice name = slice_make(at + inverse, (size_t)(stop - at) - inverse);
-        *(inverse ? &options->methods_removed : &options->methods_added) |= method_of(name);
+        unsigned method = method_of(slice_make(at + inverse, (size_t)(stop - at) - inverse));
+        if (method == 0)
+            return false;
+        *(inverse ? &options->methods_removed : &options->methods_added) |= method;
         at = stop + 1;
     }
     return value.length > 0;
 }
 
-static bool set_domains(struct domain_set **set, struct slice value, bool inverse) {
-    domain_set_free(set);
-    *set = domain_set_parse(value, inverse);
-    return *set != NULL;
+static enum rule_parsed set_domains(struct domain_set **set, struct slice value, bool inverse) {
+    if (*set == NULL)
+        *set = domain_set_parse(value, inverse);
+    else /* a second option of the kind */
+        domain_set_free(set);
+    return *set != NULL ? RULE_GOOD : RULE_UNSUPPORTED;
+}
+
+/* A rule with both is for both. */
+static void set_party(struct rule *rule, struct options *options, enum filter_party party) {
+    rule->party = options->any_party && rule->party != party ? FILTER_PARTY_UNKNOWN : party;
+    options->any_party = true;
 }
 
 static enum rule_parsed set_action(struct rule *rule, struct rule_reading *reading,
                                    enum rule_action action, struct slice value) {
+    if (rule->action != RULE_BLOCKS)
+        return RULE_UNSUPPORTED; /* a rule does one thing */
     /* An exception from redirect-rule without a name is an exception from all names. */
     if (value.length == 0 && !(rule->exception && action == RULE_REDIRECTS))
         return RULE_BAD;
@@ -98,20 +112,23 @@ static enum rule_parsed set_action(struct rule *rule, struct rule_reading *readi
 /* Reads removeparam, =name, =~name, =/regex/ or =/regex/i. Without a value every parameter goes. */
 static enum rule_parsed set_strip(struct rule *rule, struct rule_reading *reading,
                                   struct slice value) {
+    if (rule->action != RULE_BLOCKS)
+        return RULE_UNSUPPORTED;
     struct rule_extra *extra = rule_extra_of(rule);
     rule->action = RULE_STRIPS;
     extra->value_inverse = value.length > 0 && value.base[0] == '~';
     value.base += extra->value_inverse, value.length -= extra->value_inverse;
     extra->value = value.length == 0 ? SLICE("") : rule_keep(reading, value);
-    if (value.length < 2 || value.base[0] != '/')
-        return RULE_GOOD;
+    if (value.length < 2 || value.base[0] != '/') /* "|" was an anchor, and between names, once */
+        return memchr(value.base, '|', value.length) == NULL ? RULE_GOOD : RULE_UNSUPPORTED;
     const char *end = memrchr(value.base + 1, '/', value.length - 1);
     if (end == NULL)
         return RULE_BAD;
-    bool insensitive = end + 1 < value.base + value.length && end[1] == 'i';
+    struct slice flags = slice_make(end + 1, (size_t)(value.base + value.length - end) - 1);
+    if (flags.length > 0 && !slice_equal(flags, SLICE("i")))
+        return RULE_UNSUPPORTED;
     struct slice pattern = slice_make(value.base + 1, (size_t)(end - value.base) - 1);
-    regex_free(&extra->param_regex);
-    extra->param_regex = regex_create(pattern, !insensitive);
+    extra->param_regex = regex_create(pattern, flags.length == 0);
     return extra->param_regex == NULL ? RULE_BAD : RULE_GOOD;
 }
 
@@ -135,44 +152,62 @@ enum option_id {
     OPTION_UNKNOWN,
 };
 
-static enum option_id find_option(struct slice name) {
-    static const struct {
-        struct slice name;
-        enum option_id id;
-    } names[] = {
-#define OPTION(name, id) {{name, sizeof name - 1}, id}
-        OPTION("domain", OPTION_DOMAIN),
-        OPTION("from", OPTION_DOMAIN),
-        OPTION("to", OPTION_TO),
-        OPTION("denyallow", OPTION_DENYALLOW),
-        OPTION("method", OPTION_METHOD),
-        OPTION("third-party", OPTION_THIRD),
-        OPTION("3p", OPTION_THIRD),
-        OPTION("first-party", OPTION_FIRST),
-        OPTION("1p", OPTION_FIRST),
-        OPTION("match-case", OPTION_MATCH_CASE),
-        OPTION("important", OPTION_IMPORTANT),
-        OPTION("badfilter", OPTION_BADFILTER),
-        OPTION("redirect", OPTION_REDIRECT),
-        OPTION("rewrite", OPTION_REDIRECT),
-        OPTION("redirect-rule", OPTION_REDIRECT_RULE),
-        OPTION("empty", OPTION_EMPTY),
-        OPTION("mp4", OPTION_MP4),
-        OPTION("removeparam", OPTION_REMOVEPARAM),
-        OPTION("queryprune", OPTION_REMOVEPARAM),
-        OPTION("elemhide", OPTION_HIDING), /* exceptions from element hiding */
-        OPTION("ehide", OPTION_HIDING),
-        OPTION("generichide", OPTION_HIDING),
-        OPTION("ghide", OPTION_HIDING),
-        OPTION("specifichide", OPTION_HIDING),
-        OPTION("shide", OPTION_HIDING),
-        OPTION("collapse", OPTION_NOTHING), /* how a browser closes the gap */
-        OPTION("_", OPTION_NOTHING),
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (slice_equal_nocase(name, names[i].name))
-            return names[i].id;
+/* VALUED: something may stand behind a "="; INVERSE: a "~" may stand before the name. */
+enum { VALUED = 1, INVERSE = 2 };
+
+static const struct option_name {
+    struct slice name;
+    enum option_id id;
+    unsigned takes;
+} option_names[] = {
+#define OPTION(name, id, takes)                                                                    \
+    { {name, sizeof name - 1}, id, takes }
+    OPTION("domain", OPTION_DOMAIN, VALUED | INVERSE),
+    OPTION("from", OPTION_DOMAIN, VALUED | INVERSE),
+    OPTION("to", OPTION_TO, VALUED | INVERSE),
+    OPTION("denyallow", OPTION_DENYALLOW, VALUED),
+    OPTION("method", OPTION_METHOD, VALUED),
+    OPTION("third-party", OPTION_THIRD, INVERSE),
+    OPTION("3p", OPTION_THIRD, INVERSE),
+    OPTION("first-party", OPTION_FIRST, INVERSE),
+    OPTION("1p", OPTION_FIRST, INVERSE),
+    OPTION("match-case", OPTION_MATCH_CASE, INVERSE),
+    OPTION("important", OPTION_IMPORTANT, 0),
+    OPTION("badfilter", OPTION_BADFILTER, 0),
+    OPTION("redirect", OPTION_REDIRECT, VALUED),
+    OPTION("rewrite", OPTION_REDIRECT, VALUED),
+    OPTION("redirect-rule", OPTION_REDIRECT_RULE, VALUED),
+    OPTION("empty", OPTION_EMPTY, 0),
+    OPTION("mp4", OPTION_MP4, 0),
+    OPTION("removeparam", OPTION_REMOVEPARAM, VALUED),
+    OPTION("queryprune", OPTION_REMOVEPARAM, VALUED),
+    OPTION("elemhide", OPTION_HIDING, 0), /* exceptions from element hiding */
+    OPTION("ehide", OPTION_HIDING, 0),
+    OPTION("generichide", OPTION_HIDING, 0),
+    OPTION("ghide", OPTION_HIDING, 0),
+    OPTION("specifichide", OPTION_HIDING, 0),
+    OPTION("shide", OPTION_HIDING, 0),
+    OPTION("collapse", OPTION_NOTHING, INVERSE), /* how a browser closes the gap */
+    OPTION("_", OPTION_NOTHING, 0),
+};
+
+static enum option_id find_option(struct slice name, bool valued, bool inverse) {
+    for (size_t i = 0; i < sizeof option_names / sizeof *option_names; i++) {
+        const struct option_name *option = &option_names[i];
+        if (slice_equal_nocase(name, option->name))
+            return (valued && !(option->takes & VALUED)) || (inverse && !(option->takes & INVERSE))
+                       ? OPTION_UNKNOWN
+                       : option->id;
+    }
     return OPTION_UNKNOWN;
+}
+
+struct slice rule_options_name(size_t at) {
+    size_t types = sizeof type_names / sizeof *type_names;
+    if (at < types)
+        return type_names[at].name;
+    at -= types;
+    return at < sizeof option_names / sizeof *option_names ? option_names[at].name : SLICE("");
 }
 
 static enum rule_parsed parse_option(struct rule *rule, struct rule_reading *reading,
@@ -187,15 +222,17 @@ static enum rule_parsed parse_option(struct rule *rule, struct rule_reading *rea
     reading->option = name;
     if (equals == NULL && rule_options_set_type(options, name, inverse))
         return RULE_GOOD;
-    enum rule_parsed domains = RULE_UNSUPPORTED;
-    switch (find_option(name)) {
-    case OPTION_DOMAIN:
-        return set_domains(&rule_extra_of(rule)->pages, value, inverse) ? RULE_GOOD : domains;
-    case OPTION_TO: return set_domains(&options->to, value, inverse) ? RULE_GOOD : domains;
-    case OPTION_DENYALLOW: return set_domains(&options->denied, value, true) ? RULE_GOOD : domains;
-    case OPTION_METHOD: return set_methods(options, value) ? RULE_GOOD : RULE_BAD;
-    case OPTION_THIRD: rule->party = inverse ? FILTER_PARTY_FIRST : FILTER_PARTY_THIRD; break;
-    case OPTION_FIRST: rule->party = inverse ? FILTER_PARTY_THIRD : FILTER_PARTY_FIRST; break;
+    switch (find_option(name, equals != NULL, inverse)) {
+    case OPTION_DOMAIN: return set_domains(&rule_extra_of(rule)->pages, value, inverse);
+    case OPTION_TO: return set_domains(&options->to, value, inverse);
+    case OPTION_DENYALLOW: return set_domains(&options->denied, value, true);
+    case OPTION_METHOD: return set_methods(options, value) ? RULE_GOOD : RULE_UNSUPPORTED;
+    case OPTION_THIRD:
+        set_party(rule, options, inverse ? FILTER_PARTY_FIRST : FILTER_PARTY_THIRD);
+        break;
+    case OPTION_FIRST:
+        set_party(rule, options, inverse ? FILTER_PARTY_THIRD : FILTER_PARTY_FIRST);
+        break;
     case OPTION_MATCH_CASE: rule->match_case = !inverse; break;
     case OPTION_IMPORTANT: rule->important = true; break;
     case OPTION_BADFILTER: rule->bad_filter = true; break;

@@ -18,5 +18,7 @@ size_t rule_options_find(struct slice text);
  * name of the option that is not known. */
 enum rule_parsed rule_options_parse(struct rule *rule, struct rule_reading *reading,
                                     struct slice text);
+/* The names of all options, one after the other; empty behind the last. Tests walk them. */
+struct slice rule_options_name(size_t at);
 
 #endif

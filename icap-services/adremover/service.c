@@ -10,9 +10,8 @@
  */
 #include "service/service.h"
 #include "adremover/filter.h"
-#include "adremover/own_picture.h"
 #include "adremover/replacement.h"
-#include "adremover/request_kind.h"
+#include "adremover/request.h"
 #include "adremover/skipped.h"
 #include "base/assert.h"
 #include "build.h"

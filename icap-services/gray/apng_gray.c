@@ -1,7 +1,7 @@
 #include "gray/apng_gray.h"
 
+#include "gray/png_chunks.h"
 #include "gray/png_gray.h"
-#include "gray/png_strip.h"
 
 #include <stdlib.h>
 

@@ -10,9 +10,12 @@
 #ifndef RETORT_GRAY_GIF_GRAY_H
 #define RETORT_GRAY_GIF_GRAY_H
 
+#include "base/slice.h"
 #include "gray/picture.h"
 
 enum picture_result gif_gray(const unsigned char *bytes, size_t length,
                              const struct picture_options *options, struct picture_output *output);
+
+enum { GIF_HEADER = 13 };
 
 #endif

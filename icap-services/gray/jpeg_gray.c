@@ -1,7 +1,7 @@
 #include "gray/jpeg_gray.h"
 
-#include "gray/exif.h"
 #include "gray/scaler.h"
+#include "gray/tiff.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -187,13 +187,13 @@ static void keep_luminance(struct jpeg_work *work) {
     jpeg_finish_decompress(&work->in);
 }
 
-/* Adobe writes CMYK inverted: 255 is no ink. */
-static void cmyk_row_to_gray(unsigned char *row, unsigned width, bool inverted) {
+/* Inverted, as Adobe writes CMYK: 255 is no ink. Browsers read all files in this way, with Adobe's
+ * marker and without it. */
+static void cmyk_row_to_gray(unsigned char *row, unsigned width) {
     for (unsigned x = 0; x < width; x++) {
-        unsigned ink[4];
-        for (int i = 0; i < 4; i++)
-            ink[i] = inverted ? row[x * 4 + i] : 255u - row[x * 4 + i];
-        row[x] = gray_luma(ink[0] * ink[3] / 255, ink[1] * ink[3] / 255, ink[2] * ink[3] / 255);
+        const unsigned char *pixel = row + x * 4;
+        unsigned black = pixel[3];
+        row[x] = gray_luma(pixel[0] * black / 255, pixel[1] * black / 255, pixel[2] * black / 255);
     }
 }
 
@@ -265,7 +265,7 @@ static void encode_anew(struct jpeg_work *work) {
         JSAMPROW rows[1] = {work->row};
         jpeg_read_scanlines(in, rows, 1);
         if (is_cmyk)
-            cmyk_row_to_gray(work->row, in->output_width, in->saw_Adobe_marker);
+            cmyk_row_to_gray(work->row, in->output_width);
         write_row(work);
     }
     jpeg_finish_compress(&work->out);

@@ -1,6 +1,6 @@
 #include "gray/webp_gray.h"
 
-#include "gray/exif.h"
+#include "gray/tiff.h"
 
 #include <stdio.h>
 #include <stdlib.h>

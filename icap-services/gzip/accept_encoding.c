@@ -64,7 +64,3 @@ int accept_encoding_named(struct slice value, struct slice coding) {
     find_qualities(value, coding, &named, &any);
     return named;
 }
-
-bool accept_encoding_allows(struct slice value, struct slice coding) {
-    return accept_encoding_quality(value, coding) > 0;
-}

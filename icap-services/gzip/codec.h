@@ -56,6 +56,4 @@ const struct codec *codec_of(enum coding coding);
 /* CODING_COUNT when no coding has that name. */
 enum coding coding_named(struct slice name);
 
-extern const struct codec codec_gzip, codec_brotli, codec_zstd;
-
 #endif

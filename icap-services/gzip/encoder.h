@@ -14,14 +14,32 @@
  * A flush makes the output some bytes larger. It is worth that when a reader waits for what is
  * inside the encoder. encoder_held tells how many bytes were taken since the last flush.
  *
- * Threads: belongs to one thread.
+ * Spare encoders are those that one exchange has done with, for the next. To open one takes longer
+ * than to compress a page with it: the tables of its library are some hundred kilobytes, which the
+ * system takes back each time and hands out again page by page. Those of
+ * one coding are about 1 MB for gzip.
+ *
+ *     struct spare_encoders *spare = spare_encoders_new();
+ *     ... encoder_create takes one, encoder_free gives it back ...
+ *     spare_encoders_free(&spare);                           all of them are back
+ *
+ * Threads: an encoder belongs to one thread, spare encoders to any: a lock is held for some
+ * instructions.
  */
 #ifndef RETORT_GZIP_ENCODER_H
 #define RETORT_GZIP_ENCODER_H
 
-#include "gzip/spare_encoders.h"
+#include "gzip/codec.h"
 
 struct encoder;
+struct spare_encoders;
+
+enum { SPARE_ENCODERS = 4 }; /* of each coding are kept at most */
+
+struct spare_encoders *spare_encoders_new(void);
+void spare_encoders_free(struct spare_encoders **sparep);
+/* Takes one out; NULL: there is none. */
+struct encoder *spare_encoders_take(struct spare_encoders *spare, enum coding coding);
 
 /* `length` is that of the body, or CODEC_LENGTH_UNKNOWN; a hint. `spare` lives longer. */
 struct encoder *encoder_create(struct spare_encoders *spare, enum coding coding, int quality,
@@ -34,7 +52,5 @@ size_t encoder_pull(struct encoder *encoder, char *out, size_t capacity);
 bool encoder_done(const struct encoder *encoder);
 bool encoder_failed(const struct encoder *encoder);
 uint64_t encoder_held(const struct encoder *encoder);
-/* For spare_encoders.c: an encoder that nobody takes any more. */
-void encoder_destroy(struct encoder **encoderp);
 
 #endif

@@ -22,7 +22,8 @@ static bool dispatch_same_language(const struct pool *pool, const struct worker 
 }
 
 /* A worker that may do a job of that lane. The spare is taken only when no other worker is idle. */
-struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane) {
+/* An idle worker that may do a job of that lane now; NULL: there is none. */
+static struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane) {
     struct worker *spare = NULL;
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
@@ -63,7 +64,8 @@ static void dispatch_note_begin(struct pool *pool, struct worker *worker, struct
     worker->at_work = true;
 }
 
-uint64_t dispatch_time_left(const struct pool *pool, const struct job *job) {
+/* Milliseconds until the job's deadline. */
+static uint64_t dispatch_time_left(const struct pool *pool, const struct job *job) {
     return job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
 }
 
@@ -85,7 +87,8 @@ static void dispatch_give(struct pool *pool, struct worker *worker, struct job *
 }
 
 /* Milliseconds that one helper needs for so much work of a lane; 0: not known. */
-double dispatch_expected_time(const struct pool *pool, enum lane lane, uint64_t cost) {
+/* Milliseconds that one worker needs for so much work of a lane; 0: not known. */
+static double dispatch_expected_time(const struct pool *pool, enum lane lane, uint64_t cost) {
     return pool->pace[lane] * (double)cost;
 }
 
@@ -132,7 +135,8 @@ static bool dispatch_has_spare(const struct pool *pool) {
 }
 
 /* Large jobs hold the helpers that a small one would need. */
-bool dispatch_wants_spare(const struct pool *pool) {
+/* Do large jobs hold the workers that a small one would need, and is there no spare yet? */
+static bool dispatch_wants_spare(const struct pool *pool) {
     return pool->lanes[LANE_LARGE].at_work > 0 && !dispatch_has_spare(pool);
 }
 
@@ -146,4 +150,45 @@ void dispatch_jobs(struct pool *pool) {
         return;
     pool_workers_add(pool, !below);
     dispatch_hand_out(pool);
+}
+
+/* Could the job keep its deadline behind the jobs that wait before it? */
+static bool admission_can_be_in_time(const struct pool *pool, const struct job *job) {
+    enum lane lane = job->place.lane;
+    unsigned helpers = pool_workers_lasting(pool);
+    uint64_t before = queue_cost_before(&pool->queue, &job->place);
+    double wait = dispatch_expected_time(pool, lane, before) / (helpers == 0 ? 1 : helpers);
+    return wait + dispatch_expected_time(pool, lane, job->place.cost) <=
+           (double)dispatch_time_left(pool, job);
+}
+
+/* Refuses a job of the client with more work in the queue, to make room. False when there is
+ * none. */
+static bool admission_make_room(struct pool *pool, struct job *job) {
+    bool large_full = job->place.lane == LANE_LARGE &&
+                      pool->queue.lanes[LANE_LARGE].count >= pool->settings.queue_large;
+    if (!large_full && queue_count(&pool->queue) < pool->settings.queue)
+        return true;
+    struct job *other = queue_most_greedy(&pool->queue, large_full ? LANE_LARGE : LANE_SMALL, job);
+    if (other == NULL)
+        return false;
+    job_refuse(other, REFUSAL_SHARE);
+    return true;
+}
+
+/* Why a job can't be taken. */
+enum refusal admission_refusal(struct pool *pool, struct job *job) {
+    enum lane lane = job->place.lane;
+    if (pool->retiring)
+        return REFUSAL_STOPPING;
+    if (!breaker_admits(&pool->breaker, job->place.client, pool->loop->now))
+        return REFUSAL_BREAKER;
+    bool at_once = dispatch_idle_worker(pool, lane) != NULL ||
+                   pool_workers_lasting(pool) < pool->settings.max_processes ||
+                   (lane == LANE_SMALL && dispatch_wants_spare(pool));
+    if (at_once)
+        return REFUSAL_NONE;
+    if (!admission_can_be_in_time(pool, job))
+        return REFUSAL_TOO_LATE;
+    return admission_make_room(pool, job) ? REFUSAL_NONE : REFUSAL_QUEUE_FULL;
 }

@@ -16,13 +16,19 @@
  * one more worker, starts one. */
 void dispatch_jobs(struct pool *pool);
 void dispatch_note_pace(struct pool *pool, const struct job *job);
-/* An idle worker that may do a job of that lane now; NULL: there is none. */
-struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane);
-/* Do large jobs hold the workers that a small one would need, and is there no spare yet? */
-bool dispatch_wants_spare(const struct pool *pool);
-/* Milliseconds until the job's deadline. */
-uint64_t dispatch_time_left(const struct pool *pool, const struct job *job);
-/* Milliseconds that one worker needs for so much work of a lane; 0: not known. */
-double dispatch_expected_time(const struct pool *pool, enum lane lane, uint64_t cost);
+
+/*
+ * Decides whether a pool takes a new job or refuses it at once. pool_submit calls it.
+ *
+ *     enum refusal refusal = admission_refusal(pool, job);
+ *     if (refusal != REFUSAL_NONE)
+ *         job_refuse(job, refusal);
+ *
+ * Threads: one.
+ */
+
+/* The job has its place (lane, cost, client) and is not in the queue yet. If the queue is full, the
+ * function makes room: it refuses a waiting job of a client that has more work there. */
+enum refusal admission_refusal(struct pool *pool, struct job *job);
 
 #endif

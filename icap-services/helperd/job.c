@@ -3,6 +3,23 @@
 #include "base/assert.h"
 #include "helperd/pool.h"
 
+const char *refusal_text(enum refusal refusal) {
+    static const char *const texts[] = {"none",     "queue_full", "share",
+                                        "too_late", "breaker",    "stopping"};
+    return texts[refusal];
+}
+
+static const char *refusal_reason(enum refusal refusal) {
+    static const char *const reasons[] = {
+        "",
+        "the queue of the pool is full",
+        "the queue of the pool is full, and this client has the most work in it",
+        "it could not be done before its deadline",
+        "the helpers of the pool die one after another",
+        "retort-helperd is stopping"};
+    return reasons[refusal];
+}
+
 static void job_count_end(struct pool *pool, const struct job *job, enum helper_status status) {
     switch (status) {
     case HELPER_DONE: pool->counts.served++; break;

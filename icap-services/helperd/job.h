@@ -14,11 +14,30 @@
 
 #include "event/timer.h"
 #include "helperd/queue.h"
-#include "helperd/refusal.h"
 #include "service/helper_protocol.h"
 
 struct pool;
 struct worker;
+
+/*
+ * The reasons why a job is refused. A pool counts them, its client is told them, and
+ * `retortctl helpers` shows them.
+ *
+ *     counts->refusals[REFUSAL_SHARE]++;
+ *     refusal_text(REFUSAL_SHARE)       "share", as in JSON
+ *     refusal_reason(REFUSAL_SHARE)     a sentence
+ */
+enum refusal {
+    REFUSAL_NONE,
+    REFUSAL_QUEUE_FULL, /* the queue is full, and no client has more in it than this one */
+    REFUSAL_SHARE,      /* it had to give its place to a client that has less in the queue */
+    REFUSAL_TOO_LATE,   /* it could not be done before its deadline */
+    REFUSAL_BREAKER,
+    REFUSAL_STOPPING,
+    REFUSAL_COUNT
+};
+
+const char *refusal_text(enum refusal refusal);
 
 struct job {
     unsigned magic;

@@ -42,8 +42,10 @@ int main(int argc, char **argv) {
     const char *path = CONFIGURATION;
     bool only_check = false, alone = false;
     enum log_level level = LOG_LEVEL_INFO;
-    static const struct option options[] = {
-        {"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {"print-manual", no_argument, NULL, 'M'},
+                                            {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "f:tTdhV", options, NULL)) != -1;) {
         switch (c) {
         case 'f': path = optarg; break;
@@ -51,6 +53,7 @@ int main(int argc, char **argv) {
         case 'T': only_check = alone = true; break;
         case 'd': level = LOG_LEVEL_DEBUG; break;
         case 'h': helperd_usage(stdout, 0);
+        case 'M': helperd_settings_print_manual(stdout); return 0;
         case 'V': version_print("retort-helperd", NULL); return 0;
         default: helperd_usage(stderr, 2);
         }

@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
-#include "helperd/admission.h"
 #include "helperd/dispatch.h"
 #include "helperd/pool_workers.h"
 

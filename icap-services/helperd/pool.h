@@ -51,7 +51,6 @@
 #include "helperd/breaker.h"
 #include "helperd/job.h"
 #include "helperd/queue.h"
-#include "helperd/refusal.h"
 #include "helperd/settings.h"
 #include "helperd/worker.h"
 

@@ -1,6 +1,7 @@
 #include "helperd/pool_workers.h"
 
 #include "base/assert.h"
+#include "base/backoff.h"
 #include "base/clocks.h"
 #include "base/log.h"
 #include "base/plural.h"
@@ -30,11 +31,8 @@ void pool_workers_replace_one(struct pool *pool) {
 }
 
 static void pool_workers_start_later(struct worker *worker) {
-    uint64_t delay = POOL_BACKOFF_FIRST;
-    for (unsigned i = 1; i < worker->failures && delay < POOL_BACKOFF_LAST; i++)
-        delay *= 2;
     loop_timer_after(worker->loop, &worker->timer,
-                     delay < POOL_BACKOFF_LAST ? delay : POOL_BACKOFF_LAST);
+                     backoff_after(POOL_BACKOFF_FIRST, POOL_BACKOFF_LAST, worker->failures));
 }
 
 static void pool_workers_start(struct pool *pool, struct worker *worker) {

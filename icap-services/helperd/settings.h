@@ -1,6 +1,6 @@
 /*
- * The configuration of retort-helperd: a libconfuse file, read whole into a struct that is not
- * changed afterwards.
+ * The configuration of retort-helperd, by the table in options.def: a file in the grammar of
+ * retort.conf, read whole into a struct that is not changed afterwards.
  *
  *     socket = "/run/retort/helperd.sock"
  *     pool gray {
@@ -27,7 +27,9 @@
 
 #include "base/findings.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { NICE_LOW = -20, NICE_HIGH = 19, POOL_PROCESSES_MAX = 256, POOL_QUEUE_MAX = 65536 };
 
@@ -45,7 +47,7 @@ struct helper_terms {
     int nice;
     int io;                 /* IO_AS_NICE, 0 (first) to 7 (last) in turn, IO_IDLE */
     int scheduler;          /* SCHED_OTHER, SCHED_BATCH, SCHED_IDLE */
-    uint64_t memory;        /* bytes of address space; 0: no limit */
+    size_t memory;          /* bytes of address space; 0: no limit */
     uint64_t cpu;           /* milliseconds of CPU time for a job; 0: no limit */
     char *cgroup;           /* directory of a cgroup v2; NULL: that of retort-helperd */
     unsigned cgroup_weight; /* its cpu.weight, 1 to 10000; 0: as it is */
@@ -53,7 +55,8 @@ struct helper_terms {
 
 struct pool_settings {
     char *name;
-    char **command; /* ends with NULL */
+    char **command;   /* ends with NULL */
+    char **arguments; /* only while the file is read; they are part of `command` then */
     unsigned processes;
     unsigned max_processes; /* at least `processes`; the pool grows to it while jobs wait */
     uint64_t idle;          /* milliseconds without work after which those beyond it leave */
@@ -62,16 +65,16 @@ struct pool_settings {
     uint64_t breaker_time; /* milliseconds until one job is tried again */
     unsigned queue;
     unsigned queue_large; /* large jobs in it at most */
-    uint64_t small;       /* the largest cost of a small job */
+    size_t small;         /* the largest cost of a small job */
     uint64_t deadline;    /* milliseconds */
-    uint64_t max_jobs;    /* a helper is replaced after so many; 0: never */
+    unsigned max_jobs;    /* a helper is replaced after so many; 0: never */
     unsigned log_lines;   /* lines a second that its helpers may write into the log */
 };
 
 struct helperd_settings {
     char *socket;
     char *socket_group; /* NULL: as the process */
-    unsigned socket_mode;
+    int socket_mode;
     char *log; /* NULL: stderr */
     unsigned clients;
     struct pool_settings *pools;
@@ -82,6 +85,8 @@ struct helperd_settings *helperd_settings_read(const char *path);
 /* Finds what the settings name and this machine lacks: programs, directories, a group. */
 void helperd_settings_check(const struct helperd_settings *settings, struct findings *findings);
 void helperd_settings_free(struct helperd_settings **settingsp);
+/* The part of retort-helperd(8) about the options. */
+void helperd_settings_print_manual(FILE *out);
 
 /* Makes a deep copy, which pool_settings_release releases. */
 void pool_settings_copy(struct pool_settings *to, const struct pool_settings *from);

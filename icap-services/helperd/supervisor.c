@@ -63,7 +63,7 @@ static bool set_access(const struct helperd_settings *settings) {
             return false;
         }
     }
-    if (chmod(settings->socket, settings->socket_mode) == 0)
+    if (chmod(settings->socket, (mode_t)settings->socket_mode) == 0)
         return true;
     log_error("%s: %s", settings->socket, strerror(errno));
     return false;

@@ -3,28 +3,54 @@
  * own code converts JPEG, GIF, PNG, WebP and BMP, in a process that can't open anything. Programs
  * convert the other kinds, as recipes say.
  */
+
 #include "base/log.h"
+#include "base/units.h"
 #include "base/version.h"
 #include "gray/bmp_gray.h"
 #include "gray/gif_gray.h"
 #include "gray/image_type.h"
 #include "gray/jpeg_gray.h"
-#include "gray/picture_libraries.h"
 #include "gray/png_gray.h"
-#include "gray/tiff_form.h"
+#include "gray/tiff.h"
 #include "gray/webp_gray.h"
 #include "helpers/helper_loop.h"
 #include "helpers/runner.h"
 #include "helpers/sandbox.h"
 #include "service/arguments.h"
-#include "service/option.h"
 
 #include <getopt.h>
+#include <gif_lib.h>
+#include <png.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <webp/encode.h>
+
+#include <jpeglib.h> /* wants <stdio.h> before it */
+
+#define STRING_OF(macro)     STRING_OF_TEXT(macro)
+#define STRING_OF_TEXT(text) #text
+
+/* Valid until the next call; called by one thread. */
+static const struct version_library *picture_libraries(void) {
+    static char webp[16];
+    static const struct version_library list[] = {
+#ifdef LIBJPEG_TURBO_VERSION
+        {"libjpeg-turbo", STRING_OF(LIBJPEG_TURBO_VERSION)},
+#endif
+        {"libpng", PNG_LIBPNG_VER_STRING},
+        {"libwebp", webp},
+        {"giflib",
+         STRING_OF(GIFLIB_MAJOR) "." STRING_OF(GIFLIB_MINOR) "." STRING_OF(GIFLIB_RELEASE)},
+        {NULL, NULL},
+    };
+    int number = WebPGetEncoderVersion();
+    snprintf(webp, sizeof webp, "%d.%d.%d", number >> 16 & 255, number >> 8 & 255, number & 255);
+    return list;
+}
 
 static struct {
     uint64_t memory, file, cpu, pixels;
@@ -182,7 +208,7 @@ static void read_option(int name) {
         helper.once = true;
     else if (name == 'w')
         helper.programs = SANDBOX_WRITERS;
-    else if (place == NULL || !service_option_size(slice_from(optarg), place))
+    else if (place == NULL || !units_read_size(slice_from(optarg), place))
         gray_helper_usage(stderr, 2);
 }
 

@@ -1,7 +1,7 @@
 #include "helpers/recipe.h"
 
 #include "base/assert.h"
-#include "helpers/pipeline.h"
+#include "base/failure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,11 +64,11 @@ bool recipe_add(struct recipe_book *book, const char *text, char *error, size_t 
     }
     if (programs == NULL || type.length == 0) {
         free_programs(programs);
-        snprintf(error, error_size,
-                 "a recipe is TYPE=PROGRAM WORD... | PROGRAM WORD..., of at most %d programs, "
-                 "not \"%.80s\"",
-                 PIPELINE_MAX, text);
-        return false;
+        return failure(
+            error, error_size,
+            "a recipe is TYPE=PROGRAM WORD... | PROGRAM WORD..., of at most %d programs, "
+            "not \"%.80s\"",
+            PIPELINE_MAX, text);
     }
     book->recipes[book->count++] = (struct recipe){slice_dup(type), programs};
     return true;

@@ -17,7 +17,8 @@
 
 #include "base/slice.h"
 
-enum { RECIPES_MAX = 32, RECIPE_WORDS_MAX = 24 };
+/* PIPELINE_MAX: programs that run one behind another. */
+enum { RECIPES_MAX = 32, RECIPE_WORDS_MAX = 24, PIPELINE_MAX = 8 };
 
 struct recipe {
     char *type;

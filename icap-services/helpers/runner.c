@@ -1,17 +1,105 @@
 #include "helpers/runner.h"
 
-#include "helpers/pipeline.h"
+#include "base/failure.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/*
+ * Runs programs one behind another, as a shell does with "|". The first one reads a file and the
+ * last one writes a file.
+ *
+ * Programs are found through PATH. Their descriptor 2 is /dev/null. They inherit descriptors
+ * without close-on-exec. pipeline_run blocks until all programs have ended, and returns true when
+ * each one has ended with 0.
+ */
+
+extern char **environ;
+
+static int null_fd = -1;
+
+/* Opens what pipeline_run needs. A process that can't open files later calls this first. False with
+ * errno. */
+static bool pipeline_prepare(void) {
+    if (null_fd < 0)
+        null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return null_fd >= 0;
+}
+
+static int pipeline_start(char *const *program, int input, int output, pid_t *pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, null_fd, STDERR_FILENO);
+    int error = posix_spawnp(pid, program[0], &actions, NULL, program, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static void close_unless(int fd, int keep) {
+    if (fd >= 0 && fd != keep)
+        close(fd);
+}
+
+static bool pipeline_wait_for(pid_t pid, const char *name, char *error, size_t error_size) {
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    if (error[0] == 0)
+        snprintf(error, error_size, "%s ended with %s %d", name,
+                 WIFEXITED(status) ? "status" : "signal",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return false;
+}
+
+static bool pipeline_run(char *const *const *programs, int input, int output, char *error,
+                         size_t error_size) {
+    pid_t pids[PIPELINE_MAX];
+    int count = 0, from = input;
+    bool good = true;
+    error[0] = 0;
+    if (!pipeline_prepare())
+        return failure(error, error_size, "/dev/null: %s", strerror(errno));
+    for (; good && programs[count] != NULL && count < PIPELINE_MAX;) {
+        int ends[2] = {-1, output};
+        if (programs[count + 1] != NULL && pipe2(ends, O_CLOEXEC) != 0) {
+            snprintf(error, error_size, "pipe: %s", strerror(errno));
+            good = false;
+            break;
+        }
+        int failure = pipeline_start(programs[count], from, ends[1], &pids[count]);
+        close_unless(from, input);
+        close_unless(ends[1], output);
+        from = ends[0];
+        if (failure != 0) {
+            snprintf(error, error_size, "cannot run %s: %s; is netpbm installed?",
+                     programs[count][0], strerror(failure));
+            good = false;
+        } else
+            count++;
+    }
+    close_unless(from, input);
+    for (int i = 0; i < count; i++)
+        good &= pipeline_wait_for(pids[i], programs[i][0], error, error_size);
+    return good;
+}
 
 enum { ORDER_FILES = 2, ANSWER_MAX = 200 };
 

@@ -4,10 +4,10 @@
  * file again when the file has changed. If the file can't be read, the old table stays.
  */
 #include "base/log.h"
+#include "base/units.h"
 #include "base/version.h"
 #include "helpers/helper_loop.h"
 #include "inject/text_table.h"
-#include "service/option.h"
 
 #include <getopt.h>
 #include <poll.h>
@@ -85,7 +85,7 @@ static void text_helper_read_options(int argc, char **argv) {
             text_helper_usage(stdout, 0);
         else if (c == 'V')
             text_helper_version();
-        else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))
+        else if (c != 'd' || !units_read_time(slice_from(optarg), 1000, &texts.delay))
             text_helper_usage(stderr, 2);
     }
     if (optind != argc)

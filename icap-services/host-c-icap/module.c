@@ -10,6 +10,7 @@
  */
 #include "service/module.h"
 #include "base/assert.h"
+#include "base/failure.h"
 #include "host-c-icap/cicap.h"
 #include "host-c-icap/transaction.h"
 
@@ -174,17 +175,13 @@ static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
 /* False and a sentence in `error`: the settings are unusable. */
 static bool start_service(struct module *module, char *error, size_t error_size) {
     struct transaction_owner *owner = &module->owner;
-    if (module->misconfigured[0] != '\0') {
-        snprintf(error, error_size, ".%s", module->misconfigured);
-        return false;
-    }
+    if (module->misconfigured[0] != '\0')
+        return failure(error, error_size, ".%s", module->misconfigured);
     if (owner->ops->start != NULL) {
         char why[512] = "";
         owner->service = owner->ops->start(module->settings, &owner->host, why, sizeof why);
-        if (owner->service == NULL) {
-            snprintf(error, error_size, ": %s", why);
-            return false;
-        }
+        if (owner->service == NULL)
+            return failure(error, error_size, ": %s", why);
     }
     module->started = true;
     return true;

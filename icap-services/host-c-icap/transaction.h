@@ -25,7 +25,7 @@
 #ifndef RETORT_HOST_TRANSACTION_H
 #define RETORT_HOST_TRANSACTION_H
 
-#include "service/service.h"
+#include "service/driver.h"
 
 struct ci_request;
 struct transaction;

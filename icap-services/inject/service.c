@@ -8,17 +8,76 @@
  * Since the text is for one client, the response tells caches so (Cache-Control: private), unless
  * the operator has set Scope to shared.
  */
+
 #include "base/assert.h"
 #include "base/spool.h"
+#include "base/units.h"
 #include "build.h"
+#include "http/head.h"
 #include "inject/answer.h"
-#include "inject/page_kind.h"
-#include "inject/policies.h"
+#include "inject/policy.h"
 #include "inject/scanner.h"
 #include "inject/settings.h"
 #include "inject/tag.h"
 #include "service/adapted_head.h"
 #include "service/arguments.h"
+
+/*
+ * Tells what kind of page a response is: a document, which a browser shows; a fragment, which a
+ * script asks for and puts into a document; or XML.
+ *
+ * A browser tells it in Sec-Fetch-Dest, but sends this field only to https and to localhost.
+ * Without it, a request comes from a script if it has X-Requested-With, or if its Accept does not
+ * name HTML: browsers name HTML whenever they ask for a document, while fetch() and XMLHttpRequest
+ * send "*" "/" "*". A request with none of these fields is for a document.
+ */
+
+/* The Fetch standard's destinations that are shown as a page. */
+static bool is_shown(struct slice destination) {
+    static const char *const shown[] = {"document", "iframe", "frame", "embed", "object"};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (slice_equal_nocase(destination, slice_from(shown[i])))
+            return true;
+    return false;
+}
+
+static bool names_html(struct slice accept) {
+    struct slice element;
+    while (slice_next_element(&accept, &element))
+        if (slice_starts_with_nocase(element, SLICE("text/html")) ||
+            slice_starts_with_nocase(element, SLICE("application/xhtml+xml")))
+            return true;
+    return false;
+}
+
+static bool is_for_document(const struct http_head *request) {
+    const struct http_field *destination = http_head_find_text(request, SLICE("Sec-Fetch-Dest"));
+    if (destination != NULL)
+        return is_shown(destination->value);
+    bool has_accept = false, accepts = false;
+    for (unsigned i = 0; i < request->field_count; i++)
+        if (slice_equal_nocase(request->fields[i].name, SLICE("Accept"))) {
+            has_accept = true;
+            accepts |= names_html(request->fields[i].value);
+        }
+    return (accepts || !has_accept) &&
+           http_head_find_text(request, SLICE("X-Requested-With")) == NULL;
+}
+
+static bool is_xml(struct slice type) {
+    static const char ending[] = "xml";
+    size_t length = sizeof ending - 1;
+    return type.length > length && memchr("+/", type.base[type.length - length - 1], 2) != NULL &&
+           slice_equal_nocase(slice_make(type.base + type.length - length, length),
+                              slice_from(ending));
+}
+
+static enum scanner_page page_kind(const struct http_head *request,
+                                   const struct http_head *response) {
+    if (is_xml(media_type_of(response)))
+        return SCANNER_XML;
+    return is_for_document(request) ? SCANNER_DOCUMENT : SCANNER_FRAGMENT;
+}
 
 struct inject_service {
     unsigned magic;
@@ -103,7 +162,7 @@ static void read_arguments(struct inject_exchange *inject) {
     inject->send_url = settings->send_url || service_argument(arguments, SLICE("url"), &value);
     inject->answer.ttl = settings->cache_ttl;
     if (service_argument(arguments, SLICE("ttl"), &value))
-        service_option_duration(value, &inject->answer.ttl);
+        units_read_time(value, 1000, &inject->answer.ttl);
     scanner_init(&inject->scanner, (enum scanner_place)place,
                  page_kind(inject->exchange->request, inject->exchange->head));
 }

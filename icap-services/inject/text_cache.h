@@ -7,8 +7,9 @@
  *     text_cache_free(&cache);
  *
  * The cache keeps at most TEXT_CACHE_SLOTS answers. A newer answer replaces the older one of the
- * same slot. An answer longer than TEXT_CACHE_TEXT_MAX bytes is not kept. Times are milliseconds;
- * all of them must be of one clock. Threads: any; a mutex is held while an answer is copied.
+ * same slot, so there are no chains that somebody could make long. An answer longer than
+ * TEXT_CACHE_TEXT_MAX bytes is not kept. Times are milliseconds; all of them must be of one clock.
+ * Threads: any; a mutex is held while an answer is copied.
  */
 #ifndef RETORT_INJECT_TEXT_CACHE_H
 #define RETORT_INJECT_TEXT_CACHE_H

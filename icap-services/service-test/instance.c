@@ -1,6 +1,7 @@
 #include "service-test/instance.h"
 
 #include "base/assert.h"
+#include "base/failure.h"
 #include "service-test/call.h"
 #include "service-test/events.h"
 
@@ -38,15 +39,11 @@ static bool instance_apply(struct test_instance *instance, const char *setting,
     struct slice name = slice_make(setting, (size_t)(sign - setting)), value = slice_from(sign + 1);
     const struct service_option *option = service_option_find(instance->ops->options, name);
     char why[300];
-    if (option == NULL) {
-        snprintf(error, TEST_INSTANCE_ERROR, "the service %s has no setting \"%.*s\"",
-                 instance->ops->name, SLICE_PRINT(name));
-        return false;
-    }
-    if (!service_option_set(option, instance->settings, value, why, sizeof why)) {
-        snprintf(error, TEST_INSTANCE_ERROR, "the setting %s is refused: %s", setting, why);
-        return false;
-    }
+    if (option == NULL)
+        return failure(error, TEST_INSTANCE_ERROR, "the service %s has no setting \"%.*s\"",
+                       instance->ops->name, SLICE_PRINT(name));
+    if (!service_option_set(option, instance->settings, value, why, sizeof why))
+        return failure(error, TEST_INSTANCE_ERROR, "the setting %s is refused: %s", setting, why);
     return true;
 }
 
@@ -70,9 +67,8 @@ static bool instance_start_service(struct test_instance *instance,
         return true;
     if (why[0] == '\0')
         test_call_complain(FINDING_CALL, "start returned NULL and wrote no sentence into `error`");
-    snprintf(error, TEST_INSTANCE_ERROR, "the service does not start: %s",
-             why[0] == '\0' ? "it does not say why" : why);
-    return false;
+    return failure(error, TEST_INSTANCE_ERROR, "the service does not start: %s",
+                   why[0] == '\0' ? "it does not say why" : why);
 }
 
 bool test_instance_start(struct test_instance *instance, const struct service_ops *ops,

@@ -1,6 +1,7 @@
 #include "service-test/message.h"
 
 #include "base/assert.h"
+#include "base/failure.h"
 #include "http/head_parser.h"
 #include "record/file.h"
 
@@ -59,10 +60,9 @@ static struct slice message_take_head(struct test_messages *messages, struct sli
 
 static bool head_complain(char error[TEST_MESSAGE_ERROR], const char *path, const char *what,
                           ssize_t used) {
-    snprintf(error, TEST_MESSAGE_ERROR, "%s: the head of the %s can't be read: %s", path, what,
-             used < 0 ? http_error_text((enum http_error) - used)
-                      : "an empty line has to follow it");
-    return false;
+    return failure(
+        error, TEST_MESSAGE_ERROR, "%s: the head of the %s can't be read: %s", path, what,
+        used < 0 ? http_error_text((enum http_error) - used) : "an empty line has to follow it");
 }
 
 static bool message_read_request(struct test_messages *messages, struct test_message *message,
@@ -133,13 +133,11 @@ static bool message_read_text(struct test_messages *messages, struct slice text,
         !read_response(messages, &message, &text, path, error))
         return false;
     message.body = message.has_body ? text : SLICE("");
-    if (!message.has_body && text.length > 0) {
-        snprintf(error, TEST_MESSAGE_ERROR,
-                 "%s: %zu bytes follow a head that has no body; a request with a body needs "
-                 "Content-Length",
-                 path, text.length);
-        return false;
-    }
+    if (!message.has_body && text.length > 0)
+        return failure(error, TEST_MESSAGE_ERROR,
+                       "%s: %zu bytes follow a head that has no body; a request with a body needs "
+                       "Content-Length",
+                       path, text.length);
     if (!length_fits(&message, path, error))
         return false;
     messages_add(messages, &message);
@@ -176,10 +174,8 @@ static bool read_recording(struct test_messages *messages, FILE *stream, const c
     char *content, why[RECORD_FILE_ERROR];
     struct record_file *file = record_file_of(stream, path, why);
     unsigned number = 0;
-    if (file == NULL) {
-        snprintf(error, TEST_MESSAGE_ERROR, "%s", why);
-        return false;
-    }
+    if (file == NULL)
+        return failure(error, TEST_MESSAGE_ERROR, "%s", why);
     while (record_file_next(file, &recorded, &content)) {
         if (messages->count >= most) {
             messages->more = true;
@@ -200,8 +196,7 @@ static bool read_recording(struct test_messages *messages, FILE *stream, const c
 /* ---- files -------------------------------------------------------------------------------- */
 
 static bool file_complain(char error[TEST_MESSAGE_ERROR], const char *path, const char *why) {
-    snprintf(error, TEST_MESSAGE_ERROR, "%s can't be read: %s", path, why);
-    return false;
+    return failure(error, TEST_MESSAGE_ERROR, "%s can't be read: %s", path, why);
 }
 
 static bool message_read_whole(struct test_messages *messages, FILE *stream, const char *path,

@@ -35,16 +35,7 @@ struct tester_options {
     int worker; /* the descriptor of the report, in a worker; else -1 */
 };
 
-struct tester_option {
-    const char *name, *value, *text;
-    char letter;
-};
-extern const struct tester_option tester_option_table[]; /* ends with a NULL name */
-
 void tester_options_read(struct tester_options *options, int argc, char **argv);
 void tester_options_release(struct tester_options *options);
-
-/* False: there is no completion for that shell. */
-bool tester_completion_print(FILE *out, const char *shell);
 
 #endif

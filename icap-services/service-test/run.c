@@ -5,26 +5,76 @@
 #include "http/head_parser.h"
 #include "service-test/call.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CANARY = 32, CANARY_BYTE = 0x5c, SPOILT_BYTE = 0xdb };
+
+static void guarded_release(struct guarded *guarded) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (guarded->memory != NULL)
+        munmap(guarded->memory, guarded->size + page);
+    *guarded = (struct guarded){0};
+}
+
+static void guarded_make(struct guarded *guarded, size_t size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    guarded->size = (size + page - 1) / page * page;
+    guarded->memory = mmap(NULL, guarded->size + page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT(guarded->memory != MAP_FAILED);
+    ASSERT(mprotect(guarded->memory + guarded->size, page, PROT_NONE) == 0);
+}
+
+/* Valid until the next call. */
+static char *guarded_take(struct guarded *guarded, size_t length) {
+    if (guarded->memory == NULL || guarded->size < length + CANARY) {
+        guarded_release(guarded);
+        guarded_make(guarded, 2 * length + CANARY);
+    }
+    guarded->taken = length;
+    char *bytes = guarded->memory + guarded->size - length;
+    memset(bytes - CANARY, CANARY_BYTE, CANARY);
+    return bytes;
+}
+
+static bool guarded_is_intact(const struct guarded *guarded) {
+    const char *canary = guarded->memory + guarded->size - guarded->taken - CANARY;
+    for (int i = 0; i < CANARY; i++)
+        if (canary[i] != CANARY_BYTE)
+            return false;
+    return true;
+}
+
+static void guarded_spoil(struct guarded *guarded) {
+    memset(guarded->memory + guarded->size - guarded->taken, SPOILT_BYTE, guarded->taken);
+}
 
 /* A service that gives more than this for a byte that it got goes on for ever. */
 enum { BODY_SLACK = 64 << 20, BODY_GROWTH = 1024 };
 
-static const struct service_ops *ops_of(const struct test_run *run) {
-    return run->instance->ops;
+static struct test_run *run_of(struct driver *driver) {
+    return CONTAINER_OF(driver, struct test_run, driver);
+}
+
+static bool run_is_over(const struct test_run *run) {
+    return run->driver.mode == DRIVER_OVER;
 }
 
 /* The run can't go on. */
 static void run_break(struct test_run *run) {
-    run->mode = RUN_OVER;
+    run->driver.mode = DRIVER_OVER;
     run->result.outcome = OUTCOME_BROKEN;
 }
 
 static void run_close(struct test_run *run, enum test_outcome outcome) {
-    run->mode = RUN_OVER;
+    run->driver.mode = DRIVER_OVER;
     run->result.outcome = outcome;
 }
 
@@ -94,38 +144,63 @@ static const char *changed_member(const struct service_exchange *now,
     return NULL;
 }
 
-static void run_call(struct test_run *run, enum test_call_name call) {
-    test_call_at(run->taken, run->result.length);
-    test_call_begin(call);
+static void run_before(struct driver *driver, enum driver_call call) {
+    const struct test_run *run = run_of(driver);
+    test_call_at(driver->taken, run->result.length);
+    test_call_begin(CALL_BEGIN + call);
 }
 
-/* Behind each call. False: the service broke what the host works with. */
-static bool run_called(struct test_run *run) {
-    const struct service_exchange *exchange = &run->exchange;
+static void run_check_sent(const struct test_run *run) {
+    const struct service_exchange *exchange = &run->driver.exchange;
+    if (!heads_are_same(exchange->head, &run->head_kept))
+        test_call_complain(FINDING_HEAD, "the service changes the head after its verdict ADAPT, "
+                                         "when the head may have been sent");
+    if (exchange->body_length != run->told)
+        test_call_complain(FINDING_LENGTH,
+                           "the service changes exchange->body_length after its verdict ADAPT, "
+                           "when the head may have been sent");
+}
+
+/* Behind each call. The run is over when the service broke what the host works with. */
+static void run_after(struct driver *driver, enum driver_call call) {
+    struct test_run *run = run_of(driver);
     test_call_end();
-    const char *member = changed_member(exchange, &run->exchange_kept);
+    if (call == DRIVER_END)
+        return;
+    const char *member = changed_member(&driver->exchange, &run->exchange_kept);
     if (member != NULL) {
         test_call_complain(FINDING_CALL, "the service changes exchange->%s, which is the host's",
                            member);
-        run->exchange = run->exchange_kept;
+        driver->exchange = run->exchange_kept;
         run_break(run);
-        return false;
+        return;
     }
-    if (exchange->point == SERVICE_RESPONSE && !heads_are_same(&run->request, &run->request_kept)) {
+    if (driver->exchange.point == SERVICE_RESPONSE &&
+        !heads_are_same(&run->request, &run->request_kept)) {
         test_call_complain(FINDING_HEAD,
                            "the service changes the head of the request of a response");
         http_head_assign(&run->request, &run->request_kept);
     }
-    if (run->mode != RUN_ADAPTED && run->mode != RUN_ANSWERED)
-        return true;
-    if (!run->skipped && !heads_are_same(exchange->head, &run->head_kept))
-        test_call_complain(FINDING_HEAD, "the service changes the head after its verdict ADAPT, "
-                                         "when the head may have been sent");
-    if (!run->skipped && exchange->body_length != run->told)
-        test_call_complain(FINDING_LENGTH,
-                           "the service changes exchange->body_length after its verdict ADAPT, "
-                           "when the head may have been sent");
-    return true;
+    if (!run->skipped && (driver->mode == DRIVER_ADAPTED || driver->mode == DRIVER_ANSWERED))
+        run_check_sent(run);
+}
+
+static const struct driver_hooks run_hooks = {.before = run_before, .after = run_after};
+
+/* The driver can't go on, and says why, or run_after has said it. */
+static void run_fail(struct test_run *run) {
+    const struct driver *driver = &run->driver;
+    const char *why = driver_failure_text(driver->failure);
+    if (driver->failure == DRIVER_ABORTED)
+        run_close(run, OUTCOME_ABORTED);
+    if (why == NULL || driver->failure == DRIVER_ABORTED)
+        return;
+    int length = (int)strcspn(why, ";"); /* without what its user shall do */
+    if (driver->odd > 0)
+        test_call_complain(FINDING_CALL, "%.*s: %" PRIu64, length, why, driver->odd);
+    else
+        test_call_complain(FINDING_CALL, "%.*s", length, why);
+    run_break(run);
 }
 
 /* ---- verdicts ----------------------------------------------------------------------------- */
@@ -133,39 +208,25 @@ static bool run_called(struct test_run *run) {
 /* The head stays the original. What the service did to it is not sent, but it is a sign of a
  * mistake: the head may be in use. */
 static void run_check_skip(struct test_run *run) {
-    struct slice now = head_as_text(run, run->exchange.head, run_is_request(run));
+    struct slice now = head_as_text(run, run->driver.exchange.head, run_is_request(run));
     if (!slice_equal(now, run->head_before))
         test_call_complain(FINDING_HEAD, "the service says SKIP, and has changed the head");
 }
 
 static void run_answered(struct test_run *run) {
-    const struct service_exchange *exchange = &run->exchange;
-    if (exchange->point != SERVICE_REQUEST) {
-        test_call_complain(FINDING_CALL, "the service sets exchange->answer for a response: only a "
-                                         "request can be answered");
-        run_break(run);
-        return;
-    }
+    const struct service_exchange *exchange = &run->driver.exchange;
     run->head_text = head_as_text(run, exchange->answer, false);
     run->result.outcome = OUTCOME_ANSWERED;
     run_head_is_sound(exchange->answer, run->head_text, false);
-    run->mode = exchange->body_length == 0 ? RUN_OVER : RUN_ANSWERED;
-    run->finished = true; /* the body of the request is dropped */
-}
-
-/* As every host does it: the length of the adapted body takes the place of the original's. */
-static void run_put_length(struct test_run *run) {
-    struct service_exchange *exchange = &run->exchange;
-    http_head_remove(exchange->head, HTTP_CONTENT_LENGTH);
-    if (exchange->body_length != SERVICE_LENGTH_UNKNOWN)
-        http_head_add(exchange->head, SLICE("Content-Length"),
-                      arena_printf(&run->arena, "%" PRIu64, exchange->body_length));
+    if (run->driver.mode == DRIVER_COMPLETE)
+        run->driver.mode = DRIVER_OVER;
+    run->driver.finished = true; /* the body of the request is dropped */
 }
 
 static void run_give_rest(struct test_run *run, uint64_t from);
 
 static void run_kept_body(struct test_run *run) {
-    struct slice length = http_head_value(run->exchange.head, HTTP_CONTENT_LENGTH);
+    struct slice length = http_head_value(run->driver.exchange.head, HTTP_CONTENT_LENGTH);
     uint64_t told;
     if (run->message->has_body && length.base != NULL &&
         (!slice_to_uint64(length, &told) ||
@@ -179,83 +240,57 @@ static void run_kept_body(struct test_run *run) {
 
 /* A host that has kept no copy has nothing else to pass on. */
 static void run_check_keeps(const struct test_run *run) {
-    if (run->exchange.keeps_body && run->taken > 0 && !run->plan->copy)
+    if (run->driver.exchange.keeps_body && run->driver.taken > 0 && !run->plan->copy)
         test_call_complain(FINDING_CALL,
                            "the service sets keeps_body after it has taken %" PRIu64
                            " bytes of the body: hosts that kept no copy have lost them",
-                           run->taken);
+                           run->driver.taken);
 }
 
 static void run_adapted(struct test_run *run) {
-    struct service_exchange *exchange = &run->exchange;
+    struct service_exchange *exchange = &run->driver.exchange;
     run->told = exchange->body_length;
     if (exchange->answer != NULL) {
         run_answered(run);
     } else {
-        bool keeps = !exchange->has_body || exchange->keeps_body;
-        if (!keeps)
-            run_put_length(run);
         run->head_text = head_as_text(run, exchange->head, run_is_request(run));
         run_head_is_sound(exchange->head, run->head_text, run_is_request(run));
-        run->mode = RUN_ADAPTED;
         run->result.outcome = OUTCOME_ADAPTED;
         run_check_keeps(run);
-        if (keeps)
+        if (run->driver.mode == DRIVER_PASSED)
             run_kept_body(run);
     }
     http_head_assign(&run->head_kept, exchange->head);
-    if (run->mode != RUN_OVER && (ops_of(run)->pull == NULL ||
-                                  (run->mode == RUN_ADAPTED &&
-                                   (ops_of(run)->push == NULL || ops_of(run)->finish == NULL)))) {
-        test_call_complain(FINDING_CALL,
-                           "the service adapts a body, and has not all of the functions "
-                           "push, finish and pull");
-        run_break(run);
-    }
-}
-
-static void run_held(struct test_run *run) {
-    const struct service_ops *ops = ops_of(run);
-    run->mode = RUN_HELD;
-    if (ops->verdict != NULL && ops->push != NULL && ops->finish != NULL && ops->pull != NULL)
-        return;
-    test_call_complain(FINDING_CALL,
-                       "the service says HOLD, and has not all of the functions push, "
-                       "finish, verdict and pull");
-    run_break(run);
 }
 
 /* After HOLD: the bytes that the service holds come back, unless the host has kept a copy. */
 static void run_skipped(struct test_run *run) {
-    bool was_held = run->mode == RUN_HELD;
     run_check_skip(run);
-    if (was_held && !run->plan->copy && run->message->has_body) {
+    run->result.outcome = OUTCOME_UNCHANGED;
+    if (run->driver.mode == DRIVER_ADAPTED && !run->plan->copy && run->message->has_body) {
         run->skipped = true;
-        run->mode = RUN_ADAPTED;
-        run->result.outcome = OUTCOME_UNCHANGED;
         return;
     }
-    run_close(run, OUTCOME_UNCHANGED);
+    run->driver.mode = DRIVER_OVER;
     run_give_rest(run, 0);
 }
 
 /* Its first descriptor says that it waits at all. */
 static void run_check_also(const struct test_run *run) {
-    if (run->exchange.wait.fd < 0 && run->exchange.also.fd >= 0)
+    if (run->driver.exchange.wait.fd < 0 && run->driver.exchange.also.fd >= 0)
         test_call_complain(FINDING_CALL,
                            "the service names a second descriptor to wait for (exchange->also) and "
                            "no first one: no host looks at it");
 }
 
-static void run_take_verdict(struct test_run *run, enum service_verdict verdict) {
-    switch (verdict) {
-    case SERVICE_SKIP: run_skipped(run); return;
-    case SERVICE_ADAPT: run_adapted(run); return;
-    case SERVICE_HOLD: run_held(run); return;
-    }
-    test_call_complain(FINDING_CALL, "the verdict is %d, which is none of SKIP, ADAPT and HOLD",
-                       (int)verdict);
-    run_break(run);
+static void run_follow_verdict(struct test_run *run) {
+    const struct driver *driver = &run->driver;
+    if (driver->mode == DRIVER_OVER)
+        run_fail(run);
+    else if (driver->verdict == SERVICE_SKIP)
+        run_skipped(run);
+    else if (driver->verdict == SERVICE_ADAPT)
+        run_adapted(run);
 }
 
 /* ---- the body ----------------------------------------------------------------------------- */
@@ -288,44 +323,34 @@ static size_t input_end(const struct test_run *run) {
 
 /* Offers a piece, or what the service left of it. False: nothing moved. */
 static bool run_push(struct test_run *run) {
-    size_t rest = input_end(run) - (size_t)run->taken;
-    if (rest == 0 || run->finished)
+    struct driver *driver = &run->driver;
+    size_t rest = input_end(run) - (size_t)driver->taken;
+    if (rest == 0 || driver->finished)
         return false;
     if (run->piece == 0)
-        run->piece = test_plan_piece(run->plan, run->taken, rest);
-    size_t length = run->piece;
-    char *bytes = guarded_take(&run->in, length);
-    memcpy(bytes, run->message->body.base + run->taken, length);
-    run_call(run, CALL_PUSH);
-    size_t took = ops_of(run)->push(run->state, slice_make(bytes, length));
-    bool good = run_called(run);
+        run->piece = test_plan_piece(run->plan, driver->taken, rest);
+    char *bytes = guarded_take(&run->in, run->piece);
+    memcpy(bytes, run->message->body.base + driver->taken, run->piece);
+    driver->in = slice_make(bytes, run->piece);
+    bool took = driver_push(driver);
     guarded_spoil(&run->in);
-    if (took > length) {
-        test_call_complain(FINDING_CALL, "push took %zu bytes of %zu", took, length);
-        run_break(run);
+    if (driver->failure != DRIVER_NO_FAILURE) {
+        run_fail(run);
         return false;
     }
-    run->taken += took;
-    run->piece -= took;
-    if (run->taken > run->result.length && run->taken - run->result.length > run->result.held_most)
-        run->result.held_most = run->taken - run->result.length;
-    return good && took > 0;
+    run->piece = driver->in.length;
+    driver->in = SLICE("");
+    uint64_t given = run->result.length;
+    if (driver->taken > given && driver->taken - given > run->result.held_most)
+        run->result.held_most = driver->taken - given;
+    return took && !run_is_over(run);
 }
 
 /* False: the end was told before, or there is more. */
 static bool run_finish(struct test_run *run) {
-    if (run->finished || run->taken < input_end(run) || run->plan->stop != TEST_NEVER)
-        return false;
-    run->finished = true;
-    run_call(run, CALL_FINISH);
-    ops_of(run)->finish(run->state);
-    return run_called(run);
-}
-
-static void run_passed(struct test_run *run) {
-    run->mode = RUN_OVER;
-    if (run->result.outcome != OUTCOME_ANSWERED)
-        run_give_rest(run, run->taken);
+    struct driver *driver = &run->driver;
+    driver->in_ended = driver->taken >= input_end(run) && run->plan->stop == TEST_NEVER;
+    return driver_finish(driver) && !run_is_over(run);
 }
 
 /* All has come that will. */
@@ -340,45 +365,34 @@ static void run_check_length(struct test_run *run) {
                        run->result.length < run->told ? "wait for the others" : "lose the others");
 }
 
-static void run_take_flow(struct test_run *run, enum service_flow flow) {
-    switch (flow) {
-    case SERVICE_FLOW: return;
-    case SERVICE_ABORT: run_close(run, OUTCOME_ABORTED); return;
-    case SERVICE_PASS:
-        run_passed(run);
+static void run_take_flow(struct test_run *run) {
+    struct driver *driver = &run->driver;
+    if (driver->mode == DRIVER_OVER) {
+        run_fail(run);
+    } else if (driver->mode == DRIVER_PASSED || driver->mode == DRIVER_COMPLETE) {
+        if (driver->mode == DRIVER_PASSED)
+            run_give_rest(run, driver->taken);
+        driver->mode = DRIVER_OVER;
         run_check_length(run);
-        return;
-    case SERVICE_DONE:
-        run->mode = RUN_OVER;
-        run_check_length(run);
-        return;
     }
-    test_call_complain(FINDING_CALL,
-                       "pull returned %d, which is none of FLOW, DONE, PASS and ABORT", (int)flow);
-    run_break(run);
 }
 
 /* False: nothing moved. */
 static bool run_pull(struct test_run *run) {
-    size_t room = run->plan->out, got = 0;
-    if (run->mode != RUN_ADAPTED && run->mode != RUN_ANSWERED)
+    struct driver *driver = &run->driver;
+    size_t room = run->plan->out, got;
+    if (driver->mode != DRIVER_ADAPTED && driver->mode != DRIVER_ANSWERED)
         return false;
     char *bytes = guarded_take(&run->out, room);
-    run_call(run, CALL_PULL);
-    enum service_flow flow = ops_of(run)->pull(run->state, bytes, room, &got);
-    if (!run_called(run))
-        return false;
-    if (got > room || !guarded_is_intact(&run->out)) {
-        test_call_complain(FINDING_CALL,
-                           "pull says that it gave %zu bytes, and there was room for %zu", got,
-                           room);
-        run_break(run);
-        return false;
+    enum driver_status status = driver_pull(driver, bytes, room, &got);
+    if (!guarded_is_intact(&run->out)) {
+        driver->odd = got;
+        driver_fail(driver, DRIVER_OVERFULL);
     }
     run_append(run, bytes, got);
-    run_take_flow(run, flow);
+    run_take_flow(run);
     uint64_t most = BODY_SLACK + BODY_GROWTH * (uint64_t)run->message->body.length;
-    if (run->mode != RUN_OVER && run->result.length > most) {
+    if (!run_is_over(run) && run->result.length > most) {
         test_call_complain(FINDING_STUCK,
                            "the service has given %zu bytes for %zu, and does not come "
                            "to an end",
@@ -386,90 +400,76 @@ static bool run_pull(struct test_run *run) {
         run_break(run);
         return false;
     }
-    return got > 0 || flow != SERVICE_FLOW;
+    return status != DRIVER_RESTS && run->result.outcome != OUTCOME_BROKEN;
 }
 
 /* ---- waiting ------------------------------------------------------------------------------ */
 
-static void run_tell_ready(struct test_run *run) {
-    const struct service_wait before = run->exchange.wait;
-    if (ops_of(run)->ready == NULL) {
+static bool run_is_open(struct test_run *run, int fd) {
+    if (fd < 0 || fcntl(fd, F_GETFD) >= 0)
+        return true;
+    test_call_complain(FINDING_CALL, "the service waits for descriptor %d, which is not open", fd);
+    run_break(run);
+    return false;
+}
+
+static bool run_may_wait(struct test_run *run) {
+    const struct driver *driver = &run->driver;
+    if (driver->exchange.wait.fd >= 0 && driver->ops->ready == NULL) {
         test_call_complain(FINDING_CALL, "the service waits for a descriptor, and has no function "
                                          "ready");
         run_break(run);
-        return;
     }
-    run_call(run, CALL_READY);
-    ops_of(run)->ready(run->state);
-    run_called(run);
-    const struct service_wait *after = &run->exchange.wait;
-    run->overdue = after->fd == before.fd && after->deadline == before.deadline &&
-                   service_now() >= before.deadline;
+    return !run_is_over(run) && driver_may_wait(driver) &&
+           run_is_open(run, driver->exchange.wait.fd) && run_is_open(run, driver->exchange.also.fd);
 }
 
 /* Waits for what the service waits for, or looks whether it is there. False: it was not. */
 static bool run_wait(struct test_run *run, bool only_look) {
-    const struct service_wait *wait = &run->exchange.wait;
-    int64_t left = wait->deadline - service_now(), most = (int64_t)run->options->deadline;
-    struct pollfd poll_fds[] = {{.fd = wait->fd, .events = wait->events},
-                                {.fd = run->exchange.also.fd, .events = run->exchange.also.events}};
-    if (wait->fd < 0 || run->overdue)
+    if (!run_may_wait(run) ||
+        !driver_wait(&run->driver, only_look ? 0 : (int64_t)run->options->deadline))
         return false;
-    int count = poll(poll_fds, 2, only_look || left < 0 ? 0 : (int)(left < most ? left : most));
-    for (unsigned i = 0; count > 0 && i < 2; i++) {
-        if ((poll_fds[i].revents & POLLNVAL) == 0)
-            continue;
-        test_call_complain(FINDING_CALL, "the service waits for descriptor %d, which is not open",
-                           poll_fds[i].fd);
-        run_break(run);
-        return false;
-    }
-    if (count <= 0 && wait->deadline > service_now())
-        return false;
-    run_tell_ready(run);
+    driver_ready(&run->driver);
     return true;
 }
 
 static void run_stuck(struct test_run *run) {
     run_check_also(run);
-    const char *what = run->overdue                 ? "it goes on waiting past its own deadline"
-                       : run->exchange.wait.fd >= 0 ? "what it waits for does not come"
-                       : run->finished
-                           ? "it has the whole body, gives nothing and waits for nothing"
-                           : "it takes no input, gives no output and waits for nothing";
+    bool waits = run->driver.exchange.wait.fd >= 0;
+    const char *what =
+        waits && !driver_may_wait(&run->driver) ? "it goes on waiting past its own deadline"
+        : waits                                 ? "what it waits for does not come"
+        : run->driver.finished ? "it has the whole body, gives nothing and waits for nothing"
+                               : "it takes no input, gives no output and waits for nothing";
     test_call_complain(FINDING_STUCK,
                        "the service does not go on: %s (%" PRIu64 " bytes in, %zu bytes out)", what,
-                       run->taken, run->result.length);
+                       run->driver.taken, run->result.length);
     run_break(run);
 }
 
 /* ---- steps -------------------------------------------------------------------------------- */
 
 static bool run_ask_verdict(struct test_run *run) {
-    run_call(run, CALL_VERDICT);
-    enum service_verdict verdict = ops_of(run)->verdict(run->state);
-    if (!run_called(run))
+    if (!driver_ask_verdict(&run->driver) || run->result.outcome == OUTCOME_BROKEN)
         return false;
-    if (verdict == SERVICE_HOLD)
-        return false;
-    run_take_verdict(run, verdict);
+    run_follow_verdict(run);
     return true;
 }
 
 static void run_idle(struct test_run *run, bool pushed) {
-    if (!run->plan->idle || !pushed || run->mode != RUN_ADAPTED || run->finished ||
-        ops_of(run)->idle == NULL || run->piece > 0)
+    struct driver *driver = &run->driver;
+    if (!run->plan->idle || !pushed || driver->mode != DRIVER_ADAPTED || driver->finished ||
+        driver->ops->idle == NULL || run->piece > 0)
         return;
-    run_call(run, CALL_IDLE);
-    ops_of(run)->idle(run->state);
-    if (run_called(run))
-        run_pull(run);
+    driver_idle(driver);
+    run_pull(run);
 }
 
 /* Has the plan an end of its own that is reached now? */
 static bool run_is_cut_short(struct test_run *run) {
     bool left = run->result.length >= run->plan->leave;
-    bool stopped = run->plan->stop != TEST_NEVER && !run->finished && run->taken >= input_end(run);
+    bool stopped = run->plan->stop != TEST_NEVER && !run->driver.finished &&
+                   run->driver.taken >= input_end(run);
     if (left || stopped)
         run->result.cut_short = true;
     return left || stopped;
@@ -477,19 +477,19 @@ static bool run_is_cut_short(struct test_run *run) {
 
 /* Input, then output; true when anything moved. */
 static bool run_move(struct test_run *run) {
-    if (run->plan->wait_first && run->exchange.wait.fd >= 0)
+    if (run->plan->wait_first && run->driver.exchange.wait.fd >= 0)
         run_wait(run, false);
     else
         run_wait(run, true);
-    if (run->mode == RUN_OVER)
+    if (run_is_over(run))
         return true;
     bool pushed = run_push(run), finished = false;
-    if (run->mode == RUN_OVER)
+    if (run_is_over(run))
         return true;
     if (!pushed || (run->plan->late && run->piece == 0))
         finished = run_finish(run);
     bool moved = pushed || finished;
-    if (run->mode == RUN_HELD)
+    if (run->driver.mode == DRIVER_HELD)
         return run_ask_verdict(run) || moved;
     if (!run->plan->late || !pushed)
         moved |= run_pull(run);
@@ -499,26 +499,26 @@ static bool run_move(struct test_run *run) {
 
 bool test_run_step(struct test_run *run) {
     CHECK_OBJ(run, TEST_RUN_MAGIC);
-    if (run->mode == RUN_OVER)
+    if (run_is_over(run))
         return false;
     test_call_run(run->index, run->plan_text);
     bool moved = run_move(run);
-    if (run->mode == RUN_OVER)
+    if (run_is_over(run))
         return false;
     if (run_is_cut_short(run)) {
-        run->mode = RUN_OVER;
+        run->driver.mode = DRIVER_OVER;
         return false;
     }
-    if (!moved && !run_wait(run, false) && run->mode != RUN_OVER)
+    if (!moved && !run_wait(run, false) && !run_is_over(run))
         run_stuck(run);
-    if (run->mode != RUN_OVER &&
+    if (!run_is_over(run) &&
         clocks_milliseconds(CLOCK_MONOTONIC) - run->begun > 4 * run->options->deadline) {
         test_call_complain(FINDING_TIME,
                            "the service has not come to its end after %" PRIu64 " seconds",
                            4 * run->options->deadline / 1000);
         run_break(run);
     }
-    return run->mode != RUN_OVER;
+    return !run_is_over(run);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------ */
@@ -526,20 +526,15 @@ bool test_run_step(struct test_run *run) {
 static void run_fill_exchange(struct test_run *run) {
     const struct tester_options *options = run->options;
     struct slice client = slice_from(options->client), user = slice_from(options->user);
-    INIT_OBJ(&run->exchange, SERVICE_EXCHANGE_MAGIC);
-    run->exchange.point = run_is_request(run) ? SERVICE_REQUEST : SERVICE_RESPONSE;
-    run->exchange.request = &run->request;
-    run->exchange.head = run_is_request(run) ? &run->request : &run->response;
-    run->exchange.has_body = run->message->has_body;
-    run->exchange.client_ip = client;
-    run->exchange.client_user = user;
-    run->exchange.arguments = slice_from(options->arguments);
-    run->exchange.transaction_id = SLICE("0123456789abcdef");
-    run->exchange.arena = &run->arena;
-    run->exchange.host = &run->instance->host;
-    run->exchange.body_length = SERVICE_LENGTH_UNKNOWN;
-    service_wait_none(&run->exchange);
-    run->exchange_kept = run->exchange;
+    run->driver.exchange.point = run_is_request(run) ? SERVICE_REQUEST : SERVICE_RESPONSE;
+    run->driver.exchange.request = &run->request;
+    run->driver.exchange.head = run_is_request(run) ? &run->request : &run->response;
+    run->driver.exchange.has_body = run->message->has_body;
+    run->driver.exchange.client_ip = client;
+    run->driver.exchange.client_user = user;
+    run->driver.exchange.arguments = slice_from(options->arguments);
+    run->driver.exchange.transaction_id = SLICE("0123456789abcdef");
+    run->exchange_kept = run->driver.exchange;
 }
 
 /* The bytes of the heads live in the arena, as they do in a host. */
@@ -561,13 +556,9 @@ static void run_preview(struct test_run *run) {
     bool complete = !run->message->has_body || (run->plan->end && length == body.length);
     char *bytes = guarded_take(&run->in, length);
     memcpy(bytes, body.base, length);
-    run_call(run, CALL_PREVIEW);
-    enum service_verdict verdict =
-        ops_of(run)->preview(run->state, slice_make(bytes, length), complete);
-    bool good = run_called(run);
+    driver_preview(&run->driver, slice_make(bytes, length), complete);
     guarded_spoil(&run->in);
-    if (good)
-        run_take_verdict(run, verdict);
+    run_follow_verdict(run);
 }
 
 void test_run_begin(struct test_run *run, struct test_instance *instance,
@@ -580,23 +571,18 @@ void test_run_begin(struct test_run *run, struct test_instance *instance,
     run->plan = plan;
     run->options = options;
     run->told = SERVICE_LENGTH_UNKNOWN;
-    run->mode = RUN_HELD;
     run->begun = clocks_milliseconds(CLOCK_MONOTONIC);
     arena_init(&run->arena);
+    driver_init(&run->driver, instance->ops, &run_hooks, &run->arena, &instance->host);
     test_plan_write(plan, run->plan_text);
     test_call_run(index, run->plan_text);
     run_parse_heads(run);
     run_fill_exchange(run);
-    run->head_before = head_as_text(run, run->exchange.head, run_is_request(run));
-    run_call(run, CALL_BEGIN);
-    run->state = ops_of(run)->begin(instance->service, &run->exchange);
-    bool good = run_called(run);
-    run->mode = RUN_OVER; /* until the verdict says otherwise */
-    if (!good)
-        return;
-    if (run->state == NULL)
-        run_skipped(run);
-    else
+    run->head_before = head_as_text(run, run->driver.exchange.head, run_is_request(run));
+    driver_begin(&run->driver, instance->service);
+    if (run->driver.state == NULL)
+        run_follow_verdict(run);
+    else if (!run_is_over(run))
         run_preview(run);
 }
 
@@ -606,7 +592,8 @@ static void run_check_head(struct test_run *run) {
     if (run->head_text.length == 0)
         return;
     bool answered = run->result.outcome == OUTCOME_ANSWERED;
-    const struct http_head *head = answered ? run->exchange.answer : run->exchange.head;
+    const struct http_head *head =
+        answered ? run->driver.exchange.answer : run->driver.exchange.head;
     struct slice now = head_as_text(run, head, !answered && run_is_request(run));
     if (!slice_equal(now, run->head_text))
         test_call_complain(FINDING_HEAD,
@@ -614,23 +601,16 @@ static void run_check_head(struct test_run *run) {
                            "literals or in memory of exchange->arena");
 }
 
-static void run_end_service(struct test_run *run) {
-    if (run->state == NULL)
-        return;
-    run_call(run, CALL_END);
-    ops_of(run)->end(run->state);
-    test_call_end();
-}
-
 void test_run_end(struct test_run *run, struct test_result *result) {
     CHECK_OBJ(run, TEST_RUN_MAGIC);
     test_call_run(run->index, run->plan_text);
-    run->result.failed = run->exchange.failed;
-    if (run->exchange.failed)
+    run->result.failed = run->driver.exchange.failed;
+    if (run->driver.exchange.failed)
         snprintf(run->result.failed_because, sizeof run->result.failed_because, "%s",
-                 run->exchange.failed_because != NULL ? run->exchange.failed_because : "failed");
-    run_end_service(run);
-    if (run->exchange.magic == SERVICE_EXCHANGE_MAGIC)
+                 run->driver.exchange.failed_because != NULL ? run->driver.exchange.failed_because
+                                                             : "failed");
+    driver_end(&run->driver);
+    if (run->driver.exchange.magic == SERVICE_EXCHANGE_MAGIC)
         run_check_head(run);
     run->result.head = slice_make(slice_dup(run->head_text), run->head_text.length);
     *result = run->result;

@@ -1,7 +1,7 @@
 /*
  * A run: one message on its way through an instance of the service, as one plan says. The run is
- * the host of service/service.h; at each call it looks whether the service keeps its promises, and
- * notes in the report those that it does not.
+ * the host of a driver (service/driver.h), whose steps it takes in the order of the plan; around each
+ * call it looks whether the service keeps its promises, and notes in the report those that it does not.
  *
  *     struct test_run run;
  *     struct test_result result;
@@ -19,10 +19,20 @@
 #ifndef RETORT_TESTER_RUN_H
 #define RETORT_TESTER_RUN_H
 
-#include "service-test/guarded.h"
 #include "service-test/instance.h"
 #include "service-test/message.h"
 #include "service-test/plan.h"
+#include "service/driver.h"
+
+/*
+ * Guarded memory: bytes that end where a page begins that nobody may touch. A service that reads
+ * behind a piece of the body, or writes behind the room for its result, crashes there.
+ */
+struct guarded {
+    char *memory; /* NULL: none yet */
+    size_t size;  /* without the guard */
+    size_t taken;
+};
 
 /* What the receiver gets. */
 struct test_result {
@@ -36,8 +46,6 @@ struct test_result {
     uint64_t held_most;
 };
 
-enum test_run_mode { RUN_HELD, RUN_ADAPTED, RUN_ANSWERED, RUN_OVER };
-
 struct test_run {
     unsigned magic;
 #define TEST_RUN_MAGIC 0x7e5723u
@@ -49,16 +57,13 @@ struct test_run {
     char plan_text[TEST_PLAN_TEXT];
     struct arena arena;
     struct http_head request, response, request_kept, head_kept;
-    struct service_exchange exchange, exchange_kept;
+    struct driver driver; /* over: so is the run */
+    struct service_exchange exchange_kept;
     struct slice head_before, head_text; /* as text: of the original; of what the host sends */
     uint64_t told;                       /* body_length at the verdict */
-    void *state;
-    enum test_run_mode mode;
-    bool skipped; /* after HOLD: what comes has to be the original */
-    bool finished, overdue;
-    uint64_t taken; /* bytes of the body that the service took */
-    size_t piece;   /* bytes that are offered at the moment */
-    uint64_t begun; /* milliseconds */
+    bool skipped;                        /* after HOLD: what comes has to be the original */
+    size_t piece;                        /* bytes that are offered at the moment */
+    uint64_t begun;                      /* milliseconds */
     struct guarded in, out;
     struct test_result result;
 };

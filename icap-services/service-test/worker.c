@@ -1,7 +1,7 @@
 #include "service-test/worker.h"
 
 #include "base/assert.h"
-#include "base/clocks.h"
+#include "base/threads.h"
 #include "service-test/call.h"
 #include "service-test/events.h"
 #include "service-test/expected.h"
@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -153,10 +152,10 @@ static void subject_side_by_side(struct subject *subject) {
 struct thread_task {
     struct subject *subject;
     unsigned number;
-    pthread_t thread;
+    struct thread thread;
 };
 
-static void *thread_main(void *arg) {
+static void thread_main(void *arg) {
     static pthread_mutex_t checking = PTHREAD_MUTEX_INITIALIZER;
     struct thread_task *task = arg;
     struct subject *subject = task->subject;
@@ -172,7 +171,6 @@ static void *thread_main(void *arg) {
         pthread_mutex_unlock(&checking);
         test_result_release(&result);
     }
-    return NULL;
 }
 
 static void subject_in_threads(struct subject *subject) {
@@ -180,11 +178,11 @@ static void subject_in_threads(struct subject *subject) {
     unsigned count = 0;
     for (; count < SIDE_BY_SIDE; count++) {
         tasks[count] = (struct thread_task){.subject = subject, .number = count};
-        if (pthread_create(&tasks[count].thread, NULL, thread_main, &tasks[count]) != 0)
+        if (!thread_start(&tasks[count].thread, thread_main, &tasks[count], "rt-test-%u", count))
             break;
     }
     for (unsigned i = 0; i < count; i++)
-        pthread_join(tasks[i].thread, NULL);
+        thread_join(&tasks[i].thread);
     subject->report->runs += count * THREAD_ROUNDS;
 }
 

@@ -4,7 +4,7 @@
  * this only.
  *
  * Kinds of adapters differ by a class, a table of functions. Who adds a kind writes such a table,
- * puts a struct adapter first into a struct of his own, and names the table in proxy/adapters.c.
+ * puts a struct adapter first into a struct of his own, and names the table in a row of a part (part.services).
  * icap/adapter.c is the kind that asks an ICAP server, inside/adapter.c the one that runs the service
  * in the proxy.
  *
@@ -28,6 +28,7 @@
 
 #include "adapt/adapter_accounts.h"
 #include "adapt/bypasses.h"
+#include "adapt/foreign_call.h"
 #include "adapt/service_tag.h"
 #include "net/context.h"
 #include "settings/settings.h"
@@ -36,7 +37,7 @@ struct adapter;
 struct adapter_call;
 struct adapter_request;
 struct http_head;
-struct recorder;
+struct recording_class;
 struct service_connection;
 struct service_log_line;
 struct service_report;
@@ -55,8 +56,11 @@ struct adapter_host {
     struct mailbox *mailbox;           /* for messages of other workers; NULL: there are none */
     struct adapter_accounts *accounts; /* NULL: nobody sums them up */
     struct verdicts *verdicts;         /* of all workers; NULL: none are remembered */
-    struct recorder *recorder; /* of a recording under way, referenced; NULL: there is none */
-    bool first;                /* the worker does what is done once for all of them */
+    const struct recording_class
+        *records;    /* who records messages now (adapt/recording.h); NULL: nobody */
+    void *recorders; /* its state */
+    bool first;      /* the worker does what is done once for all of them */
+    struct foreign_call foreign;
 };
 
 struct adapter_class {
@@ -98,9 +102,6 @@ struct adapter_class {
                   struct task *waker);
     /* What the service made; NULL: no body. */
     struct source *(*body)(struct adapter_call *call);
-    /* Before that: the body has this length. A body that is longer or shorter fails in front of its
-     * last byte, or at its end. */
-    void (*expect)(struct adapter_call *call, int64_t length);
     /* At any time after start; once. */
     void (*end)(struct adapter_call *call);
 

@@ -12,9 +12,9 @@ struct adapter_call *adapter_call_start(struct adapter *adapter,
     struct adapter_request recorded;
     CHECK_OBJ(adapter, ADAPTER_MAGIC);
     struct adapter_call *call = arena_alloc(request->arena, adapter->class->call_size);
-    if (adapter->host->recorder != NULL) {
+    if (adapter->host->records != NULL) {
         recorded = *request;
-        recorded.recording = recording_begin(adapter, request);
+        recorded.recording = adapter->host->records->begin(adapter, request);
         request = &recorded;
     }
     adapter->class->start(call, adapter, request, adapted, waker);
@@ -26,13 +26,14 @@ void adapter_call_end(struct adapter_call *call) {
     struct recording *recording = call->recording;
     call->recording = NULL;
     if (recording != NULL)
-        recording_described(recording, call);
+        recording->class->described(recording, call);
     call->adapter->class->end(call);
     if (recording != NULL)
-        recording_end(&recording, host);
+        recording->class->end(recording, host);
 }
 
-void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
+void adapter_call_init(struct adapter_call *call, struct adapter *adapter,
+                       const struct http_head *given, struct source **body,
                        struct recording *recording, struct http_head *adapted, struct task *waker) {
     const struct service_settings *settings = adapter->settings;
     struct net_context *net = adapter->host->net;
@@ -50,6 +51,7 @@ void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struc
     call->has_body = *body != NULL;
     call->started = clocks_microseconds(CLOCK_MONOTONIC);
     virgin_body_init(&call->virgin, net->loop, body, &limits);
+    stated_length_init(&call->stated, given, call->virgin.first.length);
 }
 
 static uint64_t adapter_call_age(const struct adapter_call *call) {
@@ -90,7 +92,7 @@ void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict
         call->result.tag = service_tag_value(call->adapter->tag);
     adapter_call_count(call);
     if (call->recording != NULL)
-        recording_settled(call->recording, call);
+        call->recording->class->settled(call->recording, call);
     if (call->waker != NULL)
         loop_defer(call->adapter->host->net->loop, call->waker);
 }
@@ -102,7 +104,8 @@ struct source *adapter_call_body(struct adapter_call *call) {
     if (!call->result.has_body)
         return NULL;
     struct source *body = call->adapter->class->body(call);
-    return call->recording == NULL || body == NULL ? body : recording_body(call->recording, body);
+    struct recording *recording = call->recording;
+    return recording == NULL || body == NULL ? body : recording->class->body(recording, body);
 }
 
 bool adapter_call_recover(struct adapter_call *call, struct source **body) {

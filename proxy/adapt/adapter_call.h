@@ -29,6 +29,7 @@
 #include "adapt/adapter.h"
 #include "adapt/client_fields.h"
 #include "adapt/opt_outs.h"
+#include "adapt/stated_length.h"
 #include "adapt/virgin_body.h"
 #include "http/head.h"
 
@@ -67,7 +68,6 @@ struct adapter_result {
     bool head_lasts;        /* its bytes live as long as the arena of the request */
     bool has_body;          /* it goes with a body that the service made */
     bool partial;           /* that body begins as the service made it and ends as the original */
-    bool length_meant;      /* the adapted head states a length that the service did set */
     struct slice head_text; /* the adapted head as it came; empty: it is to be written */
     char *next_services;    /* the services that shall follow, a list of names; NULL: not said */
     char *unable;           /* why it could not adapt the message, as it says; NULL: it could */
@@ -90,11 +90,12 @@ struct adapter_call {
     bool broken;       /* the service failed after its verdict: its body breaks off */
     bool body_ended;   /* what the service made of the body has been read to its end */
     struct adapter *adapter;
-    struct task *waker;        /* NULL: nobody waits any more */
-    struct http_head *adapted; /* the head that comes back; before the verdict, where it is put */
-    uint64_t started;          /* microseconds */
-    uint64_t settled;          /* likewise; 0: not yet */
-    struct virgin_body virgin; /* what the service is given */
+    struct task *waker;          /* NULL: nobody waits any more */
+    struct http_head *adapted;   /* the head that comes back; before the verdict, where it is put */
+    uint64_t started;            /* microseconds */
+    uint64_t settled;            /* likewise; 0: not yet */
+    struct virgin_body virgin;   /* what the service is given */
+    struct stated_length stated; /* of the body that the service makes */
     struct adapter_result result;
     struct adapter_figures figures;
     struct recording *recording; /* adapt/recording.h; NULL: nobody records it */
@@ -103,10 +104,6 @@ struct adapter_call {
 struct adapter_call *adapter_call_start(struct adapter *adapter,
                                         const struct adapter_request *request,
                                         struct http_head *adapted, struct task *waker);
-/* Before adapter_call_body of a body that the service made: see adapter_class.expect. */
-static inline void adapter_call_expect(struct adapter_call *call, int64_t length) {
-    call->adapter->class->expect(call, length);
-}
 /* The body, after UNMODIFIED, MODIFIED or SATISFIED; NULL: there is none. Called once. */
 struct source *adapter_call_body(struct adapter_call *call);
 /* Called after FAILED, or when the body broke off before adapter_call_commit (call->broken). True:
@@ -129,8 +126,10 @@ void adapter_call_commit(struct adapter_call *call);
 void adapter_call_end(struct adapter_call *call);
 
 /* For classes: first in `start`, in a call that is zero but for the memory of the class. Takes the
- * body over and keeps it within the limits of the settings. `recording`: the request's. */
-void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
+ * body over and keeps it within the limits of the settings. `given`: the head that the service is to
+ * adapt. `recording`: the request's. */
+void adapter_call_init(struct adapter_call *call, struct adapter *adapter,
+                       const struct http_head *given, struct source **body,
                        struct recording *recording, struct http_head *adapted, struct task *waker);
 /* The verdict is there: counts it and wakes the task that waits. Called once. */
 void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict);

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
-#include "event/bytes_source.h"
+#include "event/source.h"
 #include "http/head_parser.h"
 
 /* Has this service, or one before it, the option bypass? */
@@ -144,32 +144,6 @@ static void chain_take_head(struct adapt_chain *chain, struct given_head given,
         http_head_remove(*slot, HTTP_CONTENT_LENGTH);
 }
 
-/* The length of the adapted response as its head states it. It is -1 when the head states none, and
- * when it states the length of what the service was given, unless the service did set that: some
- * services of ICAP servers forget to change it. It is also -1 with a 206, where a part of the body is the original and the service may not know its
- * length. Whoever reads the body checks the length. */
-static int64_t stated_length(const struct adapt_chain *chain, const struct adapter_call *call) {
-    uint64_t length;
-    if (chain->reqmod || !call->result.head_given || call->result.partial)
-        return -1;
-    struct slice stated = http_head_value(call->adapted, HTTP_CONTENT_LENGTH);
-    struct slice given = http_head_value(chain->message->response, HTTP_CONTENT_LENGTH);
-    bool forgotten = slice_equal(stated, given) && !call->result.length_meant;
-    if (stated.base == NULL || forgotten || !slice_to_uint64(stated, &length) || length > INT64_MAX)
-        return -1;
-    return (int64_t)length;
-}
-
-/* Some origins require a length. So an adapted request goes out with the length that the service
- * stated. Whoever sends the body checks it. */
-static void trust_length(struct adapt_message *message) {
-    uint64_t length;
-    if (message->body != NULL &&
-        slice_to_uint64(http_head_value(message->request, HTTP_CONTENT_LENGTH), &length) &&
-        length <= INT64_MAX)
-        message->body->length = (int64_t)length;
-}
-
 /* The service has changed the message: takes the new one. */
 static void chain_modified(struct adapt_chain *chain, struct given_head head, struct source *body) {
     const struct adapter *adapter = chain->services[chain->at];
@@ -179,8 +153,6 @@ static void chain_modified(struct adapt_chain *chain, struct given_head head, st
     save_head(chain);
     chain_take_head(chain, head, head_slot(chain));
     chain->message->body = body;
-    if (chain->reqmod)
-        trust_length(chain->message);
 }
 
 static enum adapt_state satisfied(struct adapt_chain *chain, struct given_head head,
@@ -358,14 +330,9 @@ void adapt_chain_note_inability(struct adapt_chain *chain, const struct adapter_
 }
 
 static void take_modified(struct adapt_chain *chain, struct adapter_call *call) {
-    int64_t length = stated_length(chain, call);
     adapt_chain_record(chain, "MODIFIED");
     adapt_chain_note_inability(chain, call);
-    if (call->result.has_body)
-        adapter_call_expect(call, length);
     chain_modified(chain, head_of_call(call), take_body(chain, call));
-    if (length >= 0 && chain->message->body != NULL)
-        chain->message->body->length = length;
     reroute(chain, slice_from(call->result.next_services));
 }
 

@@ -34,7 +34,7 @@ struct adapt_client_tls {
     struct slice issuer, verification;
 };
 
-struct asker;
+struct requester;
 
 /* What is empty, or 0, is not known. */
 struct adapt_client {
@@ -47,7 +47,7 @@ struct adapt_client {
     struct slice proxy_authenticate;    /* challenge of the response, likewise */
     struct slice access_rule;           /* the class of the access section that decided */
     const struct adapt_client_tls *tls; /* NULL: clear text */
-    const struct asker *asker;          /* client/asker.h; NULL: not known */
+    const struct requester *requester;  /* client/requester.h; NULL: not known */
     bool of_service;                    /* the request is a service's own */
 };
 

@@ -10,8 +10,8 @@
 #include "adapt/opt_outs.h"
 #include "event/source.h"
 #include "http/head.h"
+#include "http/trace_context.h"
 #include "settings/tracing.h"
-#include "spans/trace_context.h"
 
 /* What services learn of the trace that the message belongs to. */
 struct adapt_trace {

@@ -2,7 +2,7 @@
 
 #include "adapt/client_fields.h"
 #include "base/assert.h"
-#include "cache/control.h"
+#include "cache/cache_control.h"
 
 struct recall {
     unsigned magic;
@@ -153,7 +153,7 @@ static bool may_note(const struct recall *recall, const struct adapter_call *cal
     case ADAPTER_UNMODIFIED: return true;
     case ADAPTER_MODIFIED: return call->result.head_given && !call->result.has_body;
     case ADAPTER_SATISFIED:
-        return call->result.head_given && !http_head_has(call->adapted, HTTP_SET_COOKIE);
+        return call->result.head_given && !http_head_sets_cookies(call->adapted);
     default: return false;
     }
 }

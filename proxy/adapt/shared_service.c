@@ -2,8 +2,8 @@
 
 #include "adapt/service_report.h"
 #include "base/assert.h"
+#include "base/threads.h"
 
-#include <pthread.h>
 #include <string.h>
 
 /* The tag that the same service had before, or a new one. */
@@ -63,20 +63,18 @@ struct share_task {
     size_t index;
     const struct shared_services *before;
     struct shared_service *shared;
-    bool threaded;
-    pthread_t thread;
+    struct thread thread;
 };
 
-static void *share_main(void *arg) {
+static void share_main(void *arg) {
     struct share_task *task = arg;
     task->shared = task->class->share(task->settings, task->index, task->before);
-    return NULL;
 }
 
 static void share_begin(struct share_task *task) {
     const struct service_settings *service = &task->settings->services[task->index];
-    task->threaded = task->class->share_waits != NULL && task->class->share_waits(service) &&
-                     pthread_create(&task->thread, NULL, share_main, task) == 0;
+    if (task->class->share_waits != NULL && task->class->share_waits(service))
+        thread_start(&task->thread, share_main, task, "rt-load-%s", service->name);
 }
 
 /* Services that wait do so at the same time, and all others are made meanwhile. */
@@ -91,11 +89,10 @@ static void share_all(struct shared_services *services, const struct settings *s
         share_begin(&tasks[i]);
     }
     for (size_t i = 0; i < services->count; i++)
-        if (!tasks[i].threaded)
+        if (!tasks[i].thread.started)
             share_main(&tasks[i]);
     for (size_t i = 0; i < services->count; i++) {
-        if (tasks[i].threaded)
-            pthread_join(tasks[i].thread, NULL);
+        thread_join(&tasks[i].thread);
         services->services[i] = tasks[i].shared;
     }
     free(tasks);

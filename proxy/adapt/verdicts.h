@@ -13,7 +13,7 @@
  *
  * A verdict ends when its time is over, and when the service's tag (adapt/service_tag.h) has
  * changed since: the tag is compared when the verdict is looked up. When room is needed, verdicts
- * are evicted as objects of the cache are (cache/eviction.h).
+ * are evicted as objects of the cache are (base/eviction.h).
  *
  * Threads: any. Parts with a lock each, held for a look-up and for a copy of at most
  * VERDICT_BODY_MAX bytes and a head. Units: bytes, milliseconds of the loops' clock.

@@ -1,12 +1,19 @@
 #include "identity/attempts.h"
 
 #include "base/assert.h"
+#include "base/backoff.h"
+#include "base/text.h"
 #include "identity/digest_rows.h"
+#include "identity/identity.h"
 
+#include <locale.h>
 #include <stdatomic.h>
+#include <wctype.h>
 
-/* While a user is attacked, each client has to wait that much longer. */
-enum { ATTACKED_WAIT = 10 };
+/* While a user is attacked, each client has to wait that much longer. A known pair weighs as much as
+ * this number of failures where entries have to make room: who makes up names, each once, does not
+ * drive it out. */
+enum { ATTACKED_WAIT = 10, KNOWN_WEIGHT = 2 };
 
 struct attempt_entry {
     unsigned char key[SECRET_DIGEST];
@@ -24,6 +31,7 @@ struct attempts {
     _Atomic uint64_t waits_until;             /* after that time nobody has to wait */
     pthread_mutex_t lock;                     /* for the limits */
     struct authentication_settings limits;
+    locale_t letters; /* which letters are one in lower case; 0: the machine lacks C.UTF-8 */
 };
 
 struct attempts *attempts_new(const struct authentication_settings *settings) {
@@ -35,6 +43,7 @@ struct attempts *attempts_new(const struct authentication_settings *settings) {
     digest_rows_init(&attempts->users, settings->attempt_entries / 4, sizeof(struct attempt_entry));
     pthread_mutex_init(&attempts->lock, NULL);
     attempts->limits = *settings;
+    attempts->letters = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     return attempts;
 }
 
@@ -55,6 +64,8 @@ void attempts_free(struct attempts **attemptsp) {
     digest_rows_release(&attempts->clients);
     digest_rows_release(&attempts->users);
     pthread_mutex_destroy(&attempts->lock);
+    if (attempts->letters != (locale_t)0)
+        freelocale(attempts->letters);
     FREE_OBJ(attempts);
 }
 
@@ -70,11 +81,15 @@ static bool attempt_is_over(const struct attempt_entry *entry, uint64_t forget, 
     return entry->pending == 0 && now >= last + forget && now >= entry->known_until;
 }
 
+static unsigned attempt_weight(const struct attempt_entry *entry, uint64_t now) {
+    return entry->failures + entry->pending + (now < entry->known_until ? KNOWN_WEIGHT : 0);
+}
+
 /* Of two entries, is `a` of less use? */
-static bool attempt_is_less(const struct attempt_entry *a, const struct attempt_entry *b) {
-    return a->failures + a->pending != b->failures + b->pending
-               ? a->failures + a->pending < b->failures + b->pending
-               : a->last < b->last;
+static bool attempt_is_less(const struct attempt_entry *a, const struct attempt_entry *b,
+                            uint64_t now) {
+    unsigned first = attempt_weight(a, now), second = attempt_weight(b, now);
+    return first != second ? first < second : a->last < b->last;
 }
 
 /* The entry of the key; the caller unlocks its row afterwards. Failures that are long past are
@@ -88,7 +103,7 @@ static struct attempt_entry *attempt_lock(struct digest_rows *table, const unsig
             entry->used = false;
         if (entry->used && secret_digest_equal(entry->key, key))
             return entry;
-        if (spare->used && (!entry->used || attempt_is_less(entry, spare)))
+        if (spare->used && (!entry->used || attempt_is_less(entry, spare, now)))
             spare = entry;
     }
     if (!make)
@@ -122,9 +137,8 @@ static void attempt_fail(struct attempt_entry *entry, const struct attempt_limit
     entry->failures++;
     if (entry->failures < limit->free)
         return;
-    unsigned doublings = entry->failures - limit->free;
-    uint64_t wait = doublings < 32 ? limit->wait << doublings : limit->wait_max;
-    entry->wait_until = now + (wait < limit->wait_max ? wait : limit->wait_max);
+    entry->wait_until =
+        now + backoff_after(limit->wait, limit->wait_max, entry->failures - limit->free + 1);
 }
 
 /* Many users may stand behind one address and begin at the same moment. */
@@ -147,14 +161,38 @@ static struct attempt_limit limit_of_pair(const struct authentication_settings *
     return limit;
 }
 
-static void attempt_name(struct attempt *attempt, struct slice client, struct slice user) {
-    const struct slice pair[] = {SLICE("pair"), client, user};
-    const struct slice one[] = {SLICE("client"), client};
-    const struct slice name[] = {SLICE("user"), user};
+/* A directory takes the spellings of a name that differ in case or in blanks for one user. Guesses
+ * at them are guesses at one password. Returns how many characters the name has then. */
+static size_t attempt_fold(const struct attempts *attempts, struct slice user,
+                           uint32_t folded[IDENTITY_NAME_MAX]) {
+    size_t count = 0, length;
+    uint32_t letter;
+    while (count < IDENTITY_NAME_MAX && user.length > 0 &&
+           (length = text_decode(user, &letter)) > 0) {
+        user = slice_make(user.base + length, user.length - length);
+        if (letter >= 'A' && letter <= 'Z')
+            letter += 'a' - 'A';
+        else if (letter >= 0x80 && attempts->letters != (locale_t)0)
+            letter = (uint32_t)towlower_l((wint_t)letter, attempts->letters);
+        if (letter != ' ')
+            folded[count++] = letter;
+    }
+    return count;
+}
+
+/* Failures of credentials without a user's name, which nobody guesses, count apart: they are none
+ * of a password. */
+static void attempt_name(const struct attempts *attempts, struct attempt *attempt,
+                         struct slice client, struct slice user) {
+    uint32_t folded[IDENTITY_NAME_MAX];
     *attempt = (struct attempt){.has_user = user.length > 0};
+    const struct slice one[] = {attempt->has_user ? SLICE("client") : SLICE("tokens"), client};
     secret_digest(one, 2, attempt->client);
     if (!attempt->has_user)
         return;
+    user = slice_make((const char *)folded, attempt_fold(attempts, user, folded) * sizeof *folded);
+    const struct slice pair[] = {SLICE("pair"), client, user};
+    const struct slice name[] = {SLICE("user"), user};
     secret_digest(pair, 3, attempt->pair);
     secret_digest(name, 2, attempt->user);
 }
@@ -188,6 +226,12 @@ static void attempt_leave(struct digest_rows *table, const unsigned char *key) {
     digest_rows_unlock(table, key);
 }
 
+static void attempt_leave_client(struct attempts *attempts, struct attempt *attempt) {
+    if (attempt->in_client)
+        attempt_leave(&attempts->clients, attempt->client);
+    attempt->in_client = false;
+}
+
 static bool pair_is_known(struct attempts *attempts, const struct attempt *attempt,
                           const struct authentication_settings *limits, uint64_t now) {
     if (!attempt->has_user)
@@ -204,23 +248,27 @@ enum attempt_verdict attempts_begin(struct attempts *attempts, struct attempt *a
                                     uint64_t *wait) {
     CHECK_OBJ(attempts, ATTEMPTS_MAGIC);
     struct authentication_settings limits = limits_of(attempts);
-    attempt_name(attempt, client, user);
+    attempt_name(attempts, attempt, client, user);
     bool known = pair_is_known(attempts, attempt, &limits, now);
     bool attacked = !known && is_attacked(attempts, attempt, &limits, now);
     const struct attempt_limit pair = limit_of_pair(&limits, attacked);
     const struct attempt_limit one = limit_of_client(&limits);
-    if (attempt->has_user) {
-        *wait = attempt_enter(&attempts->pairs, attempt->pair, &pair, now);
-        if (*wait > 0)
-            return ATTEMPT_WAIT;
-    }
-    *wait = attempt_enter(&attempts->clients, attempt->client, &one, now);
-    attempt->begun = *wait == 0;
-    if (attempt->begun)
-        return ATTEMPT_MAY;
+    /* The client's count comes first: while it has to wait, the names that it makes up take no
+     * places of others. */
+    uint64_t client_wait = attempt_enter(&attempts->clients, attempt->client, &one, now);
+    attempt->in_client = client_wait == 0;
+    *wait = client_wait;
+    if (client_wait > 0 && attempt->has_user && !known)
+        return ATTEMPT_WAIT;
     if (attempt->has_user)
-        attempt_leave(&attempts->pairs, attempt->pair);
-    return known ? ATTEMPT_CLIENT_WAIT : ATTEMPT_WAIT;
+        *wait = attempt_enter(&attempts->pairs, attempt->pair, &pair, now);
+    attempt->begun = !attempt->has_user || *wait == 0;
+    if (!attempt->begun) {
+        attempt_leave_client(attempts, attempt);
+        return ATTEMPT_WAIT;
+    }
+    *wait = client_wait;
+    return client_wait == 0 ? ATTEMPT_MAY : ATTEMPT_CLIENT_WAIT;
 }
 
 /* Until when attempts of the key have to wait; 0: there is no such time. */
@@ -235,14 +283,14 @@ static uint64_t attempt_waits_until(struct digest_rows *table, const unsigned ch
 enum attempt_verdict attempts_ask(struct attempts *attempts, struct slice client, struct slice user,
                                   uint64_t now, uint64_t *wait) {
     struct attempt attempt;
-    uint64_t until = 0;
     CHECK_OBJ(attempts, ATTEMPTS_MAGIC);
-    if (now >= atomic_load_explicit(&attempts->waits_until, memory_order_relaxed))
+    if (user.length == 0 ||
+        now >= atomic_load_explicit(&attempts->waits_until, memory_order_relaxed))
         return ATTEMPT_MAY;
     struct authentication_settings limits = limits_of(attempts);
-    attempt_name(&attempt, client, user);
-    if (attempt.has_user)
-        until = attempt_waits_until(&attempts->pairs, attempt.pair, limits.attempts_forget, now);
+    attempt_name(attempts, &attempt, client, user);
+    uint64_t until =
+        attempt_waits_until(&attempts->pairs, attempt.pair, limits.attempts_forget, now);
     if (until <= now && !pair_is_known(attempts, &attempt, &limits, now))
         until =
             attempt_waits_until(&attempts->clients, attempt.client, limits.attempts_forget, now);
@@ -264,7 +312,7 @@ void attempts_good(struct attempts *attempts, struct attempt *attempt, uint64_t 
     entry->failures = 0;
     entry->wait_until = 0;
     entry->last = now;
-    entry->known_until = now + keep;
+    entry->known_until = now + keep + limits.attempts_forget;
     digest_rows_unlock(&attempts->pairs, attempt->pair);
 }
 
@@ -293,10 +341,12 @@ void attempts_bad(struct attempts *attempts, struct attempt *attempt, uint64_t n
     CHECK_OBJ(attempts, ATTEMPTS_MAGIC);
     if (!attempt->begun)
         return;
+    bool in_client = attempt->in_client;
     attempts_drop(attempts, attempt);
     struct authentication_settings limits = limits_of(attempts);
     const struct attempt_limit one = limit_of_client(&limits);
-    attempt_count(attempts, &attempts->clients, attempt->client, &one, now);
+    if (in_client) /* a client that waits already does not wait longer */
+        attempt_count(attempts, &attempts->clients, attempt->client, &one, now);
     if (attempt->has_user)
         count_pair(attempts, attempt, &limits, now);
 }
@@ -306,14 +356,7 @@ void attempts_drop(struct attempts *attempts, struct attempt *attempt) {
     if (!attempt->begun)
         return;
     attempt->begun = false;
-    attempt_leave(&attempts->clients, attempt->client);
+    attempt_leave_client(attempts, attempt);
     if (attempt->has_user)
         attempt_leave(&attempts->pairs, attempt->pair);
-}
-
-void attempts_note_guess(struct attempts *attempts, const struct attempt *attempt, uint64_t now) {
-    CHECK_OBJ(attempts, ATTEMPTS_MAGIC);
-    struct authentication_settings limits = limits_of(attempts);
-    if (attempt->has_user)
-        count_pair(attempts, attempt, &limits, now);
 }

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "identity/helper_groups.h"
 #include "identity/identity_method.h"
-#include "tls/algorithm.h"
+#include "tls/context.h"
 #include "tls/facts.h"
 
 #include <string.h>

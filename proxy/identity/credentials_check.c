@@ -57,8 +57,6 @@ static void name_credentials(struct credentials_check *check) {
 
 static void slow_down(struct credentials_check *check, uint64_t wait) {
     check->retry_after = (unsigned)((wait + 999) / 1000);
-    if (check->retry_after == 0)
-        check->retry_after = 1;
     check->net->counters.identity_slowed++;
     conclude(check, CHECK_SLOWED, "too many attempts to log in have failed");
 }
@@ -84,12 +82,11 @@ static void ask_method(struct credentials_check *check) {
     if (check->authenticator->method->scheme != NULL)
         verdict =
             attempts_begin(attempts, &check->attempt, check->client_name, check->user, now, &wait);
-    if (verdict == ATTEMPT_CLIENT_WAIT)
-        attempts_note_guess(attempts, &check->attempt, now);
-    if (verdict != ATTEMPT_MAY) {
+    if (verdict == ATTEMPT_WAIT) {
         slow_down(check, wait);
         return;
     }
+    check->wait = wait;
     check->working = true;
     check->authenticator->method->start(check);
 }
@@ -200,8 +197,13 @@ void credentials_check_refuse(struct credentials_check *check, const char *reaso
         check->net->counters.identity_evicted +=
             remembered_note_failed(authentication->remembered, check->key, check->client_name, now,
                                    remember_until(check, lifetime));
-    if (!check->more && !check->no_guess)
+    bool counts = !check->more && !check->no_guess;
+    if (counts)
         attempts_bad(authentication->attempts, &check->attempt, now);
+    if (counts && check->wait > 0) {
+        slow_down(check, check->wait);
+        return;
+    }
     check->net->counters.identity_refused++;
     conclude(check, CHECK_REFUSED, reason);
 }

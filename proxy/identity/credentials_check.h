@@ -42,7 +42,7 @@ enum check_state {
     CHECK_REFUSED,
     CHECK_CHALLENGE, /* Negotiate: the client has to send another token */
     CHECK_UNABLE,    /* nobody can say whether the credentials are good */
-    CHECK_SLOWED,    /* too many attempts have failed; nobody looked at the credentials */
+    CHECK_SLOWED,    /* too many attempts have failed; these credentials prove nobody now */
 };
 
 struct credentials_check {
@@ -83,6 +83,7 @@ struct credentials_check {
     unsigned char key[SECRET_DIGEST];
     struct flight_place place;
     struct attempt attempt;
+    uint64_t wait; /* for the client, if these credentials are bad as well; 0: none */
     char client_text[LIMIT_NAME];
 };
 

@@ -20,20 +20,20 @@ void digest_rows_release(struct digest_rows *table) {
     table->entries = NULL;
 }
 
-static size_t row_of(const struct digest_rows *table, const unsigned char *key) {
+static size_t digest_row_of(const struct digest_rows *table, const unsigned char *key) {
     uint64_t number;
     memcpy(&number, key, sizeof number);
     return number % table->rows;
 }
 
 void *digest_rows_lock(struct digest_rows *table, const unsigned char key[SECRET_DIGEST]) {
-    size_t row = row_of(table, key);
+    size_t row = digest_row_of(table, key);
     pthread_mutex_lock(&table->locks[row % DIGEST_ROWS_LOCKS]);
     return table->entries + row * DIGEST_ROW * table->entry_size;
 }
 
 void digest_rows_unlock(struct digest_rows *table, const unsigned char key[SECRET_DIGEST]) {
-    pthread_mutex_unlock(&table->locks[row_of(table, key) % DIGEST_ROWS_LOCKS]);
+    pthread_mutex_unlock(&table->locks[digest_row_of(table, key) % DIGEST_ROWS_LOCKS]);
 }
 
 void *digest_rows_entry(const struct digest_rows *table, size_t at) {

@@ -2,7 +2,7 @@
  * A table of fixed size whose entries are found by a digest with a secret. It is divided into rows
  * of a few entries; the digest says which row an entry is in, and nobody can choose it. What an
  * entry is, which one is the wanted, and which one makes room when the row is full, is the user's
- * matter.
+ * matter. base/shared_table.h evicts by use alone; here a client must not drive out another one's.
  *
  *     struct digest_rows table;
  *     digest_rows_init(&table, 20000, sizeof(struct entry));

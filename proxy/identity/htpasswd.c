@@ -1,10 +1,11 @@
 #include "identity/htpasswd.h"
 
 #include "base/assert.h"
+#include "base/failure.h"
+#include "base/secret_hash.h"
 #include "base/text.h"
 #include "identity/identity.h"
 #include "identity/password_hash.h"
-#include "net/secret_hash.h"
 
 #include <stdio.h>
 
@@ -33,8 +34,7 @@ struct lines {
 };
 
 static bool lines_fail(const struct lines *lines, const char *what) {
-    snprintf(lines->error, lines->error_size, "line %u: %s", lines->number, what);
-    return false;
+    return failure(lines->error, lines->error_size, "line %u: %s", lines->number, what);
 }
 
 /* Takes the next line that says something. False: there is none. */
@@ -55,16 +55,13 @@ static bool lines_next(struct lines *lines, struct slice *line) {
 static bool lines_begin(struct lines *lines, char *text, size_t length, char *error,
                         size_t error_size) {
     *lines = (struct lines){text, text + length, 0, error, error_size};
-    if (length > 0 && text[length - 1] != '\n') {
-        snprintf(error, error_size,
-                 "the last line has no end: the file seems to be written only in part; end the "
-                 "last line with a line break");
-        return false;
-    }
-    if (memchr(text, '\0', length) != NULL) {
-        snprintf(error, error_size, "there is a byte 0 in the file: it is no text");
-        return false;
-    }
+    if (length > 0 && text[length - 1] != '\n')
+        return failure(
+            error, error_size,
+            "the last line has no end: the file seems to be written only in part; end the "
+            "last line with a line break");
+    if (memchr(text, '\0', length) != NULL)
+        return failure(error, error_size, "there is a byte 0 in the file: it is no text");
     return true;
 }
 
@@ -123,9 +120,8 @@ static bool read_users(struct htpasswd *file, struct slice text, char *error, si
     for (size_t i = 1; i < file->count; i++)
         if (slice_equal(file->users[i - 1].name, file->users[i].name)) {
             struct slice name = file->users[i].name;
-            snprintf(error, error_size, "user \"%.*s\" has two lines: remove one",
-                     (int)(name.length < 40 ? name.length : 40), name.base);
-            return false;
+            return failure(error, error_size, "user \"%.*s\" has two lines: remove one",
+                           (int)(name.length < 40 ? name.length : 40), name.base);
         }
     return true;
 }
@@ -194,12 +190,11 @@ static bool hand_out_groups(struct htpasswd *file, char *error, size_t error_siz
             user->groups[user->group_count++] = group;
         }
         given += user->group_count;
-        if (user->group_count > IDENTITY_GROUPS_MAX) {
-            snprintf(error, error_size, "user \"%.*s\" is in more than %d groups: remove some",
-                     (int)(user->name.length < 40 ? user->name.length : 40), user->name.base,
-                     IDENTITY_GROUPS_MAX);
-            return false;
-        }
+        if (user->group_count > IDENTITY_GROUPS_MAX)
+            return failure(error, error_size,
+                           "user \"%.*s\" is in more than %d groups: remove some",
+                           (int)(user->name.length < 40 ? user->name.length : 40), user->name.base,
+                           IDENTITY_GROUPS_MAX);
     }
     return true;
 }
@@ -213,10 +208,8 @@ static bool htpasswd_read_groups(struct htpasswd *file, struct slice text, char 
     bool good = lines_begin(&lines, file->groups_text, text.length, reason, sizeof reason);
     while (good && lines_next(&lines, &line))
         good = htpasswd_take_group(file, &lines, line);
-    if (!good) {
-        snprintf(error, error_size, "group_file: %s", reason);
-        return false;
-    }
+    if (!good)
+        return failure(error, error_size, "group_file: %s", reason);
     if (file->membership_count > 0)
         qsort(file->memberships, file->membership_count, sizeof *file->memberships,
               compare_memberships);

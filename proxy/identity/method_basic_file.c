@@ -1,4 +1,5 @@
 /* Basic against an htpasswd file: passwords are compared in a thread. */
+#include "base/failure.h"
 #include "identity/challenge.h"
 #include "identity/htpasswd.h"
 #include "identity/identity_method.h"
@@ -93,10 +94,8 @@ static bool basic_file_parse(struct authenticator *authenticator, const struct s
     const char *path = authenticator->settings.file;
     char reason[400];
     authenticator->state = htpasswd_parse(users->text, groups->text, reason, sizeof reason);
-    if (authenticator->state == NULL) {
-        snprintf(error, error_size, "%s: %s", path, reason);
-        return false;
-    }
+    if (authenticator->state == NULL)
+        return failure(error, error_size, "%s: %s", path, reason);
     if ((users->mode & S_IROTH) != 0)
         log_warn("authenticator \"%s\": every user of this machine can read the hashes in %s: "
                  "change its group to retort's (chgrp) and run chmod 640 %s",

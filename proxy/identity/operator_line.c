@@ -1,5 +1,7 @@
 #include "identity/operator_line.h"
 
+#include "base/failure.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -56,8 +58,7 @@ bool operator_lines_each(struct slice text, const char *path, operator_line_see 
         const char *fault = see_line(line, see, arg);
         if (fault == NULL)
             continue;
-        snprintf(error, error_size, "%s:%u: %s", path, number, fault);
-        return false;
+        return failure(error, error_size, "%s:%u: %s", path, number, fault);
     }
     return true;
 }

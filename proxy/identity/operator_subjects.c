@@ -1,6 +1,7 @@
 #include "identity/operator_subjects.h"
 
 #include "base/assert.h"
+#include "base/failure.h"
 #include "identity/secret_file.h"
 
 #include <stdio.h>
@@ -40,11 +41,11 @@ static bool only_owner_writes(const struct secret_file *file, const char *path, 
                               size_t error_size) {
     if ((file->mode & (S_IWGRP | S_IWOTH)) == 0)
         return true;
-    snprintf(error, error_size,
-             "%s: other users of this machine can write it (mode %03o), and give themselves a "
-             "role: run chmod go-w %s",
-             path, (unsigned)file->mode & 0777, path);
-    return false;
+    return failure(
+        error, error_size,
+        "%s: other users of this machine can write it (mode %03o), and give themselves a "
+        "role: run chmod go-w %s",
+        path, (unsigned)file->mode & 0777, path);
 }
 
 struct operator_subjects *operator_subjects_read(const char *path, char *error, size_t error_size) {

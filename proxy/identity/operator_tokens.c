@@ -1,6 +1,7 @@
 #include "identity/operator_tokens.h"
 
 #include "base/assert.h"
+#include "base/failure.h"
 #include "identity/operator_line.h"
 #include "identity/secret_file.h"
 
@@ -67,11 +68,11 @@ static bool operator_tokens_are_private(const struct secret_file *file, const ch
                                         char *error, size_t error_size) {
     if ((file->mode & (S_IRWXO | S_IWGRP)) == 0)
         return true;
-    snprintf(error, error_size,
-             "%s: other users of this machine can read or write it (mode %03o): change its group "
-             "to retort's (chgrp) and run chmod 640 %s",
-             path, (unsigned)file->mode & 0777, path);
-    return false;
+    return failure(
+        error, error_size,
+        "%s: other users of this machine can read or write it (mode %03o): change its group "
+        "to retort's (chgrp) and run chmod 640 %s",
+        path, (unsigned)file->mode & 0777, path);
 }
 
 struct operator_tokens *operator_tokens_read(const char *path, char *error, size_t error_size) {

@@ -1,8 +1,8 @@
 #include "identity/remembered.h"
 
 #include "base/assert.h"
+#include "base/secret_hash.h"
 #include "identity/digest_rows.h"
-#include "net/secret_hash.h"
 
 #include <string.h>
 

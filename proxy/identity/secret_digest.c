@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
-#include "tls/algorithm.h"
+#include "tls/context.h"
 
 #include <openssl/crypto.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/list.h"
-#include "net/secret_hash.h"
+#include "base/table.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -11,35 +11,31 @@
 
 /* SEARCH is how many of the entries that were unused longest are looked at for one that makes
  * room. */
-enum { PARTS = 16, SEARCH = 32, LEAST_CHAINS = 64 };
+enum { PARTS = 16, SEARCH = 32 };
 enum { CLIENT_HEAD = 2 }; /* bytes before the address in a name */
 
 /* Buckets of an entry: of bytes each way, then of requests. */
 enum { REQUESTS = LIMIT_WAYS, BUCKETS };
 
 struct limit_entry {
+    struct table_entry entry; /* its key is the name; its hash is that of name and section */
     unsigned magic;
 #define LIMIT_ENTRY_MAGIC 0x1e1747e0u
-    unsigned part;
-    struct limit_entry *next; /* in its chain */
-    struct list_link link;    /* in `held` or `ages` */
-    uint64_t hash;
+    struct list_link link; /* in `held` or `ages` */
     const void *section;
     unsigned active;
     bool at_limit; /* the last who asked was refused */
     uint64_t taken, refused;
     struct bucket buckets[BUCKETS];
-    size_t length;
     char name[];
 };
 
 struct limit_part {
     pthread_mutex_t lock;
-    struct limit_entry **chains;
-    size_t chain_count;    /* a power of two */
+    struct table table;
     struct list_link held; /* entries that are active */
     struct list_link ages; /* the others; the one used last is the first */
-    size_t count, room;
+    size_t room;
 };
 
 struct limit_table {
@@ -115,12 +111,8 @@ size_t limit_name_text(struct slice name, char *out) {
 /* Parts. */
 
 static void limit_part_init(struct limit_part *part, size_t room) {
-    size_t chains = LEAST_CHAINS;
-    while (chains < room)
-        chains *= 2;
     pthread_mutex_init(&part->lock, NULL);
-    part->chains = xcalloc(chains, sizeof *part->chains);
-    part->chain_count = chains;
+    table_init(&part->table);
     part->room = room;
     list_init(&part->held);
     list_init(&part->ages);
@@ -134,17 +126,13 @@ struct limit_table *limit_table_new(size_t room) {
     return table;
 }
 
-static struct limit_entry **limit_chain(struct limit_part *part, uint64_t hash) {
-    return &part->chains[hash / PARTS & (part->chain_count - 1)];
+static struct limit_part *limit_part_of(struct limit_table *table, uint64_t hash) {
+    return &table->parts[hash >> 60];
 }
 
 static void limit_entry_remove(struct limit_part *part, struct limit_entry *entry) {
-    struct limit_entry **at = limit_chain(part, entry->hash);
-    while (*at != entry)
-        at = &(*at)->next;
-    *at = entry->next;
+    table_remove(&part->table, &entry->entry);
     list_remove(&entry->link);
-    part->count--;
     FREE_OBJ(entry);
 }
 
@@ -159,7 +147,7 @@ void limit_table_free(struct limit_table **tablep) {
         list_splice(&part->ages, &part->held);
         while (!list_empty(&part->ages))
             limit_entry_remove(part, CONTAINER_OF(part->ages.next, struct limit_entry, link));
-        free(part->chains);
+        table_release(&part->table);
         pthread_mutex_destroy(&part->lock);
     }
     FREE_OBJ(table);
@@ -186,10 +174,6 @@ static bool are_of_crowd(struct slice one, struct slice other, unsigned crowd) {
            memcmp(one.base, other.base, CLIENT_HEAD + bytes) == 0;
 }
 
-static struct slice limit_entry_name(const struct limit_entry *entry) {
-    return slice_make(entry->name, entry->length);
-}
-
 /* Entries that were looked at, and that all have to stay. */
 struct limit_looked {
     struct limit_entry *each[SEARCH];
@@ -205,12 +189,11 @@ static struct limit_entry *find_crowd(const struct limit_looked *looked, unsigne
         struct limit_entry *entry = looked->each[i];
         if (votes == 0)
             found = entry;
-        votes += votes == 0 || are_of_crowd(limit_entry_name(entry), limit_entry_name(found), crowd)
-                     ? 1
-                     : (size_t)-1;
+        votes +=
+            votes == 0 || are_of_crowd(entry->entry.key, found->entry.key, crowd) ? 1 : (size_t)-1;
     }
     for (size_t i = 0; i < looked->count; i++)
-        members += are_of_crowd(limit_entry_name(looked->each[i]), limit_entry_name(found), crowd);
+        members += are_of_crowd(looked->each[i]->entry.key, found->entry.key, crowd);
     return 2 * members > looked->count ? found : NULL;
 }
 
@@ -219,7 +202,7 @@ static struct limit_entry *find_one_of_crowd(const struct limit_looked *looked,
                                              struct slice newcomer) {
     for (unsigned crowd = 0; crowd < CROWDS; crowd++) {
         struct limit_entry *found = find_crowd(looked, crowd);
-        if (found != NULL && !are_of_crowd(limit_entry_name(found), newcomer, crowd))
+        if (found != NULL && !are_of_crowd(found->entry.key, newcomer, crowd))
             return found;
     }
     return NULL;
@@ -269,7 +252,7 @@ void limit_table_set_room(struct limit_table *table, size_t room, uint64_t now) 
         struct limit_part *part = &table->parts[i];
         pthread_mutex_lock(&part->lock);
         part->room = room / PARTS + 1;
-        while (part->count > part->room &&
+        while (part->table.count > part->room &&
                limit_part_drop_one(part, slice_make("", 0), now, &evicted))
             ;
         pthread_mutex_unlock(&part->lock);
@@ -281,33 +264,24 @@ static uint64_t limit_hash(const struct limit_key *key) {
            (uint64_t)(uintptr_t)key->section * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static bool limit_entry_is(const struct limit_entry *entry, const struct limit_key *key) {
-    return entry->section == key->section && entry->length == key->name.length &&
-           memcmp(entry->name, key->name.base, entry->length) == 0;
-}
-
 static struct limit_entry *limit_part_find(struct limit_part *part, const struct limit_key *key,
                                            uint64_t hash) {
-    struct limit_entry *entry = *limit_chain(part, hash);
-    while (entry != NULL && (entry->hash != hash || !limit_entry_is(entry, key)))
-        entry = entry->next;
-    return entry;
+    struct table_entry *found = table_find_hashed(&part->table, key->name, hash);
+    for (; found != NULL; found = table_find_next(found)) {
+        struct limit_entry *entry = CONTAINER_OF(found, struct limit_entry, entry);
+        if (entry->section == key->section)
+            return entry;
+    }
+    return NULL;
 }
 
 static struct limit_entry *limit_part_add(struct limit_part *part, const struct limit_key *key,
                                           uint64_t hash) {
     struct limit_entry *entry = xcalloc(1, sizeof *entry + key->name.length);
-    struct limit_entry **chain = limit_chain(part, hash);
     entry->magic = LIMIT_ENTRY_MAGIC;
-    entry->part = (unsigned)(hash % PARTS);
-    entry->hash = hash;
     entry->section = key->section;
-    entry->length = key->name.length;
-    memcpy(entry->name, key->name.base, key->name.length);
-    entry->next = *chain;
-    *chain = entry;
+    table_add_hashed(&part->table, &entry->entry, slice_copy(entry->name, key->name), hash);
     list_prepend(&part->ages, &entry->link);
-    part->count++;
     return entry;
 }
 
@@ -331,7 +305,7 @@ static struct limit_entry *limit_part_take(struct limit_part *part, const struct
                                            const struct limit_demand *demand, uint64_t hash,
                                            uint64_t now, struct limit_verdict *verdict) {
     struct limit_entry *entry = limit_part_find(part, key, hash);
-    if (entry == NULL && part->count >= part->room &&
+    if (entry == NULL && part->table.count >= part->room &&
         !limit_part_drop_one(part, key->name, now, &verdict->evicted)) {
         verdict->reason = LIMIT_TABLE_FULL;
         return NULL;
@@ -355,7 +329,7 @@ struct limit_entry *limit_table_take(struct limit_table *table, const struct lim
                                      struct limit_verdict *verdict) {
     CHECK_OBJ(table, LIMIT_TABLE_MAGIC);
     uint64_t hash = limit_hash(key);
-    struct limit_part *part = &table->parts[hash % PARTS];
+    struct limit_part *part = limit_part_of(table, hash);
     *verdict = (struct limit_verdict){LIMIT_NONE, 0, false};
     pthread_mutex_lock(&part->lock);
     struct limit_entry *entry = limit_part_take(part, key, demand, hash, now, verdict);
@@ -367,7 +341,7 @@ struct limit_entry *limit_table_take(struct limit_table *table, const struct lim
 static struct limit_part *lock_part_of(struct limit_table *table, const struct limit_entry *entry) {
     CHECK_OBJ(table, LIMIT_TABLE_MAGIC);
     CHECK_OBJ(entry, LIMIT_ENTRY_MAGIC);
-    struct limit_part *part = &table->parts[entry->part];
+    struct limit_part *part = limit_part_of(table, entry->entry.hash);
     pthread_mutex_lock(&part->lock);
     return part;
 }
@@ -413,7 +387,7 @@ void limit_table_give_back(struct limit_table *table, struct limit_entry *entry,
 
 static void limit_entry_report(const struct limit_entry *entry, uint64_t now, char *text,
                                struct limit_report *report) {
-    limit_name_text(slice_make(entry->name, entry->length), text);
+    limit_name_text(entry->entry.key, text);
     *report = (struct limit_report){
         .section = entry->section,
         .name = text,
@@ -498,7 +472,7 @@ size_t limit_table_count(struct limit_table *table) {
     CHECK_OBJ(table, LIMIT_TABLE_MAGIC);
     for (unsigned i = 0; i < PARTS; i++) {
         pthread_mutex_lock(&table->parts[i].lock);
-        count += table->parts[i].count;
+        count += table->parts[i].table.count;
         pthread_mutex_unlock(&table->parts[i].lock);
     }
     return count;

@@ -21,7 +21,7 @@
  * newcomer is not: then one of them makes room. So a client with a large network can't fill the
  * table and keep all others out.
  *
- * An entry is found by a hash with a secret (net/secret_hash.h), and compared by its whole key.
+ * An entry is found by a hash with a secret (base/table.h), and compared by its whole key.
  *
  * Threads: any; each part of the table has a lock of its own, held for a short look-up, and for a
  * walk over the part when the table is listed. Units: nanoseconds (limits/bucket.h), bytes.

@@ -10,8 +10,7 @@ server's processes while it was asked, divided by the requests answered. The ori
 that hits are hits; the bytes of all responses are counted.
 
 Results are kept in BUILD/bench/results.json (of --quick: quick.json); a case that is measured again
-replaces its earlier self. --document writes them into docs/: performance.json, the plots and the
-tables of PERFORMANCE.md. Exit status 1 when Retort failed anywhere.
+replaces its earlier self. --document makes the plots and the tables of docs/PERFORMANCE.md from them. Exit status 1 when Retort failed anywhere.
 """
 
 import argparse

@@ -12,7 +12,7 @@
  * long it takes to give back the memory and to count.
  */
 #include "base/assert.h"
-#include "cache/content.h"
+#include "cache/cache_change.h"
 
 #include <stdio.h>
 
@@ -130,7 +130,7 @@ static void measure(const char *name, const struct object_filter *filter, enum p
     double idle = worst;
     worst = 0;
     double before = now(), worked = work();
-    uint64_t count = content_purge(cache, filter, action);
+    uint64_t count = cache_change_purge(cache, filter, action);
     double took = now() - before;
     worked = work() - worked;
     double busy = worst;
@@ -163,7 +163,7 @@ static void measure_rate(void) {
         uint64_t hits;
         int length = snprintf(tag, sizeof tag, i % 100 == 0 ? "g%u" : "none%u", i / 10);
         struct object_filter filter = {.tag = {tag, (size_t)length}};
-        content_purge_soon(cache, &filter, PURGE_REMOVE, &hits);
+        cache_change_purge_soon(cache, &filter, PURGE_REMOVE, &hits);
         double left = begun + (double)i / RATE - now();
         struct timespec nap = {.tv_nsec = (long)(left * 1e9)};
         if (left > 0)

@@ -3,10 +3,10 @@ if !SANITIZED
 check_PROGRAMS += tests/bench/cache_memory tests/bench/cache_purge
 TESTS += tests/bench/cache_memory tests/bench/cache_purge
 endif
-tests_bench_cache_purge_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
+tests_bench_cache_purge_CPPFLAGS = $(AM_CPPFLAGS) $(proxy_includes)
 tests_bench_cache_purge_SOURCES = tests/bench/cache_purge.c
 tests_bench_cache_purge_LDADD = $(proxy_libs)
-tests_bench_cache_memory_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
+tests_bench_cache_memory_CPPFLAGS = $(AM_CPPFLAGS) $(proxy_includes)
 tests_bench_cache_memory_SOURCES = tests/bench/cache_memory.c
 tests_bench_cache_memory_LDADD = $(proxy_libs)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures Retort beside its peers: installs them (Debian packages), runs every case, prints the tables
-# and, where nothing narrows it down, writes docs/PERFORMANCE.md, docs/performance.json and docs/plots.
+# and, where nothing narrows it down, writes docs/PERFORMANCE.md and docs/plots. The figures stay in BUILD/bench.
 #
 #     tests/bench/run.sh BUILD              all of it, into docs/
 #     tests/bench/run.sh BUILD --quick      one round of 1 s each: does every row work?

@@ -3,7 +3,7 @@
 
     writers.py [TOP-OF-THE-TREE]
 
-Above a struct in proxy/transaction/ a comment says "Written by FILE[ and FILE].": it is about the member of struct transaction
+Above a struct in proxy/core/transaction/ a comment says "Written by FILE[ and FILE].": it is about the member of struct transaction
 that has the type. All other files of proxy/ may read that member, and not assign to it, hand what it owns to a function that
 releases it, or point to it by a pointer that is not const. Its header may have functions that write it.
 
@@ -16,7 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 from c_source import files, read, without_comments  # noqa: E402
 
-ROOM = "proxy/transaction/"
+ROOM = "proxy/core/transaction/"
 WRITTEN = re.compile(r"Written by ([\w./ ]+?)\. \*/\nstruct (\w+) \{")
 CHANGES = r"(?:[-+|&^*/]|<<|>>)?=(?!=)|\+\+|--"
 RELEASES = r"\w+_(?:release|close|free|leave|cancel|stop|end|finish|take|give)\(&"

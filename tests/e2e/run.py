@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Runs the end-to-end tests: the functions test_* of the files test_*.py beside this one.
 
-    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--host HOST] [--again]
+    run.py [--builddir DIR] [--valgrind] [--quick] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--host HOST] [--again]
 
 Each file runs in a process of its own, several at a time: N, and up to twice as many while the machine mostly waits. One line a
 test; the last line counts.
-With --again up to five tests that failed, and any that count instructions, run once more, each alone: what passes then depended
-on how busy the machine was, and is named at the end. A test with a finding of valgrind, a sanitizer or the lab itself does not get that second chance.
+With --again the tests that failed and that tests/unsteady.txt names run once more, each alone: what passes then depended on how
+busy the machine was, and is named and counted at the end. No other test gets that second chance, and none where one of them has
+a finding of valgrind, a sanitizer or the lab itself.
 Exit status 0 when all passed. A test that can not run here counts as skipped and says what it needs.
 """
 
@@ -33,8 +34,7 @@ from harness.suite import USUAL_SECONDS  # noqa: E402
 # Started first, because they take longest.
 SLOWEST_FIRST = ["test_icap_failures", "test_cache", "test_cost", "test_services", "test_disk_volume", "test_disk_faults", "test_faults"]
 GRACE_SECONDS = 120
-AGAIN_MOST = 5
-COUNTING = "test_cost."  # counts instructions, to which a busy machine adds; its tests do not count as one of these
+UNSTEADY = os.path.join(SOURCE, "tests", "unsteady.txt")
 # What is in the text of a problem that a second run must not hide: findings of the lab when it closed, of sanitizers, of valgrind.
 FINDINGS = ("afterwards:", "Sanitizer", "runtime error:", "definitely lost", "Invalid read", "Invalid write", "uninitialised")
 
@@ -43,12 +43,23 @@ class TimedOut(Exception):
     pass
 
 
+def unsteady_tests():
+    """The names in tests/unsteady.txt; one that ends with ".*" is each test of that file."""
+    with open(UNSTEADY, encoding="utf-8") as lines:
+        return tuple(line.split()[0].removesuffix("*") for line in lines if line.strip() and not line.startswith("#"))
+
+
+def is_unsteady(test, names):
+    return any(test == name or (name.endswith(".") and test.startswith(name)) for name in names)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--builddir", default=os.environ.get("RETORT_BUILDDIR", os.path.join(SOURCE, "build")),
                         help="the build tree under test (default: ./build, or $RETORT_BUILDDIR)")
     parser.add_argument("--valgrind", action="store_true", help="only tests marked for it, under memcheck")
     parser.add_argument("--filter", action="append", default=[], help="only tests whose file.name contains this")
+    parser.add_argument("--quick", action="store_true", help="without the tests that are marked as heavy")
     parser.add_argument("--list", action="store_true", help="names the tests and runs none")
     parser.add_argument("--keep", action="store_true", help="leaves the scratch directories")
     parser.add_argument("--jobs", type=int, default=2, help="files run at a time")
@@ -77,7 +88,7 @@ def chosen(options, module):
     if options.filter:
         tests = [test for test in tests
                  if any(part in f"{module.__name__}.{test.__name__}" for part in options.filter)]
-    if options.valgrind or sanitized(options.builddir):
+    if options.quick or options.valgrind or sanitized(options.builddir):
         tests = [test for test in tests if not getattr(test, "heavy", None)]
     if options.only:
         tests = [test for test in tests if test.__name__ == options.only]
@@ -244,16 +255,21 @@ class Runner:
         command = [sys.executable, os.path.abspath(__file__), "--file", name, "--builddir", self.options.builddir]
         command += ["--valgrind"] if self.options.valgrind else []
         command += ["--keep"] if self.options.keep else []
+        command += ["--quick"] if self.options.quick else []
         for part in self.options.filter:
             command += ["--filter", part]
         command += ["--only", only] if only else []
         return command
 
     def again(self):
-        """Each test that failed, alone."""
-        failures, self.failures = self.failures, []
+        """Each unsteady test that failed, alone."""
+        names = unsteady_tests()
+        chances = [test for test in self.failures if is_unsteady(test, names)]
+        if not chances:
+            return
+        self.failures = [test for test in self.failures if test not in chances]
         print("\nagain, each alone:")
-        for test in failures:
+        for test in chances:
             self.failed -= 1
             name, function = test.split(".", 1)
             before = self.passed
@@ -367,14 +383,15 @@ def main():
     runner = Runner(options, names)
     start = time.monotonic()
     runner.run()
-    if options.again and runner.failures and not runner.lasting:
-        if len([test for test in runner.failures if not test.startswith(COUNTING)]) <= AGAIN_MOST:
-            runner.again()
+    if options.again and not runner.lasting:
+        runner.again()
     if runner.unsteady:
         print("\npassed only when run again, alone:\n    " + "\n    ".join(runner.unsteady))
     if runner.failures:
         print("\nfailed:\n    " + "\n    ".join(runner.failures))
     print(f"\n{time.monotonic() - start:.0f} s")
+    if options.again:
+        print(f"{len(runner.unsteady)} of them passed only alone")
     skipped = f", {len(runner.skipped)} skipped" if runner.skipped else ""
     print(f"{runner.passed} passed, {runner.failed} failed{skipped}")
     return 1 if runner.failed or not runner.passed else 0

@@ -5,9 +5,10 @@ import hashlib
 import json
 import os
 import ssl
+import time
 
 from harness.certificates import Authority
-from harness.checks import contains, equal, lacks, true
+from harness.checks import contains, equal, lacks, true, until
 from harness.icap import IcapServer
 from harness.origin import Origin, echoed
 from harness.raw_origin import RawOrigin
@@ -80,6 +81,25 @@ def test_a_dry_run_changes_nothing(lab):
     contains(proxy.ctl("access"), "log_only", "retortctl access")
 
 
+def test_counts_say_since_when(lab):
+    """A change of options begins anew, and the answer says so."""
+    origin, proxy = start(lab, "access all { action = allow }\n")
+
+    def counted():
+        answer = json.loads(proxy.admin("GET", "/v1/access").body)
+        return answer["access"][0]["decided"], answer["since"]
+
+    proxy.get(origin.url("/"))
+    decided, since = counted()
+    equal(decided, 1, "counted")
+    true(0 <= time.time() - since < 60 * lab.patience, f"since {since}")
+    contains(proxy.ctl("access"), time.strftime("counted since %Y-%m-%d %H:%M:%S:", time.localtime(since)), "retortctl access")
+    until(lambda: int(time.time()) > since, 10 * lab.patience, "the next second")
+    proxy.ctl("set", "cache.memory=33MB")
+    decided, later = counted()
+    equal((decided, later > since), (0, True), "after a change of options")
+
+
 def test_too_much_work_is_denied(lab):
     """Whoever makes an expression of a section that denies give up has not got past it."""
     origin = Origin(lab)
@@ -124,6 +144,11 @@ def test_purges_by_clients(lab):
     for url in urls:
         proxy.get(url)
     equal(stored(), [True] * 3, "before")
+    for method in ("PURGE", "BAN"):  # other caches purge by keys then: less, or more, than the URL says
+        for field in ("Surrogate-Key", "Cache-Tag", "xkey"):
+            answer = send(proxy, method, urls[0], {field: "article-5"})
+            equal((answer.status, stored()), (400, [True] * 3), f"{method} with {field}")
+            contains(answer.text(), "tag", f"{method} with {field}: what to do")
     equal((send(proxy, "PURGE", urls[0]).status, stored()), (200, [False, True, True]), "PURGE")
     equal(send(proxy, "PURGE", urls[0]).status, 404, "again")
     equal(send(proxy, "purge", urls[1]).status, 405, "another spelling")

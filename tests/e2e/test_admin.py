@@ -227,6 +227,13 @@ def test_admin_takes_only_what_has_one_reading(lab):
             ("/status", "Host: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
             ("/status", "Host: a\r\nTransfer-Encoding: gzip, chunked", "0\r\n\r\n"),
             ("/status", "Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
+            ("/status", "Host: a\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b", ""),
+            ("/status", "Host: a\r\nauthorization: Bearer a\r\nX: y\r\nAuthorization: Bearer a", ""),
+            ("/status", "Host: a\r\nAuthorization: Bearer a\x00b", ""), ("/status", "Host: a\r\nAuthorization: Bearer a\x00", ""),
+            ("/status", "Host: a\r\nAuthorization: Bearer a\x00\x00\x00\x00\x00b", ""), ("/status", "Host: a\r\nAuthorization: Bearer a\x00b\r\nX: y", ""),
+            ("/status", "Host: a\x00b\r\nX: y", ""), ("/status", "X: y\r\nHost: localhost\x00", ""), ("/status", "Host: a\r\nX: y\r\n z", ""),
+            ("/status", "Host: a\r\nOrigin: http://a\r\nOrigin: http://b", ""),
+            ("/status", "Host: a\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site", ""),
             ("/status", "Host: a\r\nContent-Length: +0", ""), ("/status", "Host: a\r\nContent-Length: -1", "")):
         for method in ("GET", "POST"):
             fields = fields + "\r\n" * bool(fields)
@@ -234,6 +241,7 @@ def test_admin_takes_only_what_has_one_reading(lab):
             one_of(status, (0, 400, 413), f"{method} {target!r} {fields!r} {data!r}")
             fields = fields[:-2] if fields else ""
     equal(admin_says(proxy, b"GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")[0], 200, "what is good")
+    equal(admin_says(proxy, b"GET /status HTTP/1.1\r\nHost: \t localhost\r\nX:\r\nY: \t \r\nConnection:close\r\nZ: z  \r\n\r\n")[0], 200, "blanks around values")
     equal(admin_says(proxy, b"GET /%73tatus?a=%20 HTTP/1.0\r\n\r\n")[0], 200, "and HTTP/1.0")
     equal(admin_says(proxy, b"POST /drain HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
                      + b"40000\r\n" + b"x" * 0x40000 + b"\r\n0\r\n\r\n")[0], 413, "a body that is too long")
@@ -273,7 +281,8 @@ def test_pages_and_purges_at_the_same_time(lab):
         for number in range(60):
             method, page = calls[number % len(calls)]
             answer = proxy.admin(method, page.format(number))
-            if answer.status != 200:
+            second = page == "/reload" and answer.status == 503 and "under way" in answer.text()  # both threads reload
+            if answer.status != 200 and not second:
                 failed.append((method, page, answer.status, answer.text()))
 
     purges = [("POST", "/cache/purge?" + what) for what in ("tag=t{}", "host=h{}", "prefix=http://h/{}", "regex=x{}$")]

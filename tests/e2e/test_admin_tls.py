@@ -11,8 +11,9 @@ import time
 from harness import ports
 from harness.certificates import CLIENT, Authority
 from harness.checks import Skip, contains, equal, true, until
+from harness.process import Process
 from harness.retort import Retort
-from harness.suite import memcheck
+from harness.suite import memcheck, seconds
 
 TOKEN, READER = "t" * 40, "r" * 40
 
@@ -144,8 +145,9 @@ def test_required(lab):
         "signed by itself": strangers.sign("anna"),
         "of a leaf": plane.people["anna"].leaf(cn="anna", usage=CLIENT),
     }
-    alerts = {"none": "certificate required", "of another authority": "ca", "expired": "expired"}
-    for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
+    alerts = {"of another authority": "ca", "expired": "expired"}
+    for version, missing in ((ssl.TLSVersion.TLSv1_3, "certificate required"), (ssl.TLSVersion.TLSv1_2, "handshake failure")):
+        alerts["none"] = missing
         for name, person in refused.items():
             def call():
                 context = plane.context(person)
@@ -321,6 +323,112 @@ def test_stalled_handshakes(lab):
     true(plane.metric("retort_admin_connections_closed_total") >= 80, "counted")
     for each in stalled:
         each.close()
+
+
+def test_clients_that_leave(lab):
+    """Clients that vanish, or go on sending what nobody takes, leave nothing behind."""
+    plane = Plane(lab, client="off")
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{plane.proxy.pid}/fd"))
+
+    def begin(head, body=b""):
+        plain = socket.socket()
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.settimeout(20 * lab.patience)
+        plain.connect(plane.address)
+        secure = plane.context().wrap_socket(plain, server_hostname="admin.example", suppress_ragged_eofs=False)
+        secure.sendall(head + b"\r\nHost: localhost\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n" + body)
+        return secure
+    content = os.urandom(8 << 20)
+    object_of = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+    connection = plane.connect()
+    connection.request("PUT", "/v1/cache/object?url=http://a.example/x&lifetime=60", body=object_of,
+                       headers={"Authorization": f"Bearer {TOKEN}"})
+    equal(connection.getresponse().status, 200, "inject")
+    connection.close()
+    until(lambda: plane.ended("done") >= 1, 5 * lab.patience, "the connection ends")
+    before = descriptors()
+    long_answer = b"GET /v1/cache/content?url=http://a.example/x HTTP/1.1"
+    for number in range(30):
+        secure = begin(long_answer, b"\r\n")
+        equal(secure.recv(12), b"HTTP/1.1 200", "answer")
+        if number % 3 == 0:
+            secure.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset
+        secure.close()
+    for number in range(20):
+        begin(b"GET /v1/events HTTP/1.1", b"\r\n").close()
+    for head in (b"POST /v1/drain HTTP/1.1", b"POST /v1/cache/purge?host=a.org HTTP/1.1", b"POST /v1/nothing HTTP/1.1"):
+        secure = begin(head, b"Content-Length: 9000000\r\n\r\n")
+        try:
+            for _ in range(100):
+                secure.sendall(b"x" * 65536)
+        except OSError:
+            pass  # the proxy takes no more
+        got = secure.recv(12)
+        true(got in (b"HTTP/1.1 413", b"HTTP/1.1 404", b"HTTP/1.1 400"), f"answer to a body that is too long: {got}")
+        secure.close()
+    equal(plane.ask(token=READER)[0], 200, "afterwards")
+    until(lambda: descriptors() <= before, 40 * lab.patience, "descriptors are closed")
+
+
+@seconds(180)
+def test_patience(lab):
+    """A handshake has its time from the first byte to the last, and a client that takes nothing is broken off."""
+    plane = Plane(lab, client="off")
+    until(lambda: plane.ended("late") >= 1, 5 * lab.patience, "the look of the lab whether it listens")
+    late, begun = plane.ended("late"), time.monotonic()
+    plain = socket.create_connection(plane.address, timeout=40 * lab.patience)
+    silent = socket.create_connection(plane.address, timeout=40 * lab.patience)
+    stuck = socket.socket()
+    stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stuck.connect(plane.address)
+    secure = plane.context().wrap_socket(stuck, server_hostname="admin.example")
+    one = b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + READER.encode() + b"\r\n\r\n"
+    secure.sendall(one * 200)  # more than the kernel keeps
+    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 32
+    for number in range(60):
+        try:
+            plain.sendall(hello[number % len(hello):][:1] if number < len(hello) else b"\0")
+            time.sleep(0.5 * lab.patience)
+        except OSError:
+            break
+    else:
+        raise AssertionError("the handshake goes on for ever")
+    true(time.monotonic() - begun < 25 * lab.patience, "a handshake byte by byte ends in time")
+    equal(silent.recv(1), b"", "a silent client is closed")
+    until(lambda: plane.ended("late") == late + 2, 5 * lab.patience, "both are counted")
+    until(lambda: gone(secure), 60 * lab.patience, "who takes nothing is broken off")
+
+
+def gone(plain):
+    """Has the other side broken the connection off?"""
+    try:
+        return plain.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != 1  # TCP_ESTABLISHED
+    except OSError:
+        return True
+
+
+def test_takeover(lab):
+    """Another process takes the place of this one: requests go on, and those under way are answered."""
+    plane = Plane(lab, client="required")
+    plane.proxy.write_config(plane.config("required") + f'take_over_socket = "{lab.path("take-over")}"\ndrain_timeout = 5s\n')
+    plane.proxy.restart()
+    anna = plane.people["anna"]
+    earlier = plane.connect(anna)
+    pid = plane.ask(connection=earlier, path="/v1/status")[1]["pid"]
+    successor = Process(lab, "successor", [plane.proxy.program, "--take-over", "-f", plane.proxy.config_path], stop_seconds=20)
+    lab.opens(successor)
+
+    def who():
+        status, said = plane.ask(anna, "/v1/status")
+        equal(status, 200, "a request meanwhile")
+        return said["pid"]
+    until(lambda: who() == successor.pid, 20 * lab.patience, "the successor answers")
+    true(pid != successor.pid, "it is another process")
+    equal(plane.proxy.process.wait(20), 0, "exit status of the old process")
+    equal({who() for _ in range(5)}, {successor.pid}, "who answers behind it")
+    successor.stop()
 
 
 def test_hosts_and_origins(lab):

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from harness.checks import between, equal, one_of, same_bytes, true, until
+from harness.checks import between, contains, equal, lacks, one_of, same_bytes, true, until
 from harness.origin import Origin, echoed
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort
@@ -220,6 +220,18 @@ def test_vary(lab):
     equal(origin.count("/v"), 3, "requests at the origin")
 
 
+def test_secrets_of_what_is_stored_are_masked(lab):
+    """Who may look at the cache sees neither the session of a stored response nor by which cookie it was chosen."""
+    origin = RawOrigin(lab, lambda connection, request: connection.send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: max-age=60\r\nVary: Cookie, X-Color\r\nSet-Cookie: sid=s3cret\r\n\r\nok"))
+    proxy = Retort(lab, extra="policy all { set_cookie = store }\n")
+    equal(proxy.get(origin.url("/v"), {"Cookie": "id=s3cret", "X-Color": "red"}).status, 200, "status")
+    for shown in (proxy.admin("GET", "/v1/cache/object?url=" + origin.url("/v")).text(), proxy.ctl("cache", "show", origin.url("/v"))):
+        lacks(shown, "s3cret", "what is shown")
+        contains(shown, "cookie: masked", "the fields")
+        contains(shown, "x-color:red", "a field that is no secret")
+
+
 def test_conditional_requests_are_answered(lab):
     origin, proxy = start(lab)
     url = origin.url("/c", etag='"v1"', lm=OLD, cc="max-age=60")
@@ -291,6 +303,21 @@ def test_unsafe_methods_invalidate(lab):
     proxy.fetch("POST", url, body=b"x")
     proxy.get(url)
     equal(origin.count("/i"), 3, "requests at the origin")
+
+
+def test_safe_methods_invalidate_nothing(lab):
+    """RFC 9111 §4.4 is about unsafe methods; these are safe by the IANA registry of methods. RFC 9110 §9.2.1: "Request
+    methods are considered "safe" if their defined semantics are essentially read-only"."""
+    origin, proxy = start(lab)
+    url = origin.url("/safe", cc="max-age=60")
+    proxy.get(url)
+    for number, method in enumerate(("OPTIONS", "PROPFIND", "REPORT", "SEARCH", "QUERY"), 2):
+        equal(proxy.fetch(method, url, body=b"x").status, 200, f"{method}: status")
+        proxy.get(url)
+        equal(origin.count("/safe"), number, f"requests at the origin after {method}")
+    proxy.fetch("PROPPATCH", url, body=b"x")
+    proxy.get(url)
+    equal(origin.count("/safe"), number + 2, "requests at the origin after PROPPATCH")
 
 
 def test_chunked_responses_are_stored_whole(lab):

@@ -2,7 +2,9 @@
 
 import json
 import os
+import socket
 import subprocess
+import threading
 import time
 from email.utils import parsedate_to_datetime
 
@@ -284,6 +286,27 @@ def test_pages_say_which_methods_they_have(lab):
     equal(proxy.admin("PUT", "/cache/object?url=http://a/", body=b"nonsense").status, 400, "no response")
 
 
+def test_header_lines_may_be_empty(lab):
+    """RFC 9110, 5.5: a field value may be empty, and blanks around it are none of it."""
+    proxy = Retort(lab)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answers = []
+
+        def answer():
+            with server.accept()[0] as connection:
+                answers.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        proxy.ctl("cache", "fetch", "--via", "127.0.0.1:%d" % server.getsockname()[1], "http://a.example/", "--header", "X-Blank: ",
+                  "--header", "X-Empty:", "--header", "X-Full: x")
+        thread.join(60)
+    lines = answers[0].split(b"\r\n")
+    for line in (b"X-Blank:", b"X-Empty:", b"X-Full: x"):
+        contains(lines, line, "lines of the head")
+
+
 def test_header_lines_are_one_field_each(lab):
     """RFC 9110, 5.5: "Field values containing CR, LF, or NUL characters are invalid and dangerous"."""
     origin, proxy = Origin(lab), Retort(lab)
@@ -308,7 +331,7 @@ def test_header_lines_are_one_field_each(lab):
 def test_injected_heads_are_checked(lab):
     """The admin plane does so itself, whoever asks."""
     proxy = Retort(lab)
-    for head in (b"X: a\rb", b"X: a\0b", b"X : a", b" X: a", b"X: a\n Y: b", b"X\x80: a", b"Content-Length: 4", b"Content-Length: 5\r\nContent-Length: 5",
+    for head in (b"X: a\rb", b"X: a\0b", b"X y : a", b" X: a", b"X: a\n Y: b", b"X\x80: a", b"Content-Length: 4", b"Content-Length: 5\r\nContent-Length: 5",
                  b"Content-Length: x"):
         answer = proxy.admin("PUT", "/cache/object?url=http://a.example/x&lifetime=60", b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\nhello")
         equal(answer.status, 400, f"{head!r}")

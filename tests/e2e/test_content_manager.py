@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 
 from harness import ports
 from harness.adaptation import account
@@ -103,6 +104,56 @@ def test_what_a_page_could_gain(lab):
     equal(len(pages.read("/many", "".join(f'<img src="many{i}">' for i in range(3000)))), 10, "images of one page")
     pages.read("/long", '<img src="' + "x" * 100_000 + '"><img ' + "src " * 1000 + ">" + "<" * 10_000)
     equal(pages.counts()["FAILED"], 0, "fetches that failed")
+
+
+def test_shares(lab):
+    """One page of a slow site, or one client, does not take all fetches from the others."""
+    pages, go = Pages(lab), threading.Event()
+
+    def answer(connection, request):
+        if "held" in request.target:
+            go.wait(30 * lab.patience)
+        return pages.answer(connection, request)
+
+    def held(name, count, source):
+        pages.texts[f"/{name}"] = "".join(f'<img src="{name}-held{i}">' for i in range(count)).encode()
+        equal(pages.proxy.get(slow.url(f"/{name}"), source=source).status, 200, name)
+
+    def asked(name):
+        return sum(name + "-held" in request.target for request in slow.requests)
+    slow = RawOrigin(lab, answer)
+    held("first", 100, "127.0.0.1")
+    until(lambda: account(pages.proxy, "manager")["counts"]["SKIPPED"] == 76, 20 * lab.patience, "what does not wait behind its page")
+    until(lambda: asked("first") == 24, 20 * lab.patience, "half of the places for one page")
+    for name, source in (("second", "127.0.0.2"), ("third", "127.0.0.1")):
+        held(name, 2, source)
+        until(lambda: asked(name) == 2, 20 * lab.patience, f"the images of another page, of {source}")
+    go.set()
+    until(lambda: pages.counts() and pages.counts()["FETCHED"] == 28, 20 * lab.patience, "all images")
+
+
+def test_images_wait_for_their_turn(lab):
+    """While the page is under way, what is beyond its share is fetched when there is room again."""
+    pages, go = Pages(lab), threading.Event()
+    page = [f'<img src="held{i}">'.encode() for i in range(60)]
+
+    def fetched():
+        return account(pages.proxy, "manager")["counts"]["FETCHED"]
+
+    def answer(connection, request):
+        if request.target != "/page":
+            go.wait(30 * lab.patience)
+            return pages.answer(connection, request)
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % (len(b"".join(page)) + 2) + b"".join(page))
+        until(lambda: len(slow.requests) == 1 + 24, 20 * lab.patience, "the first images")
+        go.set()
+        for more in (24, 48):
+            until(lambda: fetched() == more, 20 * lab.patience, f"{more} images")
+            connection.send(b"\n")
+    slow = RawOrigin(lab, answer)
+    pages.proxy.get(slow.url("/page"))
+    until(lambda: pages.counts(), 20 * lab.patience, "the end of the fetches")
+    equal((fetched(), pages.counts()["SKIPPED"]), (60, 0), "images that were fetched, and left out")
 
 
 def test_other_sites(lab):

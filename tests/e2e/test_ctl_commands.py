@@ -128,7 +128,10 @@ def test_fish_completes(lab):
                           env=environment, cwd=lab.path(""))
     equal(done.stderr, "", "messages of fish")
     for (line, expected), offered in zip(SHELL_CASES, done.stdout.split("----\n"), strict=True):
-        equal({row.split("\t")[0] for row in offered.splitlines() if row}, expected, line)
+        typed = line.split()[-1]
+        words = {row.split("\t")[0] for row in offered.splitlines() if row}
+        # fish 4 also offers words that have the letters in this order somewhere.
+        equal({word for word in words if word.startswith(typed) or not re.search(".*".join(typed), word)}, expected, line)
 
 
 def zsh_offers(lab, path, environment, lines):
@@ -232,7 +235,7 @@ def test_a_list_that_is_none(lab):
         for more in ((), ("--json",)):
             done = ctl(lab, "-s", answering(lab, json_answer(text), b""), *more, "cache", "list")
             equal((done.returncode, done.stdout), (1, ""), f"{text} {more}")
-            contains(done.stderr, "no list of objects", f"{text} {more}")
+            contains(done.stderr, "no list of objects" if more else "is not a text", f"{text} {more}")
 
 
 def test_what_can_not_be_written_is_not_waited_for(lab):

@@ -139,15 +139,18 @@ def test_a_crowd_writes_one_copy(lab):
     slow = Slow(lab)
     bench = Bench(lab, cache={"max_object": "100KB"}, workers=2)
     url, got = slow.raw.url("/large"), []
-    clients = [threading.Thread(target=lambda: got.append(bench.proxy.get(url))) for _ in range(5)]
+    clients = [bench.proxy.wire() for _ in range(5)]
     for client in clients:
-        client.start()
-    for _ in clients:
-        slow.halves.acquire()
+        client.send(wire.request("GET", url))
+    for client in clients:
+        client.head()  # by now its body is on the way, wherever it goes
     slow.go_on.set()
-    for client in clients:
-        client.join()
-    equal([len(response.body) for response in got], 5 * [LARGE], "bytes")
+    readers = [threading.Thread(target=lambda client=client: got.append(client.read_bytes(LARGE))) for client in clients]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    equal([len(body) for body in got], 5 * [LARGE], "bytes")
     bench.on_disk(1)
     bench.get("/own/other", 1000)
     bench.on_disk(2)

@@ -5,13 +5,13 @@ import os
 import subprocess
 import time
 
-from harness import wire
+from harness import ports, wire
 from harness.checks import between, contains, equal, same_bytes, true, until
 from harness.disk import gauge, volume_of
 from harness.disk_bench import Bench, in_threads, is_hit, names, refused
 from harness.origin import Origin
 from harness.own import Own
-from harness.retort import Retort
+from harness.retort import Retort, run_check
 from harness.suite import heavy, seconds
 
 # Larger than memory.
@@ -296,6 +296,20 @@ def test_bad_paths_are_refused(lab):
     inside = lab.write("file", "x") + "/volume"
     contains(refused(lab, f'cache {{ disk "{inside}" {{ size = 16MB }} }}'), inside, "message")
     contains(refused(lab, 'cache { disk "/dev/null" { size = 16MB } }'), "/dev/null", "message")
+
+
+def test_a_misspelt_directory_is_refused(lab):
+    """No file as large as the disk is made in the directory above: neither by a start, nor is -t content."""
+    misspelt = lab.path("cahce")
+    text = f'cache {{ disk "{misspelt}" {{ size = 16MB }} }}'
+    said = refused(lab, text)
+    contains(said, f"disk {misspelt}: cannot open it: No such file or directory; correct the path, or make the directory", "message")
+    status, checked = run_check(lab, lab.write("misspelt.conf", f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\n{text}\n'))
+    equal(status, 1, "status of -t")
+    contains(checked, f"disk {misspelt}: cannot open it", "-t")
+    equal(os.path.exists(misspelt), False, "a file was made")
+    os.mkdir(misspelt)
+    equal(run_check(lab, lab.write("spelt.conf", f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\n{text}\n'))[0], 0, "with the directory")
 
 
 def test_an_unwritable_path_is_refused(lab):

@@ -39,6 +39,19 @@ def test_error_keeps_the_connection_usable(lab):
         equal(wire.response().text(), "fine", "body")
 
 
+def test_a_reason_is_one_sentence(lab):
+    """The page writes the full stop behind the reason."""
+    origin, proxy = RawOrigin(lab, lambda connection, asked: connection.send(b"HTTP/1.1 200 OK\r\n: x\r\n\r\n")), Retort(lab)
+    fields = "".join(f"X-{number}: x\r\n" for number in range(2000))
+    for sent, status in ((f"GET {origin.url('/')} HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", 400), ("GET http://h/ HTTP/3.7\r\nHost: h\r\n\r\n", 505),
+                         (f"GET http://h/ HTTP/1.1\r\nHost: h\r\n{fields}\r\n", 431), (f"GET {origin.url('/')} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n", 502)):
+        with proxy.wire() as wire:
+            wire.send(sent.encode())
+            answer = wire.response()
+        equal(answer.status, status, "status")
+        lacks(answer.text(), "..", "the page")
+
+
 def test_page_does_not_echo_markup(lab):
     proxy = Retort(lab)
     response = proxy.get(f"http://127.0.0.1:{ports.take()}/<script>alert(1)</script>")

@@ -80,7 +80,7 @@ def test_wrong_filters(lab):
     proxy = Retort(lab)
     for query, status, expected in (
             ("status=99", 400, "write 404, 5xx or 400-499"), ("status=", 200, ""), ("status=404,", 400, "is no list"), ("result=hit", 400, "is no result"),
-            ("client=10.0.0.0%2F33", 400, "neither an address nor a network"), ("class=none", 404, "there is no url_class"),
+            ("client=10.0.0.0%2F33", 400, "is not an address or a network"), ("class=none", 404, "there is no url_class"),
             ("method=" + ",".join("A" * 33), 400, "1 to 32 values"), ("min_ms=-1", 400, "must be a number"), ("min_ms=86400001", 400, "must be a number"),
             ("frob=1", 400, "no parameter of that name"), ("status=200&status=404", 400, "twice")):
         with ask(proxy, query) as wire:

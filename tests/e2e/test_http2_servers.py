@@ -5,7 +5,7 @@ import shutil
 
 from harness import ports
 from harness.certificates import Authority
-from harness.checks import Skip, equal, same_bytes, true
+from harness.checks import Skip, equal, same_bytes, true, until
 from harness.http2_origin import at_once
 from harness.nginx import Nginx
 from harness.process import Process
@@ -114,6 +114,11 @@ def test_uploads(lab, shared):
     equal(at_once(12, upload), [True] * 12, "uploads come back")
 
 
+def logged(server):
+    with open(server.access_log, encoding="ascii") as lines:
+        return sum("/100.bin" in line for line in lines)
+
+
 def test_a_server_that_ends_connections(lab, shared):
     """nginx says GOAWAY behind so many requests: no request is lost, and each is asked once."""
     server = nginx(lab, shared, "keepalive_requests 7;")
@@ -123,6 +128,6 @@ def test_a_server_that_ends_connections(lab, shared):
         equal(set(at_once(40, lambda index: proxy.get(f"/100.bin?{index}", {"Cache-Control": "no-cache"}).status)),
               {200}, "statuses")
         asked += 40
-    with open(server.access_log, encoding="ascii") as lines:
-        equal(sum("/100.bin" in line for line in lines), asked, "requests at the server")
+    until(lambda: logged(server) >= asked, 10 * lab.patience, "nginx to write its last line")
+    equal(logged(server), asked, "requests at the server")
     true(proxy.counter("origin_http2_goaways") > 5, "connections ended")

@@ -1,13 +1,14 @@
 """Bodies through services: of any size, kept in case they are needed again, both ways at once."""
 
+import itertools
 import threading
 import time
 
-from harness.adaptation import HEAD, QUICK, STEADY, account, fetch, start, swallow, verdicts, whole_or_cut
-from harness.checks import equal, same_bytes, true, until
-from harness.icap import IcapServer, append, unchanged
+from harness.adaptation import HEAD, NUMBERS, QUICK, STEADY, account, fetch, start, swallow, verdicts, whole_or_cut
+from harness.checks import contains, equal, same_bytes, true, until
+from harness.icap import IcapServer, append, echo, unchanged
 from harness.origin import Origin
-from harness.raw_origin import PatternCheck, pattern
+from harness.raw_origin import PatternCheck, RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.suite import memcheck
 from harness.wire import Truncated, chunked, request
@@ -288,13 +289,103 @@ def test_a_stated_length_is_told_and_checked(lab):
             equal(first.header("Content-Length"), told, f"{point}: {name}: Content-Length of a miss")
             same_bytes(first.body, made, f"{point}: {name}: body")
             same_bytes(second.body, made, f"{point}: {name}: body again")
-        for name, length in (("longer", 250000), ("shorter", 350000)):
-            url = origin.url(f"/bytes/{name}", n=5000, cc="max-age=60")
+        # The length of the original, left behind: nobody can tell a shorter body from an original that has lost a part.
+        for name, length, size in (("longer", 250000, 5000), ("shorter", 350000, 5000), ("left behind", 300001, 300001)):
+            url = origin.url(f"/bytes/{name.replace(' ', '-')}", n=size, cc="max-age=60")
             icap.behave = states(length, made)
             equal(whole_or_cut(proxy, url), None, f"{point}: {name} than stated")
             icap.behave = states(300000, made)
             same_bytes(proxy.get(url).body, made, f"{point}: {name}: nothing of it was stored")
+        equal(account(proxy)["account"]["error_protocol"], 3, f"{point}: failures")
         proxy.stop()
+
+
+def gives(head, *chunks):
+    """A service with this head of its own; without chunks there is no body."""
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_head(head, body=bool(chunks))
+        if chunks:
+            transaction.send(b"".join(chunked(chunk, last=b"") for chunk in chunks if chunk) + b"0\r\n\r\n")
+    return behave
+
+
+def told(length, status=b"200 OK"):
+    return b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % (status, length)
+
+
+SIZE = 5000
+# With an original of SIZE bytes: the head, its body, what the client gets.
+SHORT, LONG = b"x" * 100, b"x" * 9000
+AT_ONCE = [("no bytes stated, and some there", told(0), (b"x",)), ("no bytes stated, and many there", told(0), (LONG,)),
+           ("bytes stated, and no body", told(7), ()), ("the original's length, and no body", told(SIZE), ())]
+LATE = [("fewer than stated", told(101), (SHORT,)), ("more than stated", told(99), (SHORT,)), ("fewer than the original", told(SIZE), (SHORT,)),
+        ("no bytes where some are stated", told(7), (b"",)), ("the original without its last byte", told(SIZE), (b"x" * (SIZE - 1),))]
+GOOD = [("the original's length, and more bytes", told(SIZE), (LONG,), 200, LONG), ("nothing", told(0), (b"",), 200, b""),
+        ("nothing, without a body", told(0), (), 200, b""), ("another status, and the original's length", told(SIZE, b"403 No"), (SHORT,), 403, SHORT),
+        ("a redirection, and the original's length", told(SIZE, b"302 Found"), (), 302, b""), ("as stated", told(100), (SHORT,), 200, SHORT)]
+
+
+def test_a_stated_length_that_is_not_true(lab):
+    """RFC 9112 8: "A message body that uses a valid Content-Length is incomplete if the size of the message body received (in octets) is less
+    than the value given by Content-Length." RFC 9110 8.6: a sender must not forward a length "that is known to be incorrect". Where that shows
+    in front of the first byte, a service with bypass is bypassed; else the client sees that the body is not whole. Nothing is stored."""
+    for point, bypass in itertools.product(("respmod_precache", "respmod_postcache"), (False, True)):
+        origin, icap, proxy = start(lab, bypass=bypass, point=point, **STEADY)
+        failures = 0
+        for name, head, chunks in AT_ONCE + LATE:
+            icap.behave, url, before = gives(head, *chunks), origin.url("/bytes", n=SIZE, cc="max-age=60", i=next(NUMBERS)), (name, head, chunks) in AT_ONCE
+            for attempt in (1, 2):
+                seen, what = whole_or_cut(proxy, url), f"{point}, bypass {bypass}: {name}, {attempt}"
+                if bypass and before:
+                    equal(seen.status, 200, what)
+                    same_bytes(seen.body, origin.body(SIZE), what)
+                elif before:
+                    equal(seen.status, 502, what)
+                else:
+                    true(seen is None or seen.status == 502, f"{what}: {seen and (seen.status, len(seen.body))}")
+                failures += 1
+                contains(str(proxy.log(1)[0]["icap"]), "stated", f"{what}: the log")
+            equal(account(proxy)["account"]["error_protocol"], failures, f"{what}: failures")
+        for name, head, chunks, status, body in GOOD:
+            icap.behave = gives(head, *chunks)
+            seen = fetch(proxy, origin, SIZE)
+            equal((seen.status, seen.body), (status, body), f"{point}, bypass {bypass}: {name}")
+        proxy.stop()
+
+
+def test_a_stated_length_that_is_not_true_in_a_chain(lab):
+    """The next service has the body already, and the client nothing: the original goes on."""
+    origin = Origin(lab)
+    first, second = IcapServer(lab), IcapServer(lab, echo)
+    proxy = Retort(lab, services=[Service("s", first.uri(), **STEADY), Service("t", second.uri(), bypass=False, **STEADY)])
+    for name, head, chunks in AT_ONCE + LATE:
+        first.behave = gives(head, *chunks)
+        same_bytes(fetch(proxy, origin, SIZE).body, origin.body(SIZE), name)
+        equal(proxy.log(1)[0]["icap"][0]["verdict"], "BYPASSED", name)
+
+
+def test_an_answer_that_states_another_length(lab):
+    """Answers to requests, and requests with a body: no original could have left its length behind."""
+    icap, origin = IcapServer(lab, methods="REQMOD"), RawOrigin(lab)
+    proxy = Retort(lab, services=[Service("s", icap.uri(), point="reqmod_precache", bypass=False, **STEADY)])
+    for method, body in (("GET", None), ("POST", b"12345")):
+        for name, head, chunks in AT_ONCE + LATE:
+            icap.behave = gives(head, *chunks)
+            try:
+                seen = proxy.fetch(method, origin.url(), body=body)
+            except (Truncated, ConnectionError):
+                seen = None
+            true(seen is None or seen.status == 502, f"{method}: {name}: {seen and (seen.status, len(seen.body))}")
+        icap.behave = gives(told(100, b"403 No"), SHORT)
+        seen = proxy.fetch(method, origin.url(), body=body)
+        equal((seen.status, seen.header("Content-Length"), seen.body), (403, "100", SHORT), f"{method}: as stated")
+    icap.behave = gives(told(100, b"403 No"))
+    equal(proxy.fetch("HEAD", origin.url()).status, 403, "HEAD: a length without a body")
+    for body in ((), (b"12345",)):
+        icap.behave = lambda icap, transaction, body=body: gives(transaction.request_head(drop=("content-length",), add=[("Content-Length", "7")]), *body)(icap, transaction)
+        equal(proxy.fetch("POST", origin.url(), body=b"12345").status, 502, f"a request with {body} that states 7 bytes")
+    equal(origin.requests, [], "requests at the origin")
 
 
 @memcheck

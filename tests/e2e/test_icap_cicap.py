@@ -1,6 +1,8 @@
-"""The ICAP client with c-icap and the services that come with it."""
+"""The ICAP client with c-icap and the services that come with it, and with modules that do something wrong there."""
 
-from harness.adaptation import account, fetch
+import itertools
+
+from harness.adaptation import account, fetch, whole_or_cut
 from harness.checks import contains, equal, same_bytes, true, until
 from harness.cicap import Cicap, Module
 from harness.origin import Origin, echoed
@@ -8,7 +10,8 @@ from harness.raw_origin import PatternCheck, RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.services import module_path
 from harness.suite import heavy, memcheck, seconds
-from harness.wire import request
+from harness.wire import Wire, chunked, request
+from test_inside import LONG, Texts
 
 SIZES = [0, 1, 1023, 1024, 1025, 4096, 65536, 300000, 3000000]
 
@@ -102,3 +105,55 @@ def test_large_body_through_a_streaming_service(lab):
             wire.response(sink=check)
         equal(check.length, 100 << 20, "length")
     true(proxy.memory_peak_kb() < 64 << 10, f"peak memory {proxy.memory_peak_kb()} kB")
+
+
+def bads(lab, texts, faults, point="respmod_precache", **options):
+    """c-icap with the service of faults/bad.c once for each fault, and a class of URLs for each: /FAULT/short and /FAULT/long."""
+    services = []
+    for fault in faults:
+        texts.bodies.update({f"/{fault}/short": b"One line.\n", f"/{fault}/long": LONG})
+        cicap = Cicap(lab, [Module("bad", lab.built("tests/e2e/faults/.libs/srv_bad.so"), f"bad.Fault {fault}")], threads=4)
+        services.append(Service(fault, cicap.uri("bad"), point=point, **{"timeout": "2s", "failures_down": 1000000, **options}))
+    return Retort(lab, services=services, adapt={fault: [fault] for fault in faults}, url_classes={fault: {"path_regex": f"^/{fault}/"} for fault in faults})
+
+
+@memcheck
+def test_a_body_that_is_kept_too_late(lab):
+    """The service has taken a part of the body, and then wants the body to pass as it is. Its host still has the preview, and nothing of what
+    came behind it: no client may take what is left for the whole."""
+    texts, faults = Texts(lab), ("keeps_soon", "keeps_part", "keeps_late")
+    for options in ({}, {"preview": 0}, {"bypass": True}):
+        proxy = bads(lab, texts, faults, **{"bypass": False, **options})
+        for fault, how in itertools.product(faults, ("", "?chunked")):
+            previewed = "preview" not in options
+            for size in ("short", "long"):
+                whole = previewed and (fault == "keeps_soon" or size == "short")
+                for attempt in (1, 2):  # what is cut is not stored, nor what passed without the service
+                    seen = whole_or_cut(proxy, texts.url(f"/{fault}/{size}{how}"))
+                    what = f"{options}: {fault} {size}{how}, {attempt}"
+                    if whole or (seen is not None and seen.status == 200):
+                        same_bytes(seen.body, texts.bodies[f"/{fault}/{size}"], what)
+                        equal(seen.header("X-Bad"), "value" if whole else None, f"{what}: the head of the service")
+                    true(whole or seen is None or seen.status == (200 if "bypass" in options else 502), f"{what}: {seen and seen.status}")
+        proxy.stop()
+
+
+def test_a_body_of_another_length_than_it_set(lab):
+    """RFC 9112 8: "A message body that uses a valid Content-Length is incomplete if the size of the message body received (in octets) is less
+    than the value given by Content-Length." So the host does not bring it to its end: neither for the proxy, which counts itself, nor for a
+    client of c-icap that does not."""
+    texts, faults = Texts(lab), ("none", "long", "short", "empty", "endless")
+    proxy = bads(lab, texts, faults, bypass=False)
+    for fault, size, attempt in itertools.product(faults, ("short", "long"), (1, 2)):
+        seen = whole_or_cut(proxy, texts.url(f"/{fault}/{size}"))
+        if fault == "none":
+            same_bytes(seen.body, texts.bodies[f"/none/{size}"].upper(), f"{size}, {attempt}")
+            continue
+        true(seen is None or seen.status == 502, f"{fault} {size}, {attempt}: {seen and (seen.status, len(seen.body))}")
+    asked, answered = b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    for cicap, fault in zip((one for one in lab.opened if isinstance(one, Cicap)), faults):
+        with Wire((cicap.host, cicap.port)) as wire:
+            wire.send(f"RESPMOD {cicap.uri('bad')} ICAP/1.0\r\nHost: a\r\nConnection: close\r\nEncapsulated: req-hdr=0, res-hdr={len(asked)}, "
+                      f"res-body={len(asked + answered)}\r\n\r\n".encode() + asked + answered + chunked(b"One line.\n"))
+            seen = wire.read_to_end()
+        equal(seen.endswith(b"\r\n0\r\n\r\n"), fault == "none", f"{fault}: c-icap sends the last chunk: {seen[-80:]!r}")

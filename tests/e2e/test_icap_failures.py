@@ -1,13 +1,15 @@
 """Servers that misbehave: with bypass the client gets the original, without it an error; never a wrong whole."""
 
+import itertools
 import os
 import re
 import threading
 import time
 
 from harness.adaptation import HEAD, QUICK, STEADY, account, dies_after, fetch, start, verdicts, whole_or_cut
-from harness.checks import between, equal, lacks, one_of, same_bytes, true, until
+from harness.checks import between, contains, equal, lacks, one_of, same_bytes, true, until
 from harness.icap import IcapServer
+from harness.lab import SOURCE
 from harness.origin import Origin
 from harness.retort import Retort, Service, measure
 from harness.suite import memcheck, seconds
@@ -138,6 +140,61 @@ def test_failures_before_the_verdict_without_bypass(lab):
             between(took, 0, 4 * lab.patience, f"{behave.__name__}, {size}: seconds")
         proxy.stop()
         icap.stop()
+
+
+def rows_of_statuses():
+    """The table of docs/ICAP.md: for each row the ends of its ranges, with a response or without or both, and what the client gets with and
+    without bypass."""
+    with open(os.path.join(SOURCE, "docs/ICAP.md"), encoding="utf-8") as page:
+        section = page.read().split("### The status of an answer\n")[1].split("\n### ")[0]
+    for cells in re.findall(r"^\| (`?\d[^|]*) \| (yes or no|yes|no) \| ([^|]+) \| ([^|]+) \|$", section, re.M):
+        yield sorted({int(number) for number in re.findall(r"\d+", cells[0])}), cells[1].split(" or "), cells[2], cells[3]
+
+
+def test_each_status(lab):
+    """RFC 9110 15: "a client MUST understand the class of any status code [...] and treat an unrecognized status code as being equivalent to
+    the x00 status code of that class", and 15.2: "A client MUST be able to parse one or more 1xx responses received prior to a final response"."""
+    made, rows = b"made by the service", list(rows_of_statuses())
+    equal(len(rows), 12, "rows of the table")
+    origin, now = Origin(lab), {}
+
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        if now["status"] < 200:
+            transaction.send(b"ICAP/1.0 %d Wait\r\n\r\n" % now["status"])
+            transaction.send_200(HEAD, made)
+        elif now["response"]:
+            transaction.send_head(HEAD, status=b"%d Something" % now["status"])
+            transaction.send(chunked(made))
+        else:
+            transaction.send(b'ICAP/1.0 %d Something\r\nISTag: "test-1"\r\nEncapsulated: null-body=0\r\n\r\n' % now["status"])
+        return now["status"] != 204
+    for point, bypass in itertools.product(("respmod_precache", "reqmod_precache"), (True, False)):
+        icap = IcapServer(lab, behave, preview=None, methods=point[:point.index("_")].upper())
+        proxy = Retort(lab, services=[Service("s", icap.uri(), point=point, bypass=bypass, down_min="20ms", down_max="20ms", failures_down=1000000)])
+        for statuses, responses, open_, closed in rows:
+            for status_, response in itertools.product(statuses, responses):
+                until(lambda proxy=proxy: account(proxy)["state"] != "down", 10 * lab.patience, "it to be tried again", pause=0.01)
+                now.update(status=status_, response=response == "yes")
+                seen, expected = fetch(proxy, origin, 3000), open_ if bypass else closed
+                what = f"{point}, bypass {bypass}: {status_}, with a response: {response}"
+                equal(seen.status, 502 if expected == "502" else 200, what)
+                if expected == "the original passes":
+                    same_bytes(seen.body, origin.body(3000), what)
+                elif expected != "502":
+                    same_bytes(seen.body, made, what)
+        proxy.stop()
+        icap.stop()
+
+
+def test_interim_answers_without_an_end(lab):
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send(b"ICAP/1.0 102 Wait\r\n\r\n" * 17)
+        transaction.send_200(HEAD, b"too late")
+    origin, _, proxy = start(lab, behave, bypass=False, **STEADY)
+    equal(fetch(proxy, origin, 3000).status, 502, "status")
+    contains(str(proxy.log(1)[0]["icap"]), "more than 16 interim answers", "the log")
 
 
 def only_once(answer):

@@ -140,7 +140,8 @@ def test_fail_open_is_loud(lab):
     equal(len(says(proxy, "a message passed unadapted because Connection re")), 1, "lines at once: refused, or reset in its queue")
     shown = proxy.ctl("services")
     true(re.search(r"20 messages passed unadapted since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", shown), f"how many: {shown}")
-    true(re.search(r"down .*\n +since \d{4}-.*: Connection re[^;]*; next try in 0\.\d s", shown), f"why: {shown}")
+    # A host out of reach is looked for each second; a connection that was reset in the server's queue had reached it.
+    true(re.search(r"down .*\n +since \d{4}-.*: Connection (refused; next try in 0|reset by peer; next try in \d+)\.\d s", shown), f"why: {shown}")
     proxy.stop()
     equal(len(says(proxy, "19 more messages passed unadapted (20 in ")), 1, f"lines at the end: {says(proxy, 'unadapted')}")
 

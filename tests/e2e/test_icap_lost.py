@@ -272,6 +272,44 @@ def test_a_patient_service_is_not_asked(lab):
     thinking.end([client])
 
 
+def test_one_lost_probe(lab):
+    """A packet may get lost. RFC 1122 section 4.2.3.6: "It is extremely important to remember that ACK segments that contain no
+    data are not reliably transmitted by TCP. Consequently, if a keep-alive mechanism is implemented it MUST NOT interpret
+    failure to respond to any specific probe as a dead connection." """
+    for connect in ("250ms", "500ms", "600ms", "1s", "1500ms"):
+        thinking = Thinking(lab, connect_timeout=connect)
+        client = thinking.client()
+        time.sleep(0.3)  # delayed acknowledgements have come
+        thinking.remote.lose_one_probe()
+        until(lambda: thinking.remote.counted("passed") > 0 or client.ended, 10 * lab.patience, "the next probe", pause=0.02)  # noqa: B023
+        equal((thinking.remote.counted("dropped"), client.ended, account(thinking.proxy)["account"]["error_lost"]), (1, None, 0),
+              f"probes lost, the end of the wait, messages given up, at connect_timeout {connect}")
+        thinking.end([client])
+        equal(client.answer and client.answer.status, 200, "status")
+        thinking.proxy.stop()
+        thinking.remote.stop()
+
+
+def test_a_window_that_stays_shut(lab):
+    """A service reads nothing. Linux answers one of two probes of its window within half a second (tcp_invalid_ratelimit), so some stay without an answer."""
+    remote, over, here, ended = Remote(lab), threading.Event(), threading.Event(), []
+
+    def reads_nothing(_icap, transaction):
+        transaction.send_100()
+        here.set()
+        over.wait()
+        return True
+    icap, origin = IcapServer(lab, reads_nothing, remote=remote), Origin(lab)
+    proxy = Retort(lab, workers=1, services=[Service("s", icap.uri("s"), timeout="60s", connect_timeout="300ms")])
+    client = threading.Thread(target=lambda: ended.append(fetch(proxy, origin, 8000000).status))
+    client.start()
+    here.wait(10 * lab.patience)
+    time.sleep(4)  # probes come after 0.2, 0.4, 0.8 and 1.6 seconds
+    equal((ended, account(proxy)["account"]["error_lost"]), ([], 0), "answers, messages given up")
+    over.set()
+    client.join()
+
+
 SYNS = "table ip full { chain in { type filter hook input priority 0; tcp flags & (syn | ack) == syn drop; }; }"
 
 

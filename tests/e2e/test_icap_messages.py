@@ -158,6 +158,29 @@ def test_folded_fields_of_an_answer(lab):
     equal((answer.status, answer.body), (200, b"a page"), "answer")
 
 
+def test_blanks_before_the_colon_of_an_answer(lab):
+    """"A proxy MUST remove any such whitespace from a response message" (RFC 9112 §5.1): a page of a service is one. A request is refused."""
+    page = b"HTTP/1.1 403 No\r\nContent-Type : text/x\r\nCache-Control\t: no-store\r\n\r\n"
+    ask = b"GET http://x/ HTTP/1.1\r\nHost : x\r\n\r\n"
+
+    def says(head, data):
+        def behave(_icap, transaction):
+            transaction.finish_body()
+            transaction.send(b'ICAP/1.0 200 OK\r\nISTag : "x"\r\nEncapsulated : ' + head + b"\r\n\r\n" + data)
+        return behave
+    blocked = says(b"res-hdr=0, res-body=%d" % len(page), page + chunked(b"a page"))
+    for point in ("respmod_precache", "reqmod_precache"):
+        icap = IcapServer(lab, blocked, methods=point.split("_")[0].upper())
+        origin, _, proxy = start(lab, server=icap, point=point, bypass=True)
+        answer = proxy.get(origin.url("/bytes", n=50))
+        equal((answer.status, answer.header("Content-Type"), answer.header("Cache-Control"), answer.body),
+              (403, "text/x", "no-store", b"a page"), point)
+        proxy.stop()
+    icap = IcapServer(lab, says(b"req-hdr=0, null-body=%d" % len(ask), ask), methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    equal(proxy.get(origin.url("/bytes", n=50)).status, 502, "a request")
+
+
 def test_bad_folds_of_an_answer(lab):
     for number, bad in enumerate((b"ICAP/1.0 200 OK\r\n Encapsulated: null-body=0\r\n\r\n", b"ICAP/1.0 200 OK\r\nA: b\n c\r\n\r\n",
                                   b"ICAP/1.0 200 OK\r\nA: b\r\r\n c\r\n\r\n", b"ICAP/1.0 200 OK\r\nA: b\r\n\tc\0\r\n\r\n")):

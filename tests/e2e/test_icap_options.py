@@ -2,7 +2,7 @@
 
 import time
 
-from harness.adaptation import QUICK, account, fetch, start
+from harness.adaptation import QUICK, account, fetch, start, verdicts
 from harness.checks import between, contains, equal, one_of, until
 from harness.icap import IcapServer, append
 from harness.origin import Origin
@@ -41,7 +41,7 @@ def test_options_of_all_at_the_start(lab):
 
 
 def test_options_of_many_at_the_start(lab):
-    """Only so many at a time (adapt/first_asking.h), each once."""
+    """Only so many at a time (adapt/warm_up.h), each once."""
     at_work, most = [0], [0]
 
     def answer(server, connection):
@@ -165,6 +165,16 @@ def test_options_that_fail(lab):
             between(took, 0, 4 * lab.patience, f"{what}: seconds")
             proxy.stop()
         icap.stop()
+
+
+def test_options_of_another_status(lab):
+    """RFC 9110 15: a client must "treat an unrecognized status code as being equivalent to the x00 status code of that class"."""
+    for status, expected in (("201 Created", "UNMODIFIED"), ("299 Fine", "UNMODIFIED"), ("302 Elsewhere", "BYPASSED"), ("500 No", "BYPASSED")):
+        icap = IcapServer(lab)
+        icap.options_answer = lambda icap, connection, status=status: icap.send_options(connection, status)
+        origin, _, proxy = start(lab, server=icap, **QUICK)
+        fetch(proxy, origin, 100)
+        equal(verdicts(proxy, 1), [[expected]], status)
 
 
 def test_strange_options_values(lab):

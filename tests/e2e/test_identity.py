@@ -1,7 +1,6 @@
 """Who users are: passwords of a file, tokens, certificates; how guessing is slowed down, and where users' names appear."""
 
 import base64
-import crypt
 import hashlib
 import hmac
 import json
@@ -38,7 +37,7 @@ def hash_lines():
              made("htpasswd", "-nbs", "sha", SECRET), made("htpasswd", "-nb5", "sha512", SECRET),
              "apr1b:" + made("openssl", "passwd", "-apr1", "-stdin", text=SECRET),
              "sha256:" + made("openssl", "passwd", "-5", "-stdin", text=SECRET),
-             "yescrypt:" + crypt.crypt(SECRET, "$y$j75$abcdefghabcdefghijklm.")]
+             "yescrypt:" + made("perl", "-e", "print crypt($ARGV[0], $ARGV[1])", SECRET, "$y$j75$abcdefghabcdefghijklm.")]
     return lines
 
 
@@ -234,6 +233,56 @@ def test_tokens(lab):
         time.sleep(0.2)
 
 
+def test_bad_tokens_lock_nobody_out(lab):
+    """Nobody guesses a signature. So bad tokens make their sender wait, and neither those who send good ones from the same
+    address nor those who have a password; Negotiate likewise."""
+    path, users = lab.path("tokens.secret"), users_file(lab, sha("alice"))
+    with open(path, "w", encoding="ascii") as file:
+        file.write("0123456789abcdef" * 3)
+    os.chmod(path, 0o600)
+    origin = RawOrigin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/")},
+                   extra='authentication { attempts_client = 4  wait_min = "30s" }\n'
+                         f'authenticator api {{ type = bearer  key_file = "{path}" }}\n'
+                         f'authenticator staff {{ type = basic  file = "{users}" }}\n'
+                         "access all { action = authenticate  with = { api, staff } }\n")
+
+    def signed(user, key=b"0123456789abcdef" * 3):
+        return "Bearer " + token(key, "HS256", {"sub": user, "exp": int(time.time()) + 600})
+
+    def ask(value, reverse=False):
+        with proxy.wire(reverse=reverse) as client:
+            client.send(wire.request("GET", "/" if reverse else origin.url("/"), {("" if reverse else "Proxy-") + "Authorization": value},
+                                     host="a.test" if reverse else None))
+            return client.response()
+
+    known = signed("known")
+    equal(ask(known).status, 200, "before")
+    equal([ask(signed("eve", b"%32d" % number)).status for number in range(6)], [407] * 4 + [429] * 2, "bad tokens")
+    true(25 <= int(ask(signed("eve", b"%32d" % 9)).header("Retry-After")) <= 30, "Retry-After")
+    for reverse in (False, True):
+        equal(ask(known, reverse).status, 200, "a token that is remembered")
+        equal(ask(signed(f"new{reverse}"), reverse).status, 200, "a good token that nobody has seen")
+        equal(ask(signed("eve", b"%31d-" % reverse), reverse).status, 429, "a bad one")
+        equal(ask(basic("alice"), reverse).status, 200, "a password")
+
+
+def test_who_has_proved_himself_is_known_longer_than_remembered(lab):
+    """While somebody else keeps an address waiting, its users are proved again whenever the result of a check is forgotten."""
+    origin = RawOrigin(lab)
+    proxy = Retort(lab, extra='authentication { attempts = 3  attempts_client = 4  wait_min = "60s" }\n'
+                              + staff(users_file(lab, sha("alice"), sha("bob")), 'remember = "0s"'))
+
+    def status(user, password=SECRET):
+        return proxy.get(origin.url("/"), proxied(user, password)).status
+
+    equal(status("alice"), 200, "before")
+    equal([status(f"name{n}", "x") for n in range(5)], [407] * 4 + [429], "names that somebody makes up")
+    equal([status("alice") for _ in range(3)], [200] * 3, "who was proved here is proved again")
+    equal(status("bob"), 429, "who was not has to wait, as whoever tries one password with many names")
+    equal([status("alice", f"guess{n}") for n in range(3)] + [status("alice")], [429] * 4, "guesses at a known user's password count")
+
+
 def test_a_certificate_is_a_user(lab):
     root, ca = Authority(lab), Authority(lab, "clients")
     leaf = root.leaf("a.test")
@@ -278,6 +327,31 @@ def test_the_user_of_a_tunnel_is_the_user_inside(lab):
         where = f"{site.origin.host}:{site.origin.port}"
         client.send(wire.request("CONNECT", where, host=where))
         equal(client.response("CONNECT").status, 407, "without credentials")
+
+
+def test_the_user_of_what_is_refused_inside_a_tunnel(lab):
+    """The page of a denied host, and requests that get no further: the log and the events say whose they were."""
+    page = lab.write("page.html", "<p>for %{user}</p>")
+    path = users_file(lab, sha("alice"))
+    rules = f"""authenticator staff {{ type = basic  file = "{path}" }}
+        url_class denied {{ domain = "denied.example" }}
+        url_class alices {{ domain = "denied.example"  user = alice }}
+        access alices {{ action = deny }}
+        access all {{ action = authenticate  with = staff }}
+        error_page denied {{ status = 403  file = "{page}" }}"""
+    site = Interception(lab, "denied.example", "www.example.com", extra=rules)
+
+    def asked(name, path, host=None, to=None):
+        with site.tunnel(to, headers=proxied("alice")) as tunnel:
+            tunnel.socket = site.context().wrap_socket(tunnel.socket, server_hostname=name)
+            tunnel.send(wire.request("GET", path, {"Host": site.host(host or name)}))
+            return tunnel.response()
+
+    answer = asked("denied.example", "/denied", to=("denied.example", site.origin.port))
+    equal((answer.status, answer.text().strip()), (403, "<p>for alice</p>"), "the page")
+    equal(asked("www.example.com", "/elsewhere", "other.example").status, 421, "a request for another host")
+    for path in ("/denied", "/elsewhere"):
+        equal(site.proxy.entries(path)[0].get("user"), "alice", f"user of {path}")
 
 
 def test_passwords_appear_nowhere(lab):

@@ -34,7 +34,7 @@ for line in sys.stdin:
     answers = {"joe": "OK", "mapped": "OK user=Somebody group=staff group=\"the others\"", "no": "ERR", "broken": "BH message=x",
                "newline": "OK user=joe%0Aroot", "twice": "OK\nOK", "many": "OK" + " group=g" * 70, "nobody": "OK user=%20",
                "hidden": "OK user=joe%E2%80%AEx", "bad.utf8": "OK user=%FF%FE"}
-    os.write(1, (answers.get(name, "OK") + "\n").encode())
+    os.write(1, (answers.get(name.lower().replace("%20", ""), "OK") + "\n").encode())
 """
 
 
@@ -123,6 +123,14 @@ def test_helpers_that_say_who_a_user_is(lab):
     equal(len(origin.requests), 5, "requests at the origin")
     true(all(seen.header("Proxy-Authorization") is None for seen in origin.requests), "credentials at the origin")
     no_secrets(lab, proxy.ctl("status"), helpers.process.log())
+
+
+def test_spellings_of_a_name_count_as_one(lab):
+    """A directory takes them for one user, so whoever tries a password with each has tried that many passwords of the user."""
+    origin = RawOrigin(lab)
+    _, proxy, _ = lines_proxy(lab, rules='authentication { attempts = 3  wait_min = "60s" }\n')
+    tries = [asked(proxy, origin.url("/a"), name, "guess") for name in ("no", "NO", "No", "nO", "n o")]
+    equal(tries, [407] * 3 + [429] * 2, "spellings")
 
 
 def test_helpers_that_do_not_answer(lab):
@@ -248,6 +256,9 @@ def test_kerberos(lab):
     ntlm = base64.b64encode(b"NTLMSSP\0\1\0\0\0" + b"\0" * 24).decode()
     for token in (ntlm, "YWJj", "====", "", "a" * 20000, base64.b64encode(b"\x60\x82\xff\xff").decode()):
         one_of(proxy.get(url, {"Proxy-Authorization": "Negotiate " + token}).status, (400, 407, 431), "token " + token[:20])
+    malformed = [proxy.get(url, {"Proxy-Authorization": f"Negotiate {number:05d}"}).status for number in range(40)]
+    equal((malformed[0], malformed[-1]), (407, 429), "what can be no ticket")
+    contains(curl(anna, *through, url), "200", "a ticket from the same address")
     os.unlink(realm.keytab)
     contains(curl(anna, *through, url), "503", "without the keytab")
 

@@ -171,6 +171,18 @@ def test_lengths_that_lie(lab):
         equal(account(proxy, name)["account"]["error_protocol"], 2, f"{name}: counted")
 
 
+def test_answers_that_lie(lab):
+    """The same of answers to requests. A length of 0 tells the client not to wait for anything, so it has to be true before the head goes out."""
+    texts, lies = Texts(lab), ("answer-long", "answer-short", "answer-other", "answer-empty")
+    proxy = each(lab, texts, ["answer", *lies], bypass=False, point="reqmod_precache")
+    seen = proxy.get(texts.url("/answer/short"))
+    equal((seen.status, seen.header("Content-Length"), seen.body), (403, "6", b"denied"), "one that is true")
+    for name in lies:
+        seen = whole_or_cut(proxy, texts.url(f"/{name}/short"))
+        true(seen is None or seen.status == 502, f"{name}: {seen and (seen.status, seen.body)}")
+        equal(account(proxy, name)["account"]["error_protocol"], 1, f"{name}: counted")
+
+
 @memcheck
 def test_abort_in_the_middle(lab):
     """A body that the service gives up, or never ends, after a part of it has gone out: it is cut, also where the service has

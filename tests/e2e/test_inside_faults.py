@@ -7,8 +7,9 @@ import time
 
 from harness.adaptation import account, whole_or_cut
 from harness.checks import contains, equal, lacks, same_bytes, true, until
+from harness.origin import Origin
 from harness.retort import Inside, Retort, run_check
-from harness.suite import heavy
+from harness.suite import heavy, seconds
 from harness.wire import Truncated, request
 from test_inside import LONG, Texts
 from test_service_manager import Manager
@@ -37,6 +38,8 @@ PROMISES = {
     "long": (STOPPED, "error_protocol", "longer than the length"),
     "short": (STOPPED, "error_protocol", "shorter than the length"),
     "endless": (STOPPED, "error_protocol", "longer than the length"),
+    "empty": (STOPPED, "error_protocol", "longer than the length"),
+    "keeps_length": (STOPPED, "error_protocol", "states another length than the body has"),
     "hold": (STOPPED, "error_server", "neither goes on nor waits"),
     "never": (STOPPED, "error_server", "neither goes on nor waits"),
     "past_deadline": (STOPPED, "error_server", "neither goes on nor waits"),
@@ -198,6 +201,88 @@ def test_a_call_that_does_not_come_back(lab):
             break
         true(answered > 0, "requests that the other worker answers")
     proxy.kill()
+
+
+def hanging(lab, does, name="one", **options):
+    """A service that does not come back from one of its functions."""
+    return Inside(name, lab.built("tests/e2e/modules/.libs/odd.so"), settings={"Do": f"{does}-hang"}, **options)
+
+
+def held(lab, does, **options):
+    """A proxy whose worker hangs, and the connection of the request that it hangs in. It has written a line of its access log before,
+    which no timer of the worker hands over any more."""
+    texts = Texts(lab)
+    texts.bodies.update({"/held": b"One line.\n", "/other": b"other"})
+    proxy = Retort(lab, services=[hanging(lab, does)], adapt={"one": ["one"]}, url_classes={"one": {"path_regex": "^/held"}}, **options)
+    wire = proxy.wire()
+    for path in ("/other", "/held"):
+        wire.send(request("GET", texts.url(path)))
+    equal(wire.response().body, b"other", "before")
+    until(lambda: proxy.status()["workers_silent"] == 1, 20 * lab.patience, "a worker that hangs")
+    return proxy, wire
+
+
+def ends(lab, proxy, does, what):
+    equal(proxy.wait_exit(20 * lab.patience), 0, f"{what}: exit status")
+    contains(proxy.process.log(), f"worker 0 does not end: it has been in the function {does} of the service one for ", what)
+    equal([entry["url"][-6:] for entry in proxy.log()], ["/other"], f"{what}: the access log")
+
+
+@seconds(90)
+def test_an_end_while_a_worker_hangs(lab):
+    """Nobody can end the thread: the proxy names the function, writes what is to be written, and goes: when drain_timeout is over, or at
+    the second signal."""
+    for does in ("begin", "push"):
+        proxy, wire = held(lab, does, drain_timeout="1s", cache={"disk": {lab.path(lab.unique("volume")): {"size": "16MB"}}})
+        proxy.terminate()
+        ends(lab, proxy, does, does)
+        wire.close()
+    proxy, wire = held(lab, "push", drain_timeout="1h")
+    proxy.terminate()
+    until(lambda: "draining" in proxy.process.log(), 20 * lab.patience, "the first signal")
+    proxy.terminate()
+    ends(lab, proxy, "push", "the second signal")
+    wire.close()
+
+
+@seconds(60)
+def test_an_end_while_a_module_hangs_in_its_stop(lab):
+    """Neither a reload, which ends the instance before, nor the end waits for it."""
+    origin = Origin(lab)
+    for runs in ("worker", "thread"):
+        proxy = Retort(lab, services=[hanging(lab, "stop", runs=runs)])
+        proxy.ctl("reload")
+        equal(proxy.get(origin.url("/text", say="hello")).text(), "HELLO", f"{runs}: it serves")
+        proxy.terminate()
+        equal(proxy.wait_exit(20 * lab.patience), 0, f"{runs}: exit status")
+        equal(proxy.process.log().count("service one: its function stop does not come back; it is left behind"), 2, f"{runs}: both instances")
+
+
+@seconds(60)
+def test_an_end_while_a_thread_of_a_service_hangs(lab):
+    texts = Texts(lab)
+    proxy = Retort(lab, services=[hanging(lab, "push", runs="thread", timeout="500ms")])
+    same_bytes(proxy.get(texts.url("/short")).body, b"One line.\n", "the message passes")
+    proxy.terminate()
+    equal(proxy.wait_exit(20 * lab.patience), 0, "exit status")
+    contains(proxy.process.log(), "service one: its thread does not end: a function of it does not come back; it is left behind", "the log")
+
+
+@seconds(60)
+def test_a_reload_while_a_worker_hangs(lab):
+    """It says who has not taken the new settings, and why; so does a takeover, which needs the sockets of all workers."""
+    proxy, wire = held(lab, "begin", drain_timeout="1s")
+    done = proxy.run_ctl("reload")
+    equal(done.returncode, 1, "exit status of retortctl")
+    contains(done.stderr, "worker 0 goes on with the settings from before: it has been in the function begin of the service one for ", "retortctl")
+    proxy.hang_up()
+    until(lambda: proxy.process.log().count("not applied: worker 0 goes on") == 2, 20 * lab.patience, "the reload by a signal")
+    proxy.process.send_signal(signal.SIGUSR2)
+    until(lambda: "did not take over: this one goes on as before" in proxy.process.log(), 40 * lab.patience, "the takeover")
+    contains(proxy.process.log(), "worker 0 does not give its sockets: it has been in the function begin of the service one for ", "why it can't be taken over")
+    proxy.terminate()
+    ends(lab, proxy, "begin", "the end")
+    wire.close()
 
 
 def is_silent(manager):

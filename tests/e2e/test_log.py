@@ -1,5 +1,7 @@
 """The access log's formats, and the id that leads from a line to its ICAP transaction."""
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -338,23 +340,38 @@ def test_calamaris_reads_squid(lab):
     true(re.search(r"invalid lines: +lines +0 *$", done.stdout, re.M), done.stdout)
 
 
+def goaccess_format():
+    """As docs/OPERATIONS.md writes it."""
+    with open(os.path.join(os.path.dirname(__file__), "../../docs/OPERATIONS.md"), encoding="utf-8") as file:
+        return re.search(r"--log-format='([^']*)'", file.read()).group(1)
+
+
 def test_goaccess_reads_them(lab):
     """Its own names for the formats; of Squid's that one without syslog's words in front, which its predefined one wants."""
     origin = Origin(lab)
+    users = lab.write("users", "alice:{SHA}" + base64.b64encode(hashlib.sha1(b"pw").digest()).decode() + "\n")
+    os.chmod(users, 0o600)
     logs = {name: lab.path(name + ".log") for name in ("squid", "combined")}
     proxy = Retort(lab, extra="".join(f'access_log "{path}" {{ format = {name} }}\n' for name, path in logs.items())
-                   + f"connect_ports = {{ {origin.port} }}\n", client={"header_timeout": "1s", "body_timeout": "1s"})
+                   + f"connect_ports = {{ {origin.port} }}\nurl_class known {{ path_regex = '^/known' }}\n"
+                   + f'authenticator staff {{ type = basic  file = "{users}" }}\naccess known {{ action = authenticate  with = staff }}\n'
+                   + "access all { action = allow }\n", client={"header_timeout": "1s", "body_timeout": "1s"})
     odd_requests(lab, proxy, origin)
+    proxy.get(origin.url("/known"), {"Proxy-Authorization": "Basic " + base64.b64encode(b"alice:pw").decode()})
     proxy.stop()
     unreadable = sum(entry["method"] == "" for entry in proxy.log())  # "-" is no method to it in Squid's format
     known = {"combined": ["--log-format=COMBINED"],
-             "squid": ["--log-format=%x.%^ %~%L %h %^/%s %b %m %U", "--date-format=%s", "--time-format=%s", "--datetime-format=%s"]}
+             "squid": ["--log-format=" + goaccess_format(), "--date-format=%s", "--time-format=%s", "--datetime-format=%s"]}
     for name, options in known.items():
         report = lab.path(name + ".json")
         subprocess.run(["goaccess", logs[name], *options, "--no-global-config", "-o", report], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, check=True, timeout=60)
         with open(report, encoding="utf-8") as file:
-            general = json.load(file)["general"]
+            parsed = json.load(file)
+        general = parsed["general"]
+        if name == "squid":
+            equal({row["data"] for row in parsed.get("remote_user", {"data": []})["data"]}, {"alice", "-"}, "users")
+        equal([row["data"] for row in parsed["requests"]["data"] if "HIER_" in row["data"]], [], f"URLs of {name} with what stands behind")
         equal(general["failed_requests"], unreadable if name == "squid" else 0, f"lines of {name} that it can't read")
         equal(general["total_requests"], len(proxy.log()), f"lines of {name}")
 

@@ -1,5 +1,6 @@
 """Little memory: requests go on without being stored, or are refused; the process lives."""
 
+import re
 import resource
 import threading
 
@@ -60,7 +61,7 @@ def slow_readers(proxy, origin, count):
 
 
 def test_slow_readers_hold_no_more_than_they_may(lab):
-    """Each would hold a quarter of a megabyte. Those who come when all is taken are refused, the slowest are cut, and
+    """Each would hold a third of a megabyte. Those who come when all is taken are refused, the slowest are cut, and
     the others go on."""
     most = 8 << 20
     origin = Origin(lab)
@@ -87,6 +88,28 @@ def test_slow_readers_hold_no_more_than_they_may(lab):
         wire.close()
     until(lambda: proxy.counter("client_connections_open") == 0, 20 * lab.patience, "all to be gone")
     until(lambda: proxy.counter("client_memory") < 200000, 5 * lab.patience, "nothing held any more")
+
+
+@heavy("sanitizers keep what is freed")
+def test_what_connections_held_goes_back_to_the_system(lab):
+    """malloc would keep it, though the connections have gone. What a reader holds is what OPERATIONS.md says."""
+    count = 150
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2)
+    true(proxy.get(origin.url("/text", say="on")).status == 200, "one")
+    before = status_field(proxy.pid, "VmRSS")
+    wires = slow_readers(proxy, origin, count)
+    until(lambda: proxy.counter("client_memory") > count * 330_000, 30 * lab.patience, "readers that hold as much as they may")
+    grown = status_field(proxy.pid, "VmRSS") - before
+    true(grown < count * 400, f"a reader holds {grown // count} KB")
+    for wire in wires:
+        wire.close()
+    until(lambda: proxy.counter("client_connections_open") == 0, 20 * lab.patience, "all to be gone")
+    until(lambda: status_field(proxy.pid, "VmRSS") < before + grown // 3, 20 * lab.patience, f"most of {grown} KB to be given back")
+    metrics = proxy.admin("GET", "/metrics").text()
+    true(int(re.search(r"^retort_memory_returns_total (\d+)", metrics, re.M).group(1)) > 0, "it is counted")
+    resident = int(re.search(r"^retort_memory_resident_bytes (\d+)", metrics, re.M).group(1)) // 1024
+    true(resident < before + grown // 3 + 4096, f"the metric says {resident} KB")
 
 
 @heavy("memory is asked of sanitizers")

@@ -14,8 +14,8 @@ from harness.origin import Origin
 from harness.process import Process
 from harness.retort import Retort, Service
 
-# Only with a disk, or a listener with certificates.
-OPTIONAL = {"retort_disk_errors_total", "retort_disk_corrupt_total", "retort_certificate_expiry_seconds", "retort_trust_expiry_seconds"}
+# Only with a disk, a listener with certificates, or a group of origins.
+OPTIONAL = {"retort_origin_server_up", "retort_disk_errors_total", "retort_disk_corrupt_total", "retort_certificate_expiry_seconds", "retort_trust_expiry_seconds"}
 
 HERE = os.path.join(SOURCE, "examples/monitoring")
 

@@ -6,8 +6,11 @@ field)."
 
 import os
 import random
+import threading
+from urllib.parse import quote
 
-from harness.checks import equal, true, until
+from harness import wire
+from harness.checks import equal, raises, true, until
 from harness.disk import gauge
 from harness.disk_faults import DiskFaults
 from harness.raw_origin import RawOrigin
@@ -19,10 +22,12 @@ AGAIN = {"Cache-Control": "no-cache"}
 
 class Newest:
     """A proxy with little memory and a disk; each answer of its origin has another version, and the Vary and the length
-    that the request says. A request with X-Confirm gets a 304 when it asks for one."""
+    that the request says. A request with X-Confirm gets a 304 when it asks for one; the body of one with X-Slow ends
+    when `go_on` is set, or breaks off there where that says "broken"."""
 
     def __init__(self, lab, faulty=False, **cache):
         self.lab, self.versions, self.fillers = lab, 0, 0
+        self.go_on = threading.Event()
         self.origin = RawOrigin(lab, self.answer)
         directory = lab.path("volume")
         os.makedirs(directory)
@@ -37,8 +42,13 @@ class Newest:
         body = b"" if confirmed else b"x" * int(request.header("X-Size") or 900)
         vary = f"Vary: {request.header('X-Vary')}\r\n" if request.header("X-Vary") else ""
         status = "304 Not Modified" if confirmed else "200 OK"
+        slow = request.header("X-Slow")
         connection.send(f"HTTP/1.1 {status}\r\nCache-Control: max-age=3600\r\nETag: {tag}\r\n{vary}"
-                        f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+                        f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:500 if slow else None])
+        if slow:
+            self.go_on.wait(20 * self.lab.patience)
+            connection.send(b"" if slow == "broken" else body[500:])
+        return slow == "broken"
 
     def url(self, path):
         return f"http://127.0.0.1:{self.origin.port}{path}"
@@ -54,6 +64,17 @@ class Newest:
         asked, version = self.get(path, **fields, **AGAIN)
         true(asked and version == self.versions, f"{path}: the origin is asked")
         return version
+
+    def new_slowly(self, path, **fields):
+        """The connection of a client whose response has begun and is stored, and its version."""
+        connection = self.proxy.wire()
+        fields = {name.replace("_", "-"): str(value) for name, value in {"X_Slow": "whole", **fields, **AGAIN}.items()}
+        connection.send(wire.request("GET", self.url(path), fields))
+        return connection, int(connection.head().header("ETag").strip('"'))
+
+    def inject(self, path, body):
+        page = "/cache/object?lifetime=600&url=" + quote(self.url(path), safe="")
+        return self.proxy.admin("PUT", page, b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + body)
 
     def push_out(self):
         """Fills memory with other things, until nothing of before is there."""
@@ -146,6 +167,85 @@ def test_what_waits_to_be_written_hides_what_is_there(lab):
     asked, version = cache.get("/slow")
     cache.faults.clear()
     true(asked and version > newest, f"asked {asked}, version {version}, when {newest} had come")
+
+
+def rest_of(connection):
+    connection._exactly(900, lambda piece: None)  # pylint: disable=protected-access
+
+
+def end_slowly(cache, connection):
+    """The rest of the slow response comes, and what the proxy does with it is done."""
+    count = len(cache.proxy.log_lines())
+    cache.go_on.set()
+    rest_of(connection)
+    until(lambda: len(cache.proxy.log_lines()) > count, 10 * cache.lab.patience, "the line of the slow request")
+
+
+def test_what_arrives_slowly_is_older_than_what_came_meanwhile(lab):
+    """Both are of one second: what is stored later is newer, whatever clocks say."""
+    cache = Newest(lab)
+    connection, slow = cache.new_slowly("/slow")
+    newest = cache.new("/slow")
+    true(newest > slow, "versions")
+    cache.on_disk(1)
+    end_slowly(cache, connection)
+    for where in cache.everywhere():
+        equal(cache.get("/slow"), (False, newest), f"{where}: asked, version")
+
+
+def test_what_arrives_slowly_is_older_than_what_memory_has_let_go(lab):
+    """The disk has the newer one, or has refused it."""
+    cache = Newest(lab, disk={lab.path("volume"): {"size": "64MB", "max_object": "200KB"}})
+    for path, length in (("/small", 900), ("/large", 400_000)):
+        cache.go_on.clear()
+        connection, slow = cache.new_slowly(path)
+        newest = cache.new(path, X_Size=length)
+        cache.push_out()
+        end_slowly(cache, connection)
+        for where in cache.everywhere():
+            asked, version = cache.get(path)
+            true(version > newest if asked else version == newest,
+                 f"{path}, {where}: asked {asked}, version {version}; {newest} is the newest, {slow} came slowly")
+            newest = version
+
+
+def test_an_injection_is_newer_than_what_arrives_slowly(lab):
+    """It is answered as done and stays, also where the slow response breaks off."""
+    cache = Newest(lab)
+    for kind in ("broken", "whole"):
+        cache.go_on.clear()
+        path = f"/{kind}"
+        connection, _ = cache.new_slowly(path, X_Slow=kind)
+        answer = cache.inject(path, b"made by hand")
+        equal(answer.status, 200, f"{kind}: {answer.text()}")
+        if kind == "whole":
+            end_slowly(cache, connection)
+        else:
+            cache.go_on.set()
+            raises(wire.Truncated, lambda: rest_of(connection), "the rest")  # pylint: disable=cell-var-from-loop
+            cache.proxy.entries(path)
+        for where in cache.everywhere():
+            equal(cache.proxy.get(cache.url(path)).text(), "made by hand", f"{kind}, {where}: body")
+
+
+def test_an_injection_right_behind_a_response_is_kept(lab):
+    """The writer still has the response before it in its hands; a later one comes before the answer."""
+    cache = Newest(lab, faulty=True)
+    cache.new("/x")
+    cache.on_disk(1)
+    cache.faults.set(write_delay=100)
+    cache.new("/x")
+    answers = []
+    inject = threading.Thread(target=lambda: answers.append(cache.inject("/x", b"made by hand")))
+    inject.start()
+    until(lambda: cache.proxy.get(cache.url("/x")).text() == "made by hand", 10 * lab.patience, "the injection")
+    newest = cache.new("/x")
+    inject.join()
+    cache.faults.clear()
+    equal(answers[0].status, 200, answers[0].text())
+    cache.on_disk(1)
+    for where in cache.everywhere():
+        equal(cache.get("/x"), (False, newest), f"{where}: asked, version")
 
 
 class Model:

@@ -113,6 +113,9 @@ def test_failover_and_recovery(lab):
     contains(proxy.ctl("origins"), "down, next try in", "retortctl origins")
     metrics = proxy.admin("GET", "/metrics").text()
     contains(metrics, f'retort_origin_server_up{{origins="web",server="{url}"}} 0', "metrics")
+    proxy.ctl("set", f"origins.web.servers[{origins[1].url('')}]=drain")
+    contains(proxy.admin("GET", "/metrics").text(), f'retort_origin_server_up{{origins="web",server="{origins[1].url("")}"}} 1', "one that is drained is not down")
+    proxy.ctl("unset", "--all")
     back(origins[0])
     until(lambda: who(proxy, "/again") == "s0", 10 * lab.patience, "requests at the server that came back")
     contains(proxy.process.log(), f"origins web: server {url} is up again", "log")
@@ -593,6 +596,21 @@ def test_a_reload_lets_in_who_waits(lab):
 
 
 # Hosts that fall silent.
+
+def test_one_lost_probe(lab):
+    """RFC 1122 section 4.2.3.6: "it MUST NOT interpret failure to respond to any specific probe as a dead connection." """
+    remote = Remote(lab)
+    slow = Origin(lab, remote=remote)
+    proxy = Retort(lab, reverse={"/": slow.url()}, origin={"connect_timeout": "700ms", "first_byte_timeout": "60s"})
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(proxy.get("/delay?ms=4000&cc=no-store").status))
+    thread.start()
+    until(lambda: slow.count("/delay") >= 1, 10 * lab.patience, "a request that waits for its answer")
+    time.sleep(0.3)  # delayed acknowledgements have come
+    remote.lose_one_probe()
+    thread.join()
+    equal((remote.counted("dropped"), answers), (1, [200]), "probes lost, statuses")
+
 
 def test_a_host_that_falls_silent(lab):
     """Connections to it that were idle cost connect_timeout, not first_byte_timeout; a group asks another server."""

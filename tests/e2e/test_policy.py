@@ -5,8 +5,9 @@ from urllib.parse import quote
 
 from harness.checks import contains, equal, lacks, true
 from harness.origin import Origin, echoed
+from harness.icap import IcapServer, append
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort, run_check
+from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
 
 OLD = 1000000000  # a Last-Modified long ago
@@ -151,6 +152,39 @@ def test_the_origin_gets_what_is_stored(lab):
     equal(sent, ["/a?b=2&a=3"] * 2 + ["/b?a=3&b=2"] * 2 + ["/c"] * 2
           + ["/d?x=1&b=2&utm_x=5&a=3", "/d?utm_x=<script>&x=9&b=2&a=3", "/d?x=1&b=2&utm_x=5&a=3"],
           "what the origin was asked for")
+
+
+def silent(connection, request):
+    """Does not say how long the answer is fresh."""
+    body = request.target.encode()
+    connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+def test_a_policy_holds_for_what_it_drops(lab):
+    """A class may look at the very part of the query that its policy drops. The policy that has decided the key decides also whether, and
+    for how long, the response is stored: by the request alone, and where classes with types make it look again."""
+    for more in ("", 'url_class pictures { content_type = "image/*" }\npolicy pictures { ttl_max = "1h" }'):
+        origin = RawOrigin(lab, silent)
+        proxy = Retort(lab, extra='url_class tracked { url_regex = "[?&]x=" }\npolicy tracked { query_drop = x  ttl = "1h" }\n' + more)
+        bodies = [proxy.get(origin.url(f"/a?x={number}")).text() for number in range(3)]
+        equal(bodies, ["/a"] * 3, f"{more!r}: bodies")
+        equal([request.target for request in origin.requests], ["/a"], f"{more!r}: requests at the origin")
+        proxy.stop()
+
+
+def test_what_is_dropped_does_not_choose_services(lab):
+    """Nor header rules: all clients get the response that one of them made the services adapt."""
+    origin = RawOrigin(lab, target)
+    icap = IcapServer(lab, append(b"!"))
+    proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=False)], adapt=False, extra="""
+        policy all { query_drop = x }
+        url_class unseen { url_regex = "skip" }  url_class seen { not = unseen }
+        adapt seen { services = s }
+        response_headers unseen { set = "X-Unseen: 1" }""")
+    for query in ("?x=skip", "", "?x=1"):
+        answer = proxy.get(origin.url("/b" + query))
+        equal((answer.text(), answer.header("X-Unseen")), ("/b!", None), f"/b{query}")
+    equal((len(origin.requests), icap.count), (1, 1), "requests at the origin and the service")
 
 
 def test_posts_are_sent_and_stored_whole(lab):

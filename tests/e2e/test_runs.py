@@ -14,7 +14,7 @@ from harness.adaptation import account, in_parallel, whole_or_cut
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.metrics import scrape, value
 from harness.origin import Origin
-from harness.process import children_of, gone, nice_of, wait_gone
+from harness.process import children_of, gone, nice_of, stand_still, wait_gone
 from harness.retort import Inside, Retort, run_check
 from harness.services import Services
 from harness.suite import memcheck
@@ -319,7 +319,7 @@ def test_a_process_that_is_stopped_ends_with_the_proxy(lab):
                    adapt={"all": ["odd"], "hangs": ["hangs"]}, url_classes={"hangs": {"path_regex": "/short"}})
     own, hanging = pids(proxy)[0], pids(proxy, "hangs")[0]
     proxy.get(texts.url("/short"))
-    os.kill(own, signal.SIGSTOP)
+    stand_still(own)
     try:
         proxy.terminate()
         equal(proxy.wait_exit(20 * lab.patience), 0, "exit status")

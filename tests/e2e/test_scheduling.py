@@ -1,23 +1,27 @@
 """Workers ask the kernel for short time slices, so that they run soon where somebody else computes on their core. Processes that
-are nice ask for long ones, so that their turns seldom come while a worker has something to do."""
+are nice ask for long ones, so that their turns seldom come while a worker has something to do. Each thread has a name."""
 
 import ctypes
+import glob
 import os
 import re
 import struct
 
 from harness.checks import Skip, equal, true, until
+from harness.events import Events
 from harness.helperd import Helperd
 from harness.origin import Origin
+from harness.otlp import Collector
 from harness.process import children_of
 from harness.retort import Retort
 from harness.suite import heavy
 from harness.units import REFUSE, calls_of, confined
 from test_inside import odd
+from test_takeover import upgrade
 
 SYS_SCHED_GETATTR = 315  # x86_64
 ATTR = struct.Struct("=IIQiIQQQ")  # struct sched_attr of sched_setattr(2), its first 48 bytes
-SLICE, LONG_SLICE = 100_000, 100_000_000  # nanoseconds
+SLICE, LONG_SLICE = 500_000, 100_000_000  # nanoseconds
 
 
 def slice_of(thread):
@@ -103,3 +107,59 @@ def test_slices_of_services_in_processes(lab):
         process = until(lambda proxy=proxy: children_of(proxy.process.pid), 10 * lab.patience, "the service's process")[0]
         until(lambda process=process, nice=nice: os.getpriority(os.PRIO_PROCESS, process) == nice, 10 * lab.patience, f"nice {nice}")
         until(lambda process=process, expected=expected: slice_of(process) == expected, 10 * lab.patience, f"slices at nice {nice}")
+
+
+# Names.
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def named_threads():
+    """The names in the table of OPERATIONS.md."""
+    with open(f"{SOURCE}/docs/OPERATIONS.md", encoding="utf-8") as file:
+        table = file.read().split("\n### Threads\n")[1].split("\n### ")[0]
+    return re.findall(r"`([^`]+)`", "".join(line.split("|")[1] for line in table.split("\n") if line.startswith("| `")))
+
+
+def names_of_threads(pid):
+    """Of all but the main one."""
+    names = set()
+    for path in glob.glob(f"/proc/{pid}/task/*/comm"):
+        try:
+            with open(path, encoding="ascii") as file:
+                names |= {file.read().strip()} if f"/task/{pid}/" not in path else set()
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
+    return names
+
+
+def test_each_thread_has_a_name_of_the_table(lab):
+    table = named_threads()
+    pattern = re.compile("|".join(re.escape(name).replace("NAME", ".{1,9}").replace("N", r"\d+") for name in table))
+    origin, collector = Origin(lab), Collector(lab)
+    volume = {lab.path("volume"): {"size": "64MB"}}
+    proxy = Retort(lab, workers=2, cache={"memory": "16MB", "disk": volume}, extra=collector.section(),
+                   services=[odd(lab, "shout", runs="thread"), odd(lab, "count", name="second", runs="process")])
+    with Events(proxy):
+        equal(proxy.get(origin.url("/")).status, 200, "a request")
+        expected = {"rt-worker-0", "rt-worker-1", "rt-sampler", "rt-reload", "rt-log", "rt-disk-write", "rt-disk-read", "rt-events",
+                    "rt-spans", "rt-run-odd", "rt-watch-second", "rt-handover", "MHD-worker"}
+        until(lambda: expected <= names_of_threads(proxy.pid), 10 * lab.patience, "the threads")
+        equal(proxy.reload().status, 200, "a reload")
+        equal([name for name in names_of_threads(proxy.pid) if not pattern.fullmatch(name)], [], "names that the table does not have")
+        until(lambda: [names_of_threads(child) for child in children_of(proxy.pid)] == [{"rt-watch"}], 10 * lab.patience, "the process of a service")
+    successor = upgrade(lab, proxy)
+    names = until(lambda: names_of_threads(successor.process.pid), 10 * lab.patience, "the threads of the next process")
+    true("rt-worker-1" in names, "workers of the next process")
+    equal([name for name in names if not pattern.fullmatch(name)], [], "names that the table does not have")
+
+
+def test_the_table_has_each_thread_of_the_source(lab):
+    named = set()
+    for folder, _, files in os.walk(f"{SOURCE}/proxy"):
+        for name in files:
+            if name.endswith(".c") and "/proxy/tools" not in folder:
+                with open(f"{folder}/{name}", encoding="utf-8") as file:
+                    named |= {word.replace("%u", "N").replace("%s", "NAME") for word in re.findall(r'"(rt-[-a-z]+(?:%[us])?)"', file.read())}
+    equal(sorted(named), sorted(name for name in named_threads() if name.startswith("rt-")), "names in the source and in OPERATIONS.md")
+    equal([name for name in named if len(name.replace("NAME", "x")) > 15], [], "names that would be cut")

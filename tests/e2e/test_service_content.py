@@ -281,6 +281,15 @@ def test_limits_of_clients_are_for_fetches(lab):
     true(time.monotonic() - begun > 0.5, "3 MB at 1 MB a second")
 
 
+def test_a_fetch_is_no_connection_of_its_client(lab):
+    """It comes on none, so nothing would count it off again."""
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[keeper(lab)], url_classes={"counted": {"path_regex": "^/counted"}},
+                   extra="limit counted { by = client  connections = 1 }")
+    for name in ("one", "two"):
+        do(proxy, "fetch", cached(origin, f"/counted/{name}"), expect=("done", 1))
+
+
 # ---- limits and ends -----------------------------------------------------------------------------------------------------
 
 

@@ -111,6 +111,7 @@ def test_signs_of_life_while_services_start(lab):
     proxy = Retort(lab, environment={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "300000"})
     manager.wait_for(lab, "READY=1")
     proxy.write_config(proxy.text(services=[slow_starter(lab, name, each) for name in ("one", "two", "three")], adapt={}))
+    until(lambda: os.path.exists(proxy.log_path), 10 * lab.patience, "the access log")
     os.rename(proxy.log_path, proxy.log_path + ".1")
     manager.listen().clear()
     start = time.monotonic()

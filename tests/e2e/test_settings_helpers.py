@@ -9,7 +9,7 @@ import time
 
 from harness.checks import contains, equal, lacks, true
 from harness.helperd import Helperd
-from harness.process import nice_of
+from harness.process import nice_of, stand_still
 from harness.retort import Retort
 from harness.suite import memcheck
 
@@ -89,7 +89,7 @@ def test_unset_all_without_an_answer(lab):
     """It says so when the pools stay as they are. Where no retort-helperd runs, no pool is changed, and there is nothing to say."""
     pools = Pools(lab)
     pools.ctl("set", "helper.text.nice=9")
-    os.kill(pools.helperd.process.pid, signal.SIGSTOP)
+    stand_still(pools.helperd.process.pid)
     try:
         pools.ctl("set", "cache.negative_ttl=404 7s")
         said = json.loads(pools.proxy.admin("DELETE", "/v1/settings?all=yes").body)
@@ -120,7 +120,7 @@ def test_the_pages_of_helpers_with_a_hung_helperd(lab):
     pools = Pools(lab)
     asked = (("GET", "/v1/helpers"), ("POST", "/v1/helpers/renice?pool=text&nice=7"), ("GET", "/v1/helpers"), ("POST", "/v1/helpers/resize?pool=text&processes=3"),
              ("GET", "/v1/settings/options"), ("GET", "/v1/helpers"))
-    os.kill(pools.helperd.process.pid, signal.SIGSTOP)
+    stand_still(pools.helperd.process.pid)
     try:
         begun = time.monotonic()
         statuses = [pools.proxy.admin(*one).status for one in asked]
@@ -136,7 +136,7 @@ def test_a_hung_helperd(lab):
     """Who looks waits for a second; who looks again in the next ten seconds does not, and the admin plane answers others."""
     pools = Pools(lab)
     pools.options()
-    os.kill(pools.helperd.process.pid, signal.SIGSTOP)
+    stand_still(pools.helperd.process.pid)
     try:
         took = []
         for _ in range(6):

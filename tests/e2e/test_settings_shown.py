@@ -108,6 +108,7 @@ def test_what_waits_for_a_restart(lab):
     equal((settings["workers"], settings["authentication"]["threads"]), (1, 0), "settings")
     equal(json.loads(proxy.reload().body)["changed"], [], "a reload that changes nothing")
     equal(proxy.ctl("unset", "--save", "workers"), "workers: stays 1\n", "unset")
+    os.mkdir(lab.path("d"))
     proxy.write_config(proxy.text().replace("cache {", f'cache {{ disk "{lab.path("d")}" {{ size = "16MB" }} ', 1))
     changed = {change["name"]: change for change in json.loads(proxy.reload().body)["changed"]}
     equal(changed[f"cache.disk.{lab.path('d')}.size"],

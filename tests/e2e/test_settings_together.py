@@ -1,12 +1,14 @@
 """Changes at run time that belong together: in whichever order they are made, and whichever of them are saved."""
 
+import ctypes
 import json
 import os
 import shutil
 import subprocess
 import sys
 
-from harness.checks import Skip, contains, equal, lacks
+from harness import ports
+from harness.checks import Skip, contains, equal, lacks, true
 from harness.retort import Retort, run_check
 from test_settings import FILES, changes, post, value
 
@@ -70,7 +72,7 @@ def test_a_change_without_effect_is_refused(lab):
 
 def test_what_is_saved_can_start(lab):
     """What is saved needs nothing that is not: else retort would refuse its next start."""
-    proxy = Retort(lab, extra=FILES + GROUP, reverse={"/": "=web"})
+    proxy = Retort(lab, extra=FILES + GROUP + GROUP.replace("web", "other"), reverse={"/": "=web"})
     proxy.ctl("set", "client.max_connections=20000", "log_level=debug")
     error = refusal(proxy, "set", "--save", "client.max_connections_per_client=15000")
     contains(error, "client.max_connections_per_client needs client.max_connections, which is not saved: save it too", "set --save")
@@ -81,9 +83,47 @@ def test_what_is_saved_can_start(lab):
              "unset --save")
     proxy.ctl("set", f"{SERVERS}={C}")
     contains(refusal(proxy, "set", "--save", f"{SERVERS}[{C}]=drain"), f"needs {SERVERS}, which is not saved", "an element of a list")
+    proxy.ctl("set", "origins.other.down_max=3h", "origins.web.down_max=3h")
+    contains(refusal(proxy, "set", "--save", "origins.web.down_min=2h"), "needs origins.web.down_max, which is not saved", "of two sections")
     proxy.restart()
     equal({name: change[1] for name, change in changes(proxy).items()},
           {"client.max_connections_per_client": "15000", "client.max_connections": "20000"}, "after a restart")
+
+
+class Opened:
+    """Counts how often a file is opened (inotify)."""
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK)
+        true(self.fd >= 0 and libc.inotify_add_watch(self.fd, path.encode(), 0x30) >= 0, "inotify")  # IN_OPEN, IN_CLOSE_NOWRITE
+
+    def count(self):
+        count = 0
+        try:
+            while True:
+                count += len(os.read(self.fd, 65536)) // 16  # an event without a name has 16 bytes; equal ones in a row would be one
+        except BlockingIOError:
+            return count // 2
+
+
+def test_a_refused_save_loads_little(lab):
+    """Of many unsaved changes the one that is needed is found by what the faults name, however many there are."""
+    proxy = Retort(lab, extra=FILES, admin=("127.0.0.1", ports.take()))
+    names = [f"client.{name}" for name in ("header_timeout", "handshake_timeout", "idle_timeout", "body_timeout", "send_timeout")]
+    names += [f"origin.{name}" for name in ("connect_timeout", "first_byte_timeout", "read_timeout", "idle_timeout", "dns_timeout")]
+    names += [f"cache.{name}" for name in ("refresh_pause", "collapse_timeout", "stale_if_error", "stale_while_revalidate", "failed_lifetime")]
+    names += ["drain_timeout", "patience_keep", "origin.attempt_delay", "origin.queue_timeout", "origin.dns_stale", "interception.hello_timeout"]
+    proxy.ctl("set", *(f"{name}=1s" for name in names[:11]), "client.max_connections=20000", *(f"{name}=1s" for name in names[11:]))
+    opened = Opened(proxy.token_path)
+    proxy.ctl("set", "log_level=debug")
+    one = opened.count()
+    true(one >= 1, "a change reads the file of tokens")
+    error = refusal(proxy, "set", "--save", "client.max_connections_per_client=15000")
+    contains(error, "client.max_connections_per_client needs client.max_connections, which is not saved: save it too", "set --save")
+    loads = opened.count() / one
+    true(2 <= loads <= 3, f"{loads} loads of the configuration")
+    equal(len(changes(proxy)), len(names) + 2, "changes")
 
 
 def test_a_reload_can_start(lab):

@@ -159,10 +159,10 @@ def test_controls_are_escaped(lab):
     contains(out, "\\u009b", "as an escape")
 
 
-def test_names_of_members_are_escaped(lab):
-    """A server that is not retort chooses these as well."""
-    answer = b'{"state":"running","counters":{"\\u001b]0;owned\\u0007":1}}'
-    server = Hostile(lab, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+def test_texts_are_escaped(lab):
+    """A server that is not retort chooses what is printed."""
+    answer = b"\x1b]0;owned\x07 1\n! \x1b[31m\n"
+    server = Hostile(lab, b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
     done = subprocess.run([lab.built("proxy/retortctl"), "-s", server.path, "status"], capture_output=True, text=True, check=False,
                           timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
     lacks(done.stdout + done.stderr, "\x1b", "what a terminal gets")

@@ -15,10 +15,10 @@ import time
 from urllib.parse import quote
 
 from harness import ports
-from harness.checks import contains, equal, same_bytes, true, until
+from harness.checks import contains, equal, one_of, same_bytes, true, until
 from harness.helperd import Helperd
 from harness.origin import Origin
-from harness.process import Process, gone
+from harness.process import Process, gone, stand_still
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import heavy, seconds
@@ -232,7 +232,7 @@ def test_removal_by_a_client_of_the_old_one(lab):
     wires[2].send(request("POST", urls[2], {"Content-Length": "1"}, b"x"))
     equal(wires[2].response().status, 200, "a POST by the first of three")
     true(not stored(proxy, urls[2]), "the third one still has what a POST by the first one removes")
-    os.kill(third.process.pid, signal.SIGSTOP)
+    stand_still(third.process.pid)
     try:
         wires[3].send(request("POST", urls[0], {"Content-Length": "1"}, b"x"))
         equal(wires[3].response().status, 200, "when the one that serves hangs")
@@ -684,7 +684,7 @@ def test_kill_of_the_old_one_at_each_message(lab):
     """kill -9 of the process that is asked: the new one serves, with the sockets that it got and the volume. So each is the old one of
     the next step."""
     origin = Origin(lab)
-    points = moments("sockets", "ready", "given", "serve", "retired")
+    points = moments("accept", "process", "sockets", "ready", "given", "serve", "retired")
     proxy = Retort(lab, cache=volume(lab), environment=dies(lab, points[0]))
     url = origin.url("/bytes", n=3000, cc="max-age=600")
     proxy.get(url)
@@ -705,6 +705,67 @@ def test_kill_of_the_old_one_at_each_message(lab):
         same_bytes(answer.body, origin.body(3000), f"{moment}: what is on disk")
         true(answer.header("Age") is not None, f"{moment}: a hit")
         equal(proxy.status()["pid"], successor.process.pid, f"{moment}: who serves")
+
+
+def who_answers(proxy, old):
+    """The process that serves in the place of the old one; None: nobody does yet."""
+    try:
+        pid = proxy.status()["pid"]
+    except (OSError, AssertionError):
+        return None
+    return pid if pid != old else None
+
+
+def serves_alone(lab, proxy, url, what, ends=(-signal.SIGKILL,)):
+    """The old one has been killed: the process that it has started serves, and ends when it is told to."""
+    proxy.process.expected_status = proxy.process.wait(GONE)
+    one_of(proxy.process.expected_status, ends, f"{what}: how the old one ended")
+    until(lambda: who_answers(proxy, proxy.pid), GONE * lab.patience, f"{what}: somebody serves")
+    pid = who_answers(proxy, proxy.pid)
+    answer = proxy.get(url)
+    equal((len(answer.body), answer.header("Age") is not None), (3000, True), f"{what}: a hit from disk")
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: gone(pid), GONE * lab.patience, f"{what}: its end")
+    true(not os.path.exists(proxy.admin_path + ".take-over"), f"{what}: the file is removed")
+
+
+def start_to_be_orphaned(lab, proxy, url):
+    """Starts the proxy, which writes a page to its disk."""
+    proxy.process = None
+    proxy.start()
+    proxy.get(url)
+    until(lambda: proxy.status()["disk"]["disk_objects"] > 0, 10 * lab.patience, "the object to be on disk")
+
+
+@heavy("a library is loaded before those of sanitizers")
+def test_left_alone_at_each_message(lab):
+    """SIGUSR2, and kill -9 of the old one from before the new one has asked for anything on: the new one serves."""
+    origin = Origin(lab)
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    points = moments("connect", "take-over", "give", "prepared", "serving")
+    proxy = Retort(lab, cache=volume(lab))
+    proxy.stop()
+    for moment in points:
+        proxy.environment.update(LD_PRELOAD=lab.built("tests/e2e/faults/.libs/takeover_faults.so"), RETORT_ORPHANED_AT=moment)
+        start_to_be_orphaned(lab, proxy, url)
+        proxy.process.send_signal(signal.SIGUSR2)
+        serves_alone(lab, proxy, url, moment)
+
+
+def test_left_alone_at_any_moment(lab):
+    """SIGUSR2, and kill -9 some milliseconds after the new one was started."""
+    origin = Origin(lab)
+    url = origin.url("/bytes", n=3000, cc="max-age=600")
+    proxy = Retort(lab, cache=volume(lab))
+    proxy.stop()
+    for milliseconds in (0, 5, 10, 15, 20, 30, 40):
+        start_to_be_orphaned(lab, proxy, url)
+        before = proxy.process.log().count("is started to take over")  # all processes write into one log
+        proxy.process.send_signal(signal.SIGUSR2)
+        until(lambda: proxy.process.log().count("is started to take over") > before, 10 * lab.patience, "the new one to be started")
+        time.sleep(milliseconds / 1000)
+        proxy.process.send_signal(signal.SIGKILL)
+        serves_alone(lab, proxy, url, f"after {milliseconds} ms", (-signal.SIGKILL, 0))
 
 
 def test_the_new_one_dies_while_the_old_one_sends(lab):

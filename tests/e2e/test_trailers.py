@@ -74,6 +74,16 @@ def test_forbidden_fields_never_pass(lab):
         equal(wire.response().status, 200, "the connection is in step")
 
 
+def test_blanks_before_the_colon(lab):
+    """RFC 9112 §5.1: the proxy removes them, and no field passes for having them."""
+    lines = "".join(f"{line.replace(':', ' :', 1)}\r\nX-{number}\t: y\r\n" for number, line in enumerate(FORBIDDEN))
+    origin, proxy = start(lab, lines.encode())
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/f"), TAKES))
+        answer = wire.response()
+        equal(answer.trailers, [(f"X-{number}", "y") for number in range(len(FORBIDDEN))], "trailers")
+
+
 def test_fields_that_connection_names_never_pass(lab):
     """RFC 9110 §7.6.1: "remove any header or trailer field(s) from the message with the same name"."""
     for option, passed in ((b"keep-alive", [("X-Sum", "1"), ("X-Own", "2")]), (b"X-Own", []), (b"keep-alive, x-own", [])):

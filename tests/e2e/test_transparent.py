@@ -61,6 +61,18 @@ def test_tproxy_without_the_clients_address(lab, scene):
     equal(scene.body(scene.v4), scene.said(scene.v4, "10.99.2.1"), "by REDIRECT")
 
 
+def test_redirected_connections_keep_the_proxys_address(lab, scene):
+    """The rules of REDIRECT take no answers to a client's address in: a server that was asked from there was never heard."""
+    scene.redirect()
+    proxy = scene.proxy(lab, "tproxy = on  spoof_client = on")
+    equal(scene.body(scene.v4), scene.said(scene.v4, "10.99.2.1"), "IPv4")
+    equal(scene.body(scene.v6), scene.said(scene.v6, "fd99:2::1"), "IPv6")
+    with scene.tls_wire(scene.v4) as wire:
+        wire.send(request("GET", "/", host="www.test"))
+        equal(wire.response().text(), f"{scene.v4} 10.99.2.1 www.test", "TLS passed on")
+    equal(proxy.counter("origin_failures"), 0, "failures")
+
+
 def test_a_host_that_is_elsewhere(lab, scene):
     """A client can't put what its own server says under the name of another one."""
     scene.redirect()

@@ -84,6 +84,12 @@ def test_bump_with_the_clients_address(lab, shared):
         equal(shared.bumped(scene.v4, source=client), shared.said(scene.v4, client), "another client")
 
 
+def test_bump_by_redirect_has_the_proxys_address(lab, shared):
+    shared.scene.redirect()
+    shared.proxy(lab, "tproxy = on  spoof_client = on")
+    equal(shared.bumped(shared.scene.v4), shared.said(shared.scene.v4, "10.99.2.1"), "inside")
+
+
 def test_a_server_that_asks_for_certificates(lab, shared):
     """Nobody can have another server's connections spliced by a server of his own that has the name and asks for a
     client's certificate."""

@@ -2,7 +2,7 @@
 
 import threading
 
-from harness.checks import equal, raises, same_bytes, true, until
+from harness.checks import contains, equal, raises, same_bytes, true, until
 from harness.codings import encode
 from harness.icap import IcapServer, append, echo
 from harness.raw_origin import RawOrigin, pattern
@@ -21,6 +21,11 @@ def repaired(_icap, transaction):
 
 def shortened(_icap, transaction):
     transaction.send_200(transaction.response_head(), transaction.body[:100])
+
+
+def without_its_end(_icap, transaction):
+    """The length of the original is left behind."""
+    transaction.send_200(transaction.response_head(drop=()), transaction.body[:-1])
 
 
 def emptied(_icap, transaction):
@@ -139,6 +144,17 @@ def test_infected(lab):
         entry = client.cut(decision)
         equal(entry["icap"][0]["verdict"], "MODIFIED", "verdict")
         true(entry["aborted"], "aborted")
+
+
+def test_a_result_that_is_not_whole(lab):
+    """It begins with the bytes that the client has, and states more than it has."""
+    client = Trickling(lab)
+    client.trickled()
+    client.scanner.decide(without_its_end)
+    with client.wire:
+        response = raises(Truncated, client.wire.response, "a body that breaks off").response
+    equal((response.status, len(response.body) < SIZE), (200, True), "status, length")
+    contains(str(client.proxy.log(1)[0]["icap"]), "shorter than the length that it stated", "the log")
 
 
 def test_infected_in_front_of_an_old_client(lab):

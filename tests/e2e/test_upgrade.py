@@ -49,6 +49,46 @@ def test_websocket(lab):
     equal(proxy.results("/ws", 1), ["TUNNEL"], "result")
 
 
+def test_a_protocol_that_was_not_offered(lab):
+    """RFC 9110, 7.8: "a server MUST NOT switch to a protocol that was not indicated by the client", and a 101 "MUST generate an Upgrade
+    header field". Anything else would be bytes that nobody looks at."""
+    said = []
+
+    def answer(connection, _request):
+        connection.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n" + said[-1] + b"\r\nHTTP/1.1 200 OK\r\n\r\nevil")
+        return True
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    for fields in (b"Upgrade: h2c\r\n", b"", b"Upgrade:\r\n", b"Upgrade: websocket, h2c\r\n", b"Upgrade: websocket\r\nUpgrade: x\r\n",
+                   b"Upgrade: websocket/14\r\n"):
+        said.append(fields)
+        with proxy.wire() as wire:
+            wire.send(ask(origin))
+            answer = wire.response()
+            equal((answer.status, b"evil" in answer.body), (502, False), f"{fields}")
+    said.append(b"Upgrade : WebSocket \r\n")
+    with proxy.wire() as wire:
+        wire.send(ask(origin))
+        equal(wire.head().status, 101, "the one that was offered")
+
+
+def test_via_in_what_comes_before_an_answer(lab):
+    """RFC 9110, 7.6.3: "A proxy MUST send an appropriate Via header field ... in each message that it forwards", 1xx and 101 included."""
+    def answer(connection, seen):
+        connection.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nVia: 1.0 inner\r\n\r\n")
+        if seen.header("Upgrade"):
+            connection.send(SWITCH)
+            return True
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        return False
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    for message, last in ((request("GET", origin.url("/plain")), 200), (ask(origin), 101)):
+        with proxy.wire() as wire:
+            wire.send(message)
+            early, final = wire.head(), wire.head()
+            equal((early.status, early.header("Via"), early.header("Link")), (103, "1.0 inner, 1.1 retort", "</a>"), "the hint")
+            equal((final.status, final.header("Via")), (last, "1.1 retort"), "what follows")
+
+
 def test_origin_that_does_not_want_to(lab):
     def answer(connection, _request):
         connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nno")

@@ -7,7 +7,7 @@ import subprocess
 
 from harness.checks import contains, equal, true
 
-PROGRAMS = ["gray-helper", "retort", "retort-adlist", "retort-helperd", "retort-service", "retort-service-test", "retortctl", "text-helper"]
+PROGRAMS = ["gray-helper", "retort", "retort-adlist", "retort-helperd", "retort-icap-replay", "retort-logs", "retort-service", "retort-service-test", "retortctl", "text-helper"]
 
 
 def version_of_configure(lab):
@@ -44,6 +44,8 @@ def test_all_programs_tell_their_version(lab):
         for option in ("--version", "-V"):
             first, *rest = say(path, option).splitlines()
             equal(first, f"{name} {version}", option)
+            parts = rest.pop() if name == "retort" else "parts: none; left out: none"
+            true(re.fullmatch(r"parts: [\w, ]+; left out: [\w, ]+", parts), parts)
             true(len(rest) <= 1 and all(re.fullmatch(r"with [\w-]+ [\w.+-]+(, [\w-]+ [\w.+-]+)*", line) for line in rest), rest)
         for option in ("--help", "-h"):
             contains(say(path, option), "--version", f"{name} {option}")
@@ -55,6 +57,7 @@ def test_all_programs_tell_their_version(lab):
 
 def test_the_manuals_tell_of_the_version(lab):
     for page in ("retort.8", "retort-helperd.8", "retortctl.1", "gray-helper.8", "text-helper.8", "retort-adlist.1",
+                 "retort-icap-replay.1", "retort-logs.1",
                  "retort-service-test.1"):
         with open(os.path.join(os.path.dirname(__file__), "../../docs", page), encoding="utf-8") as manual:
             contains(manual.read().replace("\\-", "-"), "--version", page)

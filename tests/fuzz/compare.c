@@ -17,6 +17,8 @@ const struct difference differences[] = {
     {"status", RETORT_REFUSES, repair_status},
     {"reason", RETORT_REFUSES, repair_reason},
     {"obs-fold", RETORT_REFUSES, repair_folds},
+    {"blank-in-name", READ_OTHERWISE, repair_blanks},
+    {"blank-refused", LLHTTP_REFUSES, repair_blanks},
     {"name-with-space", RETORT_REFUSES, repair_names},
     {"no-name", RETORT_REFUSES, repair_no_name},
     {"too-many-fields", RETORT_REFUSES, repair_many_fields},
@@ -63,6 +65,14 @@ static void put_text(struct text *text, struct slice head) {
     text->length = head.length;
 }
 
+/* The kind with that repair and that side; NULL: there is none. */
+static const struct difference *kind_of(bool (*repair)(struct text *), enum difference_side side) {
+    for (const struct difference *kind = differences; kind->name != NULL; kind++)
+        if (kind->repair == repair && kind->side == side)
+            return kind;
+    return NULL;
+}
+
 /* One kind that explains all, else several of them together, of which the first has the side. */
 static const struct difference *explain(struct comparison *comparison, struct slice head) {
     const struct difference *first = NULL;
@@ -80,8 +90,8 @@ static const struct difference *explain(struct comparison *comparison, struct sl
         const struct difference *kind = &differences[i % difference_count()];
         if (!kind->repair(text))
             continue;
-        if (first == NULL && kind->side == side)
-            first = kind;
+        if (first == NULL)
+            first = kind_of(kind->repair, side);
         if (agrees(comparison, accepted))
             return first;
     }

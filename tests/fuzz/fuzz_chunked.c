@@ -22,7 +22,7 @@ static void decode(struct outcome *outcome, const char *bytes, size_t length, si
     outcome->status = CHUNKED_MORE;
     chunked_init(&outcome->decoder);
     outcome->trailers = xmalloc(CHUNKED_TRAILERS_MAX);
-    chunked_keep_trailers(&outcome->decoder, outcome->trailers);
+    chunked_of_response(&outcome->decoder, outcome->trailers);
     while (outcome->status == CHUNKED_MORE && outcome->taken < length) {
         size_t got, left = length - outcome->taken;
         size_t count = left < piece_length ? left : piece_length;

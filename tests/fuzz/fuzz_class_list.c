@@ -2,10 +2,8 @@
  * is taken is found again. */
 #include "base/assert.h"
 #include "http/url.h"
-#include "match/class_fields.h"
-#include "match/class_hours.h"
+#include "match/class_conditions.h"
 #include "match/class_lists.h"
-#include "match/list_file.h"
 #include "match/url_set.h"
 
 #include <stdlib.h>

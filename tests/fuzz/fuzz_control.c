@@ -2,7 +2,7 @@
  * "request", "response" or, for fields that name a cache, "targeted" and "surrogate"; the head
  * follows. */
 #include "base/assert.h"
-#include "cache/control.h"
+#include "cache/cache_control.h"
 #include "http/structured.h"
 #include "lines.h"
 #include "naive.h"

@@ -8,8 +8,7 @@
  */
 #include "base/assert.h"
 #include "base/slice.h"
-#include "net/dns_answer.h"
-#include "net/dns_targets.h"
+#include "net/dns_message.h"
 
 #include <stdlib.h>
 

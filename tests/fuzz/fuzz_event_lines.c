@@ -2,7 +2,7 @@
  *
  * What must be true: a transaction is a JSON object, and its data stand in the line. A loss is of one
  * transaction at least, and only comes behind "event: lost". */
-#include "ctl/event_lines.h"
+#include "tools/event_lines.h"
 
 #include "base/assert.h"
 #include "lines.h"

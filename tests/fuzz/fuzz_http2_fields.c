@@ -2,7 +2,7 @@
  * The fields of HTTP/2: lines "name: value", where a line may have any byte but a newline.
  *
  * The first line is the kind of message: "request", "response", "trailers", and a word more for a
- * listener that takes extended CONNECT. A head that is good can be written as a message of HTTP/1.1,
+ * listener that takes extended CONNECT, or for trailers of a response. A head that is good can be written as a message of HTTP/1.1,
  * and that protocol's parser finds the same in it: so nothing in a name or a value becomes a line, a
  * field or a request of its own. It has no field of connections, at most one Content-Length, and,
  * when it is a request, one Host, which the authority equals.
@@ -130,7 +130,7 @@ static void check_message(struct slice kind) {
     else if (is_response)
         result = http2_fields_to_response(&list, &head, &meaning);
     else
-        result = http2_fields_to_trailers(&list, &head, &meaning);
+        result = http2_fields_to_trailers(&list, kind.length > strlen("trailers"), &head, &meaning);
     if (result != HTTP2_FIELDS_GOOD) {
         check_refused(&head, result, &meaning);
         return;

@@ -16,11 +16,11 @@
 #include "endpoint.h"
 
 #include "http2/hpack_encode.h"
-#include "net/reach.h"
+#include "http2/origin/call.h"
+#include "http2/origin/http2.h"
+#include "net/egress.h"
 #include "net/resolver.h"
 #include "origin/http1/http1.h"
-#include "origin/http2/call.h"
-#include "origin/http2/http2.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -86,7 +86,7 @@ struct seen {
 };
 
 static struct client_lab *lab;
-static struct origin_connections *connections;
+static struct origin_pool *connections;
 static struct fuzz_call calls[CALLS];
 static struct seen seen[STREAMS];
 static struct endpoint origin;
@@ -415,7 +415,7 @@ static void connect_origin(unsigned flags) {
     struct connection *connection = connection_new(&lab->net, &pair[1], NULL, NULL);
     ASSERT(connection != NULL && address_parse(&remote, SLICE("127.0.0.1:1"), 0));
     connection_note_remote(connection, &remote);
-    origin_connections_give(connections, SLICE("origin"), ORIGIN_HTTP2, &connection, 5000, 10);
+    origin_pool_give(connections, SLICE("origin"), ORIGIN_HTTP2, &connection, 5000, 10);
 }
 
 static void begin(unsigned flags) {
@@ -460,8 +460,8 @@ static void start_lab(void) {
                           "first_byte_timeout = 5s }\n");
     client_lab_hang_up(lab);
     lab->net.resolver = resolver_new(&lab->net);
-    ASSERT(lab->net.resolver != NULL && reach_prepare(&lab->net));
-    connections = origin_connections_new(&lab->net, &origin_http1_class, &origin_http2_class);
+    ASSERT(lab->net.resolver != NULL && egress_prepare(&lab->net));
+    connections = origin_pool_new(&lab->net, &origin_http1_class, &origin_http2_class);
     lab->peer = origin_turn;
 }
 

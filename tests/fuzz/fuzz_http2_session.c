@@ -16,7 +16,7 @@
 #include "client_lab.h"
 #include "endpoint.h"
 
-#include "client/http2/exchange.h"
+#include "http2/client/exchange.h"
 #include "http2/hpack_encode.h"
 
 #include <string.h>

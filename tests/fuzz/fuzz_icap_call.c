@@ -10,6 +10,7 @@
  */
 #include "base/assert.h"
 #include "base/log.h"
+#include "http/head_parser.h"
 #include "icap/adapter.h"
 #include "icap/call.h"
 #include "lines.h"
@@ -156,11 +157,19 @@ static void start_call(struct run *run, size_t length) {
                     run->flags & FLAG_UNKNOWN_LENGTH ? -1 : (int64_t)run->virgin.length);
         virgin = &run->virgin.source;
     }
+    bool reqmod = run->flags & FLAG_REQMOD;
+    const struct slice request_head = SLICE("GET http://h/a HTTP/1.1\r\nHost: h\r\n\r\n");
+    const struct slice response_head =
+        reqmod ? SLICE("") : SLICE("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");
+    struct http_head given;
+    if (reqmod)
+        http_head_parse_request(&given, request_head.base, request_head.length, 0);
+    else
+        http_head_parse_response(&given, response_head.base, response_head.length, 0);
     struct icap_request request = {
-        .request_head = SLICE("GET http://h/a HTTP/1.1\r\nHost: h\r\n\r\n"),
-        .response_head = run->flags & FLAG_REQMOD
-                             ? SLICE("")
-                             : SLICE("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+        .request_head = request_head,
+        .response_head = response_head,
+        .given = &given,
         .virgin = &virgin,
         .path = SLICE("/a"),
         .client.ip = SLICE("127.0.0.1"),

@@ -5,7 +5,7 @@
 #include "gray/jpeg_gray.h"
 #include "gray/picture_cost.h"
 #include "gray/png_gray.h"
-#include "gray/tiff_form.h"
+#include "gray/tiff.h"
 #include "gray/webp_gray.h"
 
 #include <stdlib.h>

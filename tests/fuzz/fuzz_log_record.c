@@ -3,7 +3,7 @@
  * What must be true: each text stands in the line, or in the JSON of the record; the status has three
  * digits at most; there are no more services than there is room for; and the host is a part of the
  * URL. */
-#include "ctl/log_record.h"
+#include "tools/log_entry.h"
 
 #include "base/assert.h"
 #include "lines.h"
@@ -15,8 +15,8 @@ static bool is_inside(struct slice text, struct slice whole) {
            (text.base >= whole.base && text.base + text.length <= whole.base + whole.length);
 }
 
-static void log_record_check(const struct log_record *record, struct slice line) {
-    ASSERT(record->status <= 999 && record->service_count <= LOG_RECORD_SERVICES);
+static void log_entry_check(const struct log_entry *record, struct slice line) {
+    ASSERT(record->status <= 999 && record->service_count <= LOG_ENTRY_SERVICES);
     ASSERT(is_inside(record->host, record->url));
     if (record->json != NULL)
         return;
@@ -28,10 +28,10 @@ static void log_record_check(const struct log_record *record, struct slice line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct slice line = lines_copy(slice_make((const char *)data, size));
-    struct log_record record;
-    if (log_record_of_line(&record, line.base, line.length))
-        log_record_check(&record, line);
-    log_record_release(&record);
+    struct log_entry record;
+    if (log_entry_of_line(&record, line.base, line.length))
+        log_entry_check(&record, line);
+    log_entry_release(&record);
     free((void *)line.base);
     return 0;
 }

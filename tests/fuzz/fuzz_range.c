@@ -7,7 +7,7 @@
  *     its Last-Modified, "-" for none
  */
 #include "base/assert.h"
-#include "cache/part.h"
+#include "cache/range.h"
 #include "lines.h"
 #include "naive.h"
 
@@ -124,12 +124,12 @@ static unsigned merge(struct asked *asked, unsigned count) {
     return merged;
 }
 
-static void check_part(const struct part *part, const struct range *ranges, unsigned count) {
+static void check_part(const struct partial *part, const struct range *ranges, unsigned count) {
     bool holds = true;
     for (unsigned i = 0; i < count; i++)
         holds &= ranges[i].first >= part->first && ranges[i].first - part->first <= part->count &&
                  ranges[i].count <= part->count - (ranges[i].first - part->first);
-    ASSERT(part_holds(part, ranges, count) == holds);
+    ASSERT(partial_holds(part, ranges, count) == holds);
 }
 
 static unsigned check(struct http_head *request, const struct range_subject *subject,
@@ -165,7 +165,7 @@ static __int128 naive_until(struct slice *text, char end) {
     return number;
 }
 
-static bool naive_part(struct part *part, const struct http_head *response) {
+static bool naive_part(struct partial *part, const struct http_head *response) {
     struct slice value = http_head_value(response, HTTP_CONTENT_RANGE);
     struct slice stated = http_head_value(response, HTTP_CONTENT_LENGTH);
     unsigned fields = 0, dashes = 0, slashes = 0;
@@ -181,35 +181,36 @@ static bool naive_part(struct part *part, const struct http_head *response) {
     value = slice_make(value.base + 6, value.length - 6);
     __int128 first = naive_until(&value, '-'), last = naive_until(&value, '/');
     __int128 whole = naive_number(value, (__int128)1 << 70);
-    *part = (struct part){(uint64_t)first, (uint64_t)(last - first + 1), (uint64_t)whole};
+    *part = (struct partial){(uint64_t)first, (uint64_t)(last - first + 1), (uint64_t)whole};
     return first >= 0 && last >= first && whole > last && whole <= INT64_MAX &&
            (stated.base == NULL || naive_number(stated, (__int128)1 << 70) == last - first + 1);
 }
 
-static bool check_head(struct part *part, struct http_head *response) {
-    struct part naive;
+static bool check_head(struct partial *part, struct http_head *response) {
+    struct partial naive;
     response->status = 200;
-    ASSERT(!part_of_head(part, response));
+    ASSERT(!partial_of_head(part, response));
     response->status = 206;
-    bool good = part_of_head(part, response);
+    bool good = partial_of_head(part, response);
     ASSERT(good == naive_part(&naive, response));
     if (good) {
         ASSERT(part->first == naive.first && part->count == naive.count);
-        ASSERT(part->whole == naive.whole && part_end(part) <= part->whole && part->count > 0);
+        ASSERT(part->whole == naive.whole && partial_end(part) <= part->whole && part->count > 0);
     }
     return good;
 }
 
-static void check_union(const struct part *a, const struct part *b) {
-    struct part both = part_union(a, b);
-    bool apart = part_end(a) < b->first || part_end(b) < a->first;
-    ASSERT(part_joins(a, b) == (!apart && a->whole == b->whole));
-    ASSERT(part_joins(a, b) == part_joins(b, a));
-    if (!part_joins(a, b))
+static void check_union(const struct partial *a, const struct partial *b) {
+    struct partial both = partial_union(a, b);
+    bool apart = partial_end(a) < b->first || partial_end(b) < a->first;
+    ASSERT(partial_joins(a, b) == (!apart && a->whole == b->whole));
+    ASSERT(partial_joins(a, b) == partial_joins(b, a));
+    if (!partial_joins(a, b))
         return;
     ASSERT(both.first == (a->first < b->first ? a->first : b->first));
-    ASSERT(part_end(&both) == (part_end(a) > part_end(b) ? part_end(a) : part_end(b)));
-    ASSERT(both.count <= a->count + b->count && part_end(&both) <= both.whole);
+    ASSERT(partial_end(&both) ==
+           (partial_end(a) > partial_end(b) ? partial_end(a) : partial_end(b)));
+    ASSERT(both.count <= a->count + b->count && partial_end(&both) <= both.whole);
 }
 
 static struct slice validator(struct slice line) {
@@ -219,7 +220,7 @@ static struct slice validator(struct slice line) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct http_head request, response, further;
     struct range ranges[RANGES_MAX];
-    struct part part, more;
+    struct partial part, more;
     struct lines lines = lines_of(data, size);
     struct range_subject subject = {.length = lines_number(&lines) & INT64_MAX};
     subject.etag = validator(lines_next(&lines));

@@ -71,15 +71,16 @@ static void check_refused(const char *bytes, size_t length, uint64_t damage) {
 static void check_vary(const struct object *object, const struct http_head *request,
                        const struct http_head *head) {
     const struct freshness freshness = object_freshness(object);
-    const struct object_making making = object_making(object);
+    const struct object_provenance provenance = object_provenance(object);
     struct slice vary = object_vary(object), selector = object_selector(object);
     ASSERT(selector.base + selector.length == vary.base + vary.length);
     ASSERT(selector.length == 0 || (selector.base[0] != '@' && selector.base[0] != ':'));
     struct object *again = object_new_made(object->key, object_url(object), request, head,
-                                           &freshness, object->body, &making, &selector);
-    const struct object_making same = object_making(again);
-    ASSERT(same.kind == making.kind && object_source_equal(&same.source, &making.source));
-    ASSERT(same.kind == OBJECT_UNSEEN || (same.chain == making.chain && same.tag == making.tag));
+                                           &freshness, object->body, &provenance, &selector);
+    const struct object_provenance same = object_provenance(again);
+    ASSERT(same.kind == provenance.kind && object_source_equal(&same.source, &provenance.source));
+    ASSERT(same.kind == OBJECT_UNSEEN ||
+           (same.chain == provenance.chain && same.tag == provenance.tag));
     ASSERT(slice_equal(object_selector(again), selector));
     object_release(&again);
     vary_matches(selector, request);

@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "inside/child.h"
 #include "lines.h"
-#include "runner/facts.h"
+#include "runner/frame.h"
 #include "runner/link.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void read_bundle(struct bundle *bundle) {
 }
 
 /* The first bytes are the index that the process has written. */
-static void read_ring(struct ring_shared *shared, struct slice input) {
+static void read_ring(struct link_ring *ring, struct slice input) {
     static char payload[FRAME_PAYLOAD];
     struct bundle bundle = {0};
     struct link link;
@@ -43,9 +43,9 @@ static void read_ring(struct ring_shared *shared, struct slice input) {
         return;
     memcpy(&written, input.base, sizeof written);
     size_t length = input.length - sizeof written;
-    memcpy(shared->bytes, input.base + sizeof written, length < RING_SIZE ? length : RING_SIZE);
-    atomic_store(&shared->written, written);
-    link_open(&link, shared, shared, -1);
+    memcpy(ring->bytes, input.base + sizeof written, length < LINK_RING ? length : LINK_RING);
+    atomic_store(&ring->shared.written, written);
+    link_open(&link, ring, ring, -1);
     while (link_receive(&link, &frame, payload) == LINK_FRAME) {
         ASSERT(frame.length <= FRAME_PAYLOAD);
         ASSERT(frame.type >= FRAME_OPEN && frame.type < FRAME_TYPES);
@@ -65,8 +65,8 @@ static void check_text(const char *text) {
 }
 
 static void read_told(struct slice input) {
-    static struct inside_told told;
-    if (!inside_told_read(&told, input.base, input.length))
+    static struct inside_event_calls told;
+    if (!inside_event_calls_read(&told, input.base, input.length))
         return;
     check_text(told.name);
     check_text(told.description);
@@ -77,10 +77,10 @@ static void read_told(struct slice input) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static struct ring_shared shared;
+    static struct link_ring ring;
     struct slice input = lines_copy(slice_make((const char *)data, size));
-    memset(&shared, 0, sizeof shared);
-    read_ring(&shared, input);
+    memset(&ring, 0, sizeof ring);
+    read_ring(&ring, input);
     read_told(input);
     free((void *)input.base);
     return 0;

@@ -1,6 +1,7 @@
 /* Configuration files: settings or errors that name the file, never anything else. What was
  * loaded says the same when it is loaded again, and its classes and maps can be asked. What stands
  * behind a line "%%" is a second file, which the first one includes as "201". */
+#include "admin/settings_list.h"
 #include "base/assert.h"
 #include "settings/settings.h"
 

@@ -29,7 +29,7 @@ endif
 EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/http.dict
 
 fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
-fuzz_proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
+fuzz_proxy_cppflags = $(AM_CPPFLAGS) $(proxy_includes)
 fuzz_lines = tests/fuzz/lines.c tests/fuzz/lines.h tests/fuzz/naive.c tests/fuzz/naive.h
 fuzz_endpoint = tests/fuzz/endpoint.c tests/fuzz/endpoint.h tests/fuzz/steps.c tests/fuzz/steps.h \
 	tests/fuzz/lab_needs.c tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h
@@ -114,7 +114,7 @@ tests_fuzz_fuzz_recorded_SOURCES = tests/fuzz/fuzz_recorded.c $(fuzz_lines)
 tests_fuzz_fuzz_recorded_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_recorded_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_recorded_LDADD = $(proxy_libs)
-tests_fuzz_fuzz_event_lines_SOURCES = tests/fuzz/fuzz_event_lines.c proxy/ctl/event_lines.c $(fuzz_lines)
+tests_fuzz_fuzz_event_lines_SOURCES = tests/fuzz/fuzz_event_lines.c proxy/tools/event_lines.c $(fuzz_lines)
 tests_fuzz_fuzz_event_lines_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_event_lines_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_event_lines_LDADD = $(proxy_libs)
@@ -126,7 +126,7 @@ tests_fuzz_fuzz_info_text_SOURCES = tests/fuzz/fuzz_info_text.c $(fuzz_lines)
 tests_fuzz_fuzz_info_text_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_info_text_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_info_text_LDADD = $(proxy_libs)
-tests_fuzz_fuzz_log_record_SOURCES = tests/fuzz/fuzz_log_record.c proxy/ctl/log_record.c $(fuzz_lines)
+tests_fuzz_fuzz_log_record_SOURCES = tests/fuzz/fuzz_log_record.c proxy/tools/log_entry.c $(fuzz_lines)
 tests_fuzz_fuzz_log_record_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_log_record_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_log_record_LDADD = $(proxy_libs)

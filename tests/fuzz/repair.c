@@ -1,6 +1,7 @@
 #include "repair.h"
 
 #include "base/assert.h"
+#include "http/bytes.h"
 
 /* A part of a head, by place, because repairs move what stands behind them. */
 struct span {
@@ -263,6 +264,34 @@ bool repair_names(struct text *head) {
                 head->bytes[i] = 'x';
                 changed = true;
             }
+        line = line_at(head, line.at + line.length);
+    }
+    return changed;
+}
+
+/* Those between a name and its colon. */
+static struct span blanks_before_colon(const struct text *head, struct span line) {
+    size_t at = line.at, end = line.at + line.length;
+    while (at < end && bytes_is(head->bytes[at], BYTES_TOKEN))
+        at++;
+    struct span blanks = {at, 0};
+    while (at < end && (head->bytes[at] == ' ' || head->bytes[at] == '\t'))
+        at++;
+    blanks.length = at - blanks.at;
+    bool before = blanks.at > line.at && at < end && head->bytes[at] == ':';
+    return before ? blanks : (struct span){at, 0};
+}
+
+bool repair_blanks(struct text *head) {
+    bool changed = false;
+    struct span line = line_at(head, first_field(head));
+    while (is_response(head) && line.length > 0 && without_end(head, line).length > 0) {
+        struct span blanks = blanks_before_colon(head, line);
+        if (blanks.length > 0) {
+            replace(head, blanks, "");
+            line.length -= blanks.length;
+            changed = true;
+        }
         line = line_at(head, line.at + line.length);
     }
     return changed;

@@ -27,6 +27,7 @@ bool repair_status(struct text *head);        /* not three digits from 100 on: 2
 bool repair_reason(struct text *head);        /* control bytes in it: question marks */
 bool repair_folds(struct text *head);         /* a space for each byte of the line's end */
 bool repair_names(struct text *head);         /* a space in them: x */
+bool repair_blanks(struct text *head);        /* those before the colon, in a response, go */
 bool repair_no_name(struct text *head);       /* a field without one: X */
 bool repair_many_fields(struct text *head);   /* those behind HTTP_FIELDS_MAX go */
 bool repair_tabs(struct text *head);          /* HTAB in a length or a coding: a space */

@@ -60,7 +60,8 @@ has_mode() { [ "$(stat -c '%a %u %g' "$root$1")" = "$2 0 $(id_of group retort)" 
 
 # ---- the life of the packages -----------------------------------------------------------------
 
-apt_get() { inside sh -c "apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confold $*"; }
+# Without an option for changed configurations, and with nobody who could answer a question.
+apt_get() { inside sh -c "apt-get -q -y --no-install-recommends $*" </dev/null; }
 
 check_install() {
     verify "installation" apt_get install '/packages/*.deb'
@@ -79,13 +80,17 @@ check_install() {
     verify "the guides for a browser are there" test -s "$root/usr/share/doc/retort/html/index.html"
 }
 
+changed="retort.conf helperd.conf c-icap-retort.conf conf.d/own.conf"
+
 # As docs/OPERATIONS.md says; the origin is on this machine, and the cache on disk a small one.
 configure() {
     local switch_on
-    switch_on=$(grep -m1 "^    sed -i '/^#icap_service" "$top/docs/OPERATIONS.md") || return
+    switch_on=$(grep -m1 "^    sed -n '/^#icap_service" "$top/docs/OPERATIONS.md") || return
     inside sh -c "$switch_on"
     sed -i -e 's/^listen .*mode = forward/& local_destinations = allow/' \
         -e 's|#disk "/var/cache/retort".*|disk "/var/cache/retort" { size = "64MB" }|' "$root/etc/retort/retort.conf"
+    echo 'url_class own { host = "own.example" }' >"$root/etc/retort/conf.d/own.conf"
+    for name in $changed; do echo "# A change of the administrator's." >>"$root/etc/retort/$name"; done
     echo '||127.0.0.1^*/ads/' >"$root/var/lib/retort-lists/own.txt"
     inside sh /usr/share/retort/reload-c-icap.sh && inside systemctl restart retort
 }
@@ -95,12 +100,15 @@ check_use() {
     verify "a photo is gray" soon photo_is_gray
     verify "an ad is a blank image" soon ad_is_blank
     verify "retortctl reload" inside retortctl reload
+    verify "a file of conf.d is in use" uses_own
 }
+uses_own() { inside retortctl config show --json | grep '"/etc/retort/conf.d/own.conf"'; }
 
 check_upgrade() {
     local before visitors
     before=$(main_pid retort)
-    cp "$root/etc/retort/retort.conf" "$out/kept.conf"
+    rm -rf "$out/kept"
+    cp -r "$root/etc/retort" "$out/kept"
     python3 "$top/examples/two-hosts/visits.py" 3128 "$origin/china.jpg" 4 - "$out/visits.json" &
     visitors=$!
     verify "upgrade to a later version" apt_get install '/packages/later/*.deb'
@@ -110,8 +118,11 @@ check_upgrade() {
     verify "upgrade: it is the later program" runs_the_new_program
     verify "upgrade: the process before it has ended, or ends" soon not kill -0 "$before"
     verify "upgrade: $(said visits) requests of four clients meanwhile, each answered with 200" [ "$(said statuses)" = "[200]" ]
-    verify "upgrade: a configuration that was changed is kept" cmp "$out/kept.conf" "$root/etc/retort/retort.conf"
-    verify "upgrade: the later default is beside it" grep -q "of the later version" "$root/etc/retort/retort.conf.dpkg-dist"
+    for name in $changed; do
+        verify "upgrade: $name, which was changed, is kept" cmp "$out/kept/$name" "$root/etc/retort/$name"
+    done
+    verify "upgrade: a file of conf.d is in use" uses_own
+    verify "upgrade: the later default is beside a configuration" grep -q "of the later version" "$root/etc/retort/retort.conf.default"
     verify "upgrade: a configuration that was not changed is the later one" grep -q "of the later version" "$root/etc/retort/lists.conf"
     verify "upgrade: retort.conf has kept its mode" has_mode /etc/retort/retort.conf 640
     for name in retort retort-helperd c-icap; do
@@ -131,7 +142,7 @@ check_refused_upgrade() {
     verify "mistake: the message says what to do" grep -q 'goes on serving' "$out/mistake.out"
     verify "mistake: the process from before serves" test "$before" = "$(main_pid retort)"
     verify "mistake: a photo is gray" soon photo_is_gray
-    cp "$out/kept.conf" "$root/etc/retort/retort.conf"
+    cp "$out/kept/retort.conf" "$root/etc/retort/retort.conf"
 }
 
 # Without the helpers' directory in /tmp: under systemd they have a /tmp of their own, which ends with them.
@@ -153,7 +164,7 @@ check_end() {
     for name in retort retort-helperd c-icap; do
         verify "removal: $name has ended" not inside systemctl is-active "$name"
     done
-    verify "removal: the configuration stays" cmp "$out/kept.conf" "$root/etc/retort/retort.conf"
+    verify "removal: the configuration stays" cmp "$out/kept/retort.conf" "$root/etc/retort/retort.conf"
     verify "removal: the lists stay" test -e "$root/var/lib/retort-lists/own.txt"
     verify "purge" apt_get purge retort retort-icap-services retort-dev retort-doc
     verify "purge: no file is left, and none without an owner" nothing_is_left

@@ -18,6 +18,7 @@ builddir=$(cd "$1" && pwd)
 out=$builddir/package
 root=$out/root
 source "$here/rows.sh"
+source "$here/base.sh"
 
 finish() {
     rm -rf --one-file-system "$root"
@@ -31,31 +32,8 @@ cannot() {
     exit 0
 }
 
-# The mirror that this machine installs from.
-mirror() {
-    apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-        awk '$1 == "bookworm" && $2 == "main" { print $3; exit }' | grep . || echo http://deb.debian.org/debian
-}
-
-# A mirror may fail for a moment: twice.
-bootstrap() {
-    debootstrap --variant=minbase bookworm "$root" "$(mirror)" && return
-    rm -rf --one-file-system "$root"
-    debootstrap --variant=minbase bookworm "$root" "$(mirror)"
-}
-
-# The base system is kept for the next run, for a day.
 make_chroot() {
-    rm -rf --one-file-system "$root"
-    if [ -n "$(find "$out/base.tar" -mtime -1 2>/dev/null)" ]; then
-        mkdir "$root" && tar -C "$root" -xpf "$out/base.tar" || return
-    else
-        bootstrap || return
-        tar -C "$root" --one-file-system -cf "$out/base.tar" . || return
-    fi
-    cp /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null
-    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/speed"
-    echo 'Acquire::Languages "none";' >"$root/etc/apt/apt.conf.d/speed"
+    base_system "$own_suite" "$root" "$out/base.tar" || return
     echo "DPkg::Path \"$path\";" >"$root/etc/apt/apt.conf.d/path"
     install -m 755 "$here/systemctl" "$root/usr/local/bin/systemctl"
     mkdir -p "$root/packages/later" "$root/run/systemd/system"
@@ -73,9 +51,7 @@ make_later() {
     rm -rf "$tree"
     dpkg-deb -R "$out"/"$1"_*.deb "$tree" || return
     sed -i 's/^Version: .*/&+later/' "$tree/DEBIAN/control"
-    while read -r file; do
-        case $file in *.conf) echo "# A comment of the later version." >>"$tree$file" ;; esac
-    done <"$tree/DEBIAN/conffiles"
+    for file in "$tree"/usr/share/retort/defaults/*; do echo "# A comment of the later version." >>"$file"; done
     dpkg-deb -Znone --root-owner-group -b "$tree" "$root/packages/later" && rm -r "$tree"
 }
 make_both_later() { make_later retort && make_later retort-icap-services; }

@@ -1,4 +1,4 @@
-"""The generated part of docs/PERFORMANCE.md, its plots, a table of docs/SERVICES.md, and the results that all are made of.
+"""The generated part of docs/PERFORMANCE.md, its plots, and a table of docs/SERVICES.md.
 
 What stands between two marks is replaced; everything else is written by hand.
 """
@@ -79,7 +79,6 @@ def write(known, docs):
         for plot in plots:
             plot.draw(os.path.join(docs, "plots"))
         parts.append(section(name, case, plots))
-    results.write(os.path.join(docs, "performance.json"), known)
     replace(os.path.join(docs, "PERFORMANCE.md"), BEGIN, END, "\n".join(parts) + "\n")
     choice = table5.choice(Figures(known["cases"]["table5"])) if "table5" in known["cases"] else None
     if choice:

@@ -137,7 +137,8 @@ if (markdown) {
 \`tests/e2e/conformance/run.sh\` runs the public suite http-cache-tests ${version} (npm) through Retort in reverse mode, and
 writes this page. The script also runs the suite by HTTP/2, where the same required and optimal tests pass, and through
 Retort as a forward proxy. The same tests pass there, except for those of Surrogate-Control, which is for reverse proxies
-only.
+only. It runs with \`policy all { set_cookie = store }\`, as four required tests ask for the cookies of a stored response
+(RFC 9111, 3.1). Without that, only the client whose request fetched a response gets its cookies.
 
 | kind | passed | of those that apply | of those that a cache can pass if it follows the RFCs |
 |---|---|---|---|

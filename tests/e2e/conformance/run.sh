@@ -67,6 +67,7 @@ workers = 1
 listen "127.0.0.1:$reverse" { mode = reverse }
 listen "127.0.0.1:$forward" { mode = forward  local_destinations = allow }
 map "/" { origin = "http://localhost:$origin/"  preserve_host = true }
+policy all { set_cookie = store }
 END
 "$build/proxy/retort" -f "$scratch/retort.conf" 2>"$scratch/retort.log" &
 pids="$pids $!"

@@ -68,7 +68,11 @@ enum bad_fault {
     BAD_ID,
     BAD_TIMER,
     BAD_SPINS,
+    BAD_KEEPS_SOON,
+    BAD_KEEPS_PART,
     BAD_KEEPS_LATE,
+    BAD_KEEPS_LENGTH,
+    BAD_EMPTY,
 };
 
 struct bad_settings {
@@ -82,7 +86,8 @@ static const struct service_option bad_options[] = {
      "by_pieces|by_preview|static|dangling|overread|overwrite|took|got|loop|crash|exit|never|"
      "endless|hold|past_deadline|closed|skip_body|skip_head|late_head|heap_head|split_head|framing|"
      "counter|member|request|verdict|flow|answer|loses|unable|unwritten|freed|watch|"
-     "watch_closed|deaf|also|also_alone|address|addresses|id|timer|spins|keeps_late",
+     "watch_closed|deaf|also|also_alone|address|addresses|id|timer|spins|keeps_"
+     "soon|keeps_part|keeps_late|keeps_length|empty",
      "the promise that is broken"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
@@ -102,6 +107,7 @@ struct bad {
     struct spool out;
     struct slice kept; /* of a piece that is no more */
     int pipe[2];       /* 0: none */
+    size_t taken;      /* of a body that it keeps */
     char value[64];
     bool finished;
 };
@@ -232,6 +238,8 @@ static void bad_tell_length(struct bad *bad) {
         bad->exchange->body_length = length - 1;
     if (bad->fault == BAD_SHORT)
         bad->exchange->body_length = length + 1;
+    if (bad->fault == BAD_EMPTY)
+        bad->exchange->body_length = 0;
 }
 
 static enum service_verdict bad_preview(void *state, struct slice body, bool complete) {
@@ -240,7 +248,13 @@ static enum service_verdict bad_preview(void *state, struct slice body, bool com
     CAST_OBJ(bad, state, BAD_MAGIC);
     (void)complete;
     switch (bad->fault) {
+    case BAD_KEEPS_LENGTH:
+        http_head_set(bad->exchange->head, HTTP_CONTENT_LENGTH, SLICE("5"));
+        bad->exchange->keeps_body = true;
+        return SERVICE_ADAPT;
     case BAD_HOLD:
+    case BAD_KEEPS_SOON:
+    case BAD_KEEPS_PART:
     case BAD_KEEPS_LATE:
     case BAD_SKIP_BODY: return SERVICE_HOLD;
     case BAD_VERDICT: return (enum service_verdict)7;
@@ -272,7 +286,9 @@ static size_t bad_push(void *state, struct slice body) {
         for (;;)
             sink++;
     case BAD_TOOK: return body.length + 1;
-    case BAD_KEEPS_LATE: return body.length;
+    case BAD_KEEPS_SOON:
+    case BAD_KEEPS_PART:
+    case BAD_KEEPS_LATE: bad->taken += body.length; return body.length;
     case BAD_NEVER:
     case BAD_ALSO:
     case BAD_ALSO_ALONE:
@@ -310,7 +326,9 @@ static void bad_finish(void *state) {
 static enum service_verdict bad_verdict(void *state) {
     struct bad *bad;
     CAST_OBJ(bad, state, BAD_MAGIC);
-    if (bad->fault == BAD_KEEPS_LATE && bad->finished) {
+    if ((bad->fault == BAD_KEEPS_SOON && bad->taken > 0) ||
+        (bad->fault == BAD_KEEPS_PART && bad->taken > 16) ||
+        (bad->fault >= BAD_KEEPS_SOON && bad->fault <= BAD_KEEPS_LATE && bad->finished)) {
         bad_head(bad);
         bad->exchange->keeps_body = true;
         return SERVICE_ADAPT;

@@ -71,6 +71,12 @@ def url_fields(ocsp, issuers):
     return [x509.AccessDescription(method, x509.UniformResourceIdentifier(url)) for method, url in methods if url]
 
 
+def authority_usage():
+    """RFC 5280 §4.2.1.3 demands it of an authority, and so does Python from 3.13 on."""
+    others = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **others)
+
+
 class Certificate:
     """One certificate with its key, and what can be signed with that key."""
 
@@ -164,6 +170,7 @@ def make(lab, cn, names, issuer, ca=False, days=30, rsa=0, curve=None, digest="s
         if wanted:
             builder = builder.add_extension(extension, critical)
     extend(x509.BasicConstraints(ca, path_length if ca else None), critical=True)
+    extend(authority_usage(), ca, critical=True)
     extend(x509.SubjectKeyIdentifier.from_public_key(private.public_key()))
     extend(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.private.public_key()), issuer)
     if names:

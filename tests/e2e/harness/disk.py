@@ -1,4 +1,4 @@
-"""The file of a volume, read and damaged by tests; its layout stands in proxy/disk/record.h.
+"""The file of a volume, read and damaged by tests; its layout stands in proxy/parts/disk/record.h.
 
     volume = DiskFile(path)
     at = volume.find(b"/own/7 - 3\\n")

@@ -51,10 +51,10 @@ class NameServer:
     def _serve_udp(self):
         while True:
             try:
-                packet, asker = self.udp.recvfrom(4096)
+                packet, requester = self.udp.recvfrom(4096)
             except OSError:
                 return
-            self._later(packet, lambda reply, asker=asker: self.udp.sendto(reply, asker), udp=True)
+            self._later(packet, lambda reply, requester=requester: self.udp.sendto(reply, requester), udp=True)
 
     def _serve_tcp(self):
         while True:

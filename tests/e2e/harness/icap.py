@@ -223,9 +223,9 @@ class IcapServer(Server):
             if self.behave(self, transaction):
                 return
 
-    def send_options(self, connection):
+    def send_options(self, connection, status="200 OK"):
         fields = [f"{name}: {value}" for name, value in self.options.items() if value is not None]
-        connection.send(("ICAP/1.0 200 OK\r\n" + "\r\n".join(fields) + "\r\n\r\n").encode())
+        connection.send((f"ICAP/1.0 {status}\r\n" + "\r\n".join(fields) + "\r\n\r\n").encode())
 
     @property
     def count(self):

@@ -146,8 +146,8 @@ class Network:
     def _answer_names(self):
         while True:
             try:
-                packet, asker = self.dns.recvfrom(2048)
-                self.dns.sendto(answer(packet, self.names), asker)
+                packet, requester = self.dns.recvfrom(2048)
+                self.dns.sendto(answer(packet, self.names), requester)
             except OSError:
                 return
 

@@ -199,6 +199,23 @@ def command_of(pid):
         return command.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
 
 
+def _states(pid):
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+        try:
+            with open(path, encoding="ascii", errors="replace") as stat:
+                found.append(stat.read().rsplit(")", 1)[1].split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # the thread has ended meanwhile
+    return found
+
+
+def stand_still(pid, seconds=30):
+    """Stops a process and waits until each of its threads stands: they run on for a moment behind the signal."""
+    os.kill(pid, signal.SIGSTOP)
+    checks.until(lambda: all(state in "Tt" for state in _states(pid)), seconds, f"process {pid} to stand still")
+
+
 def gone(pid):
     """True when no such process lives (a zombie counts as gone)."""
     try:

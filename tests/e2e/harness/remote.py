@@ -13,6 +13,7 @@ Where namespaces can't be made the test is skipped.
 
 import os
 import random
+import re
 import subprocess
 
 from .checks import Skip
@@ -62,6 +63,15 @@ class Remote:
             raise Skip("needs nft") from None
         if done.returncode != 0:
             raise AssertionError(f"nft: {done.stderr.strip()}")
+
+    def lose_one_probe(self):
+        """The next packet without data to there is dropped. counted("dropped") and counted("passed") say how many have come since."""
+        self.rules("""table ip t { counter dropped { }; counter passed { }; chain in { type filter hook input priority 0;
+            tcp flags == ack ip length < 60 quota until 60 bytes counter name dropped drop; tcp flags == ack counter name passed; }; }""")
+
+    def counted(self, name):
+        shown = subprocess.run([*self.under, "nft", "list", "counter", "ip", "t", name], capture_output=True, text=True, timeout=20, check=True)
+        return int(re.search(r"packets (\d+)", shown.stdout)[1])
 
     @staticmethod
     def _ip(*arguments, skip=False, under=()):

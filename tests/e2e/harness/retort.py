@@ -71,6 +71,8 @@ def options_text(options, separator="  "):
 
 
 def section(name, options, title=None):
+    if name == "disk" and not os.path.lexists(title) and os.path.isdir(os.path.dirname(title)):
+        os.close(os.open(title, os.O_WRONLY | os.O_CREAT, 0o600))  # retort makes files in directories alone
     head = f'{name} "{title}"' if title else name
     return f"{head} {{ {options_text(options)} }}"
 

@@ -134,6 +134,7 @@ static void *odd_start(const void *settings, struct service_host *host, char *er
 
 static void odd_stop(void *service) {
     const struct odd_settings *settings = service;
+    misbehave(settings->does, "stop");
     if (settings->tells)
         service_log(settings->host, LOG_LEVEL_INFO, "it stops");
 }
@@ -197,7 +198,13 @@ static enum service_verdict odd_answers(struct odd *odd) {
     odd->answer.reason = SLICE("Not here");
     http_head_add(&odd->answer, SLICE("Content-Type"), SLICE("text/plain"));
     exchange->answer = &odd->answer;
-    exchange->body_length = 6;
+    exchange->body_length = does(odd, "answer-long") ? 5 : does(odd, "answer-short") ? 7 : 6;
+    if (does(odd, "answer-other"))
+        http_head_add(&odd->answer, SLICE("Content-Length"), SLICE("7"));
+    if (does(odd, "answer-empty")) {
+        http_head_add(&odd->answer, SLICE("Content-Length"), SLICE("0"));
+        exchange->body_length = SERVICE_LENGTH_UNKNOWN;
+    }
     spool_append(&odd->body, "denied", 6);
     odd->finished = true;
     return SERVICE_ADAPT;
@@ -247,7 +254,7 @@ static enum service_verdict odd_preview(void *state, struct slice body, bool com
         service_failed(exchange, "tired");
         return SERVICE_SKIP;
     }
-    if (does(odd, "answer"))
+    if (strncmp(odd->settings->does, "answer", 6) == 0)
         return odd_answers(odd);
     if (does(odd, "bad-head"))
         http_head_add(exchange->head, SLICE("X-Odd"), SLICE("1\r\nX-Evil: 1"));

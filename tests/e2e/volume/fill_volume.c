@@ -27,13 +27,13 @@ static void fill_body(char *bytes, size_t size, unsigned long number) {
     memcpy(bytes, text, (size_t)length < size ? (size_t)length : size);
 }
 
-static bool store(struct cache *cache, struct disk *disk, unsigned long number, char *bytes,
+static bool store(struct cache *cache, struct second_level *disk, unsigned long number, char *bytes,
                   size_t size) {
     char url[64];
     struct http_head request, response;
     struct freshness freshness = {.lifetime = LIFETIME, .response_time = time(NULL)};
     struct cache_arrival arrival = {.since = cache_now(cache)};
-    struct disk_moment since = disk_now(disk);
+    struct second_level_moment since = second_level_now(disk);
     struct slice key =
         slice_make(url, (size_t)snprintf(url, sizeof url, "http://fill.invalid/%lu", number));
     http_head_init(&request);
@@ -51,7 +51,7 @@ static bool store(struct cache *cache, struct disk *disk, unsigned long number, 
     object->scope = OBJECT_FORWARD_LOCAL; /* as the tests have their listener */
     bool stored = cache_insert(cache, object, &arrival);
     if (stored)
-        disk_store(disk, object, &since);
+        second_level_store(disk, object, &since);
     object_release(&object);
     body_release(&body);
     return stored;
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     log_open(STDERR_FILENO, "fill_volume", LOG_LEVEL_INFO);
     struct settings *settings = settings_load(argv[1], error);
     struct cache *cache = cache_new(MEMORY);
-    struct disk *disk = settings == NULL ? NULL : disk_open(settings, cache, error);
+    struct second_level *disk = settings == NULL ? NULL : disk_open(settings, cache, false, error);
     if (disk == NULL) {
         fprintf(stderr, "fill_volume: %s\n", error);
         return 1;
@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
         if (!store(cache, disk, number, bytes, size))
             return 1;
         if (number % AT_A_TIME == AT_A_TIME - 1)
-            disk_commit(disk);
+            second_level_commit(disk);
     }
-    disk_commit(disk);
+    second_level_commit(disk);
     _exit(0);
 }

@@ -17,18 +17,25 @@ Suite *arena_suite(void);
 Suite *bytes_suite(void);
 Suite *chunked_suite(void);
 Suite *date_suite(void);
+Suite *failure_suite(void);
 Suite *framing_suite(void);
 Suite *head_suite(void);
 Suite *head_edit_suite(void);
 Suite *list_suite(void);
 Suite *names_suite(void);
 Suite *preference_suite(void);
+Suite *shared_table_suite(void);
+Suite *ring_suite(void);
 Suite *slice_suite(void);
 Suite *spool_suite(void);
+Suite *backoff_suite(void);
 Suite *base64_suite(void);
 Suite *text_suite(void);
+Suite *table_suite(void);
 Suite *structured_suite(void);
+Suite *threads_suite(void);
 Suite *times_suite(void);
+Suite *units_suite(void);
 Suite *url_suite(void);
 
 /* A suite of one test case. */

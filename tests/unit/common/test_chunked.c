@@ -223,6 +223,32 @@ START_TEST(trailers_are_skipped) {
 }
 END_TEST
 
+/* A trailer is a field line of its message: "a proxy MUST remove any such whitespace from a response
+ * message" (RFC 9112 §5.1). */
+START_TEST(blanks_before_the_colon_of_a_trailer) {
+    static const struct {
+        struct slice bytes;
+        enum chunked_status status;
+    } cases[] = {
+        {SLICE("0\r\nA : b\r\nC\t :d\r\n\r\n"), CHUNKED_END},
+        {SLICE("0\r\nA b: c\r\n\r\n"), CHUNKED_BAD},
+        {SLICE("0\r\n : c\r\n\r\n"), CHUNKED_BAD},
+        {SLICE("0\r\nA \r\n\r\n"), CHUNKED_BAD},
+        {SLICE("0\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), CHUNKED_BAD},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct slice input = guard_put(cases[i].bytes);
+        struct chunked_decoder decoder;
+        char trailers[CHUNKED_TRAILERS_MAX];
+        size_t got;
+        chunked_init(&decoder);
+        chunked_of_response(&decoder, trailers);
+        EXPECT(chunked_decode(&decoder, &input, trailers, 0, &got) == cases[i].status, "case %zu",
+               i);
+    }
+}
+END_TEST
+
 /* Decodes in two pieces and compares what the last chunk said. */
 static void check_last(struct slice bytes, bool ieof, bool has_original, uint64_t original) {
     static struct outcome outcome;
@@ -340,6 +366,7 @@ Suite *chunked_suite(void) {
         extensions_have_a_grammar,
         long_lines,
         trailers_are_skipped,
+        blanks_before_the_colon_of_a_trailer,
         icap_extensions_of_the_last_chunk,
         what_is_not_an_icap_extension,
         bad_use_original_body,

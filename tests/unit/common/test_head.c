@@ -1,6 +1,7 @@
 #include "suites.h"
 
 #include "http/head_parser.h"
+#include "http/trailer.h"
 
 /* Heads that are parsed. What changes and writes them is tested in test_head_edit.c. */
 
@@ -281,8 +282,11 @@ END_TEST
 /* Each of these has made two parties see different fields. */
 START_TEST(bad_field_lines) {
     static const struct slice lines[] = {
-        {"Host : a\r\n", 10},                       /* space before the colon */
-        {"Host\t: a\r\n", 10},                      /* the same with a tab */
+        {" : a\r\n", 6},                            /* white space before the colon, and no name */
+        {"Host \r\n", 7},                           /* the same without a colon */
+        {"Host \x0b: a\r\n", 11},                   /* the same with a vertical tab */
+        {"A b : c\r\n", 9},                         /* two words */
+        {"Content-Length\r\n : 5\r\n", 22},         /* obs-fold before the colon */
         {" Host: a\r\n", 10},                       /* obs-fold of the start line */
         {"A: b\r\n c\r\n", 10},                     /* obs-fold */
         {"A: b\r\n\tc\r\n", 10},                    /* the same with a tab */
@@ -323,6 +327,35 @@ START_TEST(bad_field_lines) {
         check_bad(&responses, slice_make(bytes, (size_t)start + lines[i].length + 2),
                   HTTP_ERROR_SYNTAX);
     }
+}
+END_TEST
+
+/* "A server MUST reject, with a response status code of 400 (Bad Request), any received request
+ * message that contains whitespace between a header field name and colon. A proxy MUST remove any
+ * such whitespace from a response message" (RFC 9112 §5.1). */
+START_TEST(blanks_before_the_colon) {
+    struct http_head head;
+    check_bad(&requests, SLICE("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), HTTP_ERROR_SYNTAX);
+    check_bad(&requests, SLICE("GET / HTTP/1.1\r\nHost\t: a\r\n\r\n"), HTTP_ERROR_SYNTAX);
+    check_good(&responses, &head,
+               SLICE("HTTP/1.1 200 OK\r\nContent-Length : 5\r\nX-Y \t :z\r\nEmpty\t:\r\n\r\n"));
+    ck_assert_uint_eq(head.field_count, 3);
+    check_field(&head, 0, HTTP_CONTENT_LENGTH, SLICE("Content-Length"), SLICE("5"));
+    check_field(&head, 1, HTTP_OTHER, SLICE("X-Y"), SLICE("z"));
+    check_field(&head, 2, HTTP_OTHER, SLICE("Empty"), SLICE(""));
+    ck_assert(http_head_has(&head, HTTP_CONTENT_LENGTH));
+    check_good(&icap_responses, &head, SLICE("ICAP/1.0 204 No\r\nISTag : \"a\"\r\n\r\n"));
+    check_field(&head, 0, http_name_lookup(SLICE("ISTag")), SLICE("ISTag"), SLICE("\"a\""));
+    check_good(&fields, &head, SLICE("Set-Cookie : a\r\n\r\n"));
+    check_field(&head, 0, HTTP_SET_COOKIE, SLICE("Set-Cookie"), SLICE("a"));
+}
+END_TEST
+
+/* A field that may not pass as a trailer may not pass with white space behind its name either. */
+START_TEST(blanks_in_trailers) {
+    char bytes[] = "X-Sum : 1\r\nContent-Length : 5\r\nSet-Cookie\t:\ta\r\nX-End:\t2 \r\n\r\n";
+    size_t length = trailer_filter(bytes, strlen(bytes));
+    ck_assert_slice_eq(slice_make(bytes, length), SLICE("X-Sum:1\r\nX-End:2\r\n"));
 }
 END_TEST
 
@@ -523,6 +556,8 @@ Suite *head_suite(void) {
         later_major_versions,
         bad_status_lines,
         bad_field_lines,
+        blanks_before_the_colon,
+        blanks_in_trailers,
         every_byte_in_every_place,
         a_bad_byte_anywhere_in_a_value,
         values_of_every_length,

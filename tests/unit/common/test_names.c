@@ -90,6 +90,11 @@ END_TEST
 START_TEST(method_properties) {
     ck_assert(http_method_is_safe(HTTP_METHOD_GET) && http_method_is_idempotent(HTTP_METHOD_GET));
     ck_assert(http_method_is_safe(HTTP_METHOD_HEAD) && http_method_is_safe(HTTP_METHOD_OPTIONS));
+    static const char *const safe[] = {"PRI", "PROPFIND", "QUERY", "REPORT", "SEARCH", "TRACE"};
+    for (unsigned i = 0; i < COUNT_OF(safe); i++) {
+        enum http_method id = http_method_lookup(slice_from(safe[i]));
+        ck_assert_msg(http_method_is_safe(id) && http_method_is_idempotent(id), "%s", safe[i]);
+    }
     ck_assert(!http_method_is_safe(HTTP_METHOD_PUT) && http_method_is_idempotent(HTTP_METHOD_PUT));
     ck_assert(!http_method_is_safe(HTTP_METHOD_DELETE));
     ck_assert(http_method_is_idempotent(HTTP_METHOD_DELETE));

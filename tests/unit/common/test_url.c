@@ -39,6 +39,16 @@ START_TEST(parts_of_urls) {
 }
 END_TEST
 
+START_TEST(schemes_of_texts) {
+    ck_assert_slice_eq(url_scheme_of(SLICE("ws://a/")), SLICE("ws"));
+    ck_assert_slice_eq(url_scheme_of(SLICE("X+y-1.z://")), SLICE("X+y-1.z"));
+    static const char *const none[] = {"",      ":",  "://a",    "ws:/a",
+                                       "ws//a", "ws", "1ws://a", "w s://a"};
+    for (size_t i = 0; i < COUNT_OF(none); i++)
+        ck_assert_uint_eq(url_scheme_of(slice_from(none[i])).length, 0);
+}
+END_TEST
+
 START_TEST(fragments_are_cut_off) {
     check_parts("http://a/b?c#d?e/f", "[http][a][80][/b?c]");
     check_parts("http://a#b", "[http][a][80][]");
@@ -305,23 +315,51 @@ END_TEST
 
 START_TEST(what_servers_may_take_for_dot_segments) {
     static const char *const seen[] = {
-        "/..",         "/a/../b",       "/.",
-        "/a/./b",      "/..%2fb",       "/..%2Fb",
-        "/..%5cb",     "/..\\b",        "/a\\..\\b",
-        "/..;/b",      "/..;x=1/b",     "/.;/b",
-        "/%2e%2e/b",   "/%2e%2e%2fb",   "/b%2f..",
-        "/b%2f..%2fc", "/..%252fb",     "/%252e%252e/b",
-        "/%25252e./b", "/..%c0%afb",    "/%c0%ae./b",
-        "/..%c1%9cb",  "/..%e0%80%afb", "/..%25c0%25afb",
-        "/%2e;%2fb",   "/a/..%2f",      "/a/%2e%2e;a;b",
-        "/\\..",       "/b\xc0\xaf..",  "/..%%35cb",
-        "/%%32e./b",   "/.%%32%65/b",   "/..%%32%66b",
+        "/..",
+        "/a/../b",
+        "/.",
+        "/a/./b",
+        "/..%2fb",
+        "/..%2Fb",
+        "/..%5cb",
+        "/..\\b",
+        "/a\\..\\b",
+        "/..;/b",
+        "/..;x=1/b",
+        "/.;/b",
+        "/%2e%2e/b",
+        "/%2e%2e%2fb",
+        "/b%2f..",
+        "/b%2f..%2fc",
+        "/..%252fb",
+        "/%252e%252e/b",
+        "/%25252e./b",
+        "/..%c0%afb",
+        "/%c0%ae./b",
+        "/..%c1%9cb",
+        "/..%e0%80%afb",
+        "/..%25c0%25afb",
+        "/%2e;%2fb",
+        "/a/..%2f",
+        "/a/%2e%2e;a;b",
+        "/\\..",
+        "/b\xc0\xaf..",
+        "/..%%35cb",
+        "/%%32e./b",
+        "/.%%32%65/b",
+        "/..%%32%66b",
+        "..",
+        ".",
+        "a\\.",
+        "/a//..",
+        "/a/.;b",
+        "/abc/def/ghi/..",
     };
     static const char *const unseen[] = {
         "/",       "",         "/a",      "/a.b/c..d", "/...",      "/a../b", "/..a/b",
         "/.a/b",   "/a%2fb",   "/a;..",   "/a;x=..;y", "/;/..a",    "/%2",    "/%",
         "/a%2e",   "/%2ea",    "/%2525",  "/a..;/b",   "/\xc3\xa4", "/%c0",   "/%e0%80",
-        "/.%20/b", "/...%2fb", "/%%32/b", "/.%%/b",
+        "/.%20/b", "/...%2fb", "/%%32/b", "/.%%/b",    "//a",       "a..",    "/a/.../b",
     };
     for (size_t i = 0; i < COUNT_OF(seen); i++)
         ck_assert_msg(dot_segments_may_be_seen(guard_put(slice_from(seen[i]))), "%s", seen[i]);
@@ -360,6 +398,7 @@ END_TEST
 Suite *url_suite(void) {
     const TTest *const tests[] = {
         parts_of_urls,
+        schemes_of_texts,
         fragments_are_cut_off,
         what_is_not_such_a_url,
         hosts_that_mislead,

@@ -17,20 +17,27 @@ Suite *suite_of(const char *noun, const TTest *const *tests, size_t count) {
 int main(void) {
     SRunner *runner = srunner_create(slice_suite());
     srunner_add_suite(runner, arena_suite());
+    srunner_add_suite(runner, ring_suite());
     srunner_add_suite(runner, spool_suite());
+    srunner_add_suite(runner, backoff_suite());
     srunner_add_suite(runner, base64_suite());
     srunner_add_suite(runner, text_suite());
     srunner_add_suite(runner, list_suite());
+    srunner_add_suite(runner, table_suite());
+    srunner_add_suite(runner, shared_table_suite());
     srunner_add_suite(runner, names_suite());
     srunner_add_suite(runner, preference_suite());
     srunner_add_suite(runner, head_suite());
     srunner_add_suite(runner, head_edit_suite());
     srunner_add_suite(runner, bytes_suite());
     srunner_add_suite(runner, chunked_suite());
+    srunner_add_suite(runner, failure_suite());
     srunner_add_suite(runner, framing_suite());
     srunner_add_suite(runner, date_suite());
     srunner_add_suite(runner, structured_suite());
+    srunner_add_suite(runner, threads_suite());
     srunner_add_suite(runner, times_suite());
+    srunner_add_suite(runner, units_suite());
     srunner_add_suite(runner, url_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -1,5 +1,5 @@
 /*
- * The HTTP/1 and HTTP/2 rooms of proxy/client between two ends that a test has in its hands: a client's socket,
+ * The HTTP/1 and HTTP/2 rooms of proxy/core/client between two ends that a test has in its hands: a client's socket,
  * and a transaction that reads each request with its body and replies as it is told.
  *
  *     struct client_lab *lab = client_lab_open("client { max_requests = 2 }\n");
@@ -18,7 +18,7 @@
 #include "suites.h"
 
 #include "client/http1/http1.h"
-#include "client/http2/http2.h"
+#include "http2/client/http2.h"
 
 enum { CLIENT_LAB_RECEIVED = 8 << 20, CLIENT_LAB_LOG = 1 << 20 };
 

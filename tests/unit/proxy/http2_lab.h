@@ -16,7 +16,7 @@
 
 #include "client_lab.h"
 
-#include "client/http2/exchange.h"
+#include "http2/client/exchange.h"
 #include "http2/frame.h"
 
 /* The frame that lab_next_frame or lab_find_frame has found. */

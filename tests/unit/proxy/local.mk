@@ -1,13 +1,9 @@
 # Unit tests of proxy/: settings, URL classes, the admin plane, retortctl.
 check_PROGRAMS += tests/unit/proxy/unit-proxy
-tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy -I$(top_srcdir)/tests/unit \
+tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) $(proxy_includes) -I$(top_srcdir)/tests/unit \
 	-DSOURCE_DIRECTORY='"$(abs_top_srcdir)"'
 tests_unit_proxy_unit_proxy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_proxy_unit_proxy_SOURCES = \
-	proxy/ctl/call_wire.c proxy/ctl/http_call.c \
-	proxy/ctl/event_lines.c proxy/ctl/log_record.c \
-	proxy/ctl/show.c \
-	proxy/ctl/terminal.c \
 	tests/unit/guard.c tests/unit/guard.h \
 	tests/unit/proxy/certificate_lab.c tests/unit/proxy/certificate_lab.h \
 	tests/unit/proxy/authority_lab.c tests/unit/proxy/authority_lab.h \
@@ -17,60 +13,22 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/suites.h \
 	tests/unit/proxy/test_access_log.c \
 	tests/unit/proxy/test_address.c \
-	tests/unit/proxy/test_admin.c \
 	tests/unit/proxy/test_client_hello.c \
 	tests/unit/proxy/test_certificate_set.c \
 	tests/unit/proxy/test_connection.c \
-	tests/unit/proxy/test_content.c \
 	tests/unit/proxy/test_control.c \
-	tests/unit/proxy/test_ctl.c \
-	tests/unit/proxy/test_disk.c \
 	tests/unit/proxy/test_dns.c \
-	tests/unit/proxy/test_disk_damage.c \
-	tests/unit/proxy/test_disk_index.c \
-	tests/unit/proxy/test_disk_record.c \
-	tests/unit/proxy/test_disk_stream.c \
-	tests/unit/proxy/test_disk_volume.c \
-	tests/unit/proxy/test_admission_filter.c \
-	tests/unit/proxy/test_recorded.c \
-	tests/unit/proxy/test_events.c \
 	tests/unit/proxy/test_first_bytes.c \
-	tests/unit/proxy/test_head_blocks.c \
 	tests/unit/proxy/test_field_rules.c \
 	tests/unit/proxy/test_forwarded.c \
 	tests/unit/proxy/test_freshness.c \
-	tests/unit/proxy/test_history.c \
-	tests/unit/proxy/test_bounds.c \
-	tests/unit/proxy/test_helper_answer.c \
-	tests/unit/proxy/test_info_text.c \
-	tests/unit/proxy/test_log_record.c \
-	tests/unit/proxy/test_inspections.c \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
-	tests/unit/proxy/test_hpack.c \
-	tests/unit/proxy/test_http2_block.c \
-	tests/unit/proxy/test_http2_budget.c \
-	tests/unit/proxy/test_http2_chance.c \
-	tests/unit/proxy/test_http2_closed.c \
-	tests/unit/proxy/test_http2_fields.c \
-	tests/unit/proxy/test_http2_frame.c \
-	tests/unit/proxy/test_http2_replies.c \
-	tests/unit/proxy/test_http2_session.c \
-	tests/unit/proxy/test_http2_uploads.c \
 	tests/unit/proxy/test_host_check.c \
-	tests/unit/proxy/test_icap_host.c \
 	tests/unit/proxy/test_icap_tag.c \
-	tests/unit/proxy/test_inside_head.c \
-	tests/unit/proxy/test_inside_places.c \
-	tests/unit/proxy/test_inside_remote.c \
-	tests/unit/proxy/test_inside_slow.c \
-	tests/unit/proxy/test_runner_drive.c \
 	tests/unit/proxy/test_runner_ring.c \
-	tests/unit/proxy/test_intercept_rules.c \
-	tests/unit/proxy/test_server_identity.c \
 	tests/unit/proxy/test_authentication.c \
-	tests/unit/proxy/test_leaf.c \
 	tests/unit/proxy/test_limit_table.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
@@ -81,12 +39,9 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_policy.c \
 	tests/unit/proxy/test_proxy_header.c \
 	tests/unit/proxy/test_trace_context.c \
-	tests/unit/proxy/test_purge_log.c \
 	tests/unit/proxy/test_purge.c \
 	tests/unit/proxy/test_range.c \
-	tests/unit/proxy/test_access_rules.c \
 	tests/unit/proxy/test_reach.c \
-	tests/unit/proxy/test_refusals.c \
 	tests/unit/proxy/test_rules.c \
 	tests/unit/proxy/test_settings.c \
 	tests/unit/proxy/test_settings_errors.c \
@@ -103,12 +58,9 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_vary.c \
 	tests/unit/proxy/test_verify.c \
 	tests/unit/proxy/test_chain.c \
-	tests/unit/proxy/test_verdicts.c \
 	tests/unit/proxy/test_waiting_download.c \
-	tests/unit/proxy/test_wire.c \
 	tests/unit/proxy/tls_lab.c tests/unit/proxy/tls_lab.h \
 	tests/unit/proxy/transaction_lab.c tests/unit/proxy/transaction_lab.h \
-	tests/unit/proxy/unit.c \
-	tests/unit/proxy/volume_bench.c tests/unit/proxy/volume_bench.h
+	tests/unit/proxy/unit.c
 tests_unit_proxy_unit_proxy_LDADD = $(proxy_libs) $(CHECK_LIBS)
 TESTS += tests/unit/proxy/unit-proxy

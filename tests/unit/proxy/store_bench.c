@@ -16,10 +16,12 @@ void plain_head(struct http_head *head, unsigned status) {
     head->reason = SLICE("OK");
 }
 
+unsigned variants_most;
+
 bool put_cached_since(const struct cache_moment *since, struct slice url, const char *name,
                       const char *value, const char *kind, size_t size) {
     struct http_head request, response;
-    struct freshness freshness = {.lifetime = 60, .response_time = time(NULL)};
+    struct freshness freshness = {.lifetime = 60, .response_time = time(NULL) - 5};
     char *bytes = calloc(1, size + 1);
     plain_head(&request, 0);
     plain_head(&response, 200);
@@ -32,7 +34,7 @@ bool put_cached_since(const struct cache_moment *since, struct slice url, const 
     struct body *body = body_of_bytes(slice_make(bytes, size));
     struct object *object =
         object_new(cache_key_of(url), url, &request, &response, &freshness, body);
-    struct cache_arrival arrival = {.since = *since};
+    struct cache_arrival arrival = {.since = *since, .max_variants = variants_most};
     bool stored = cache_insert(the_cache, object, &arrival);
     object_release(&object);
     body_release(&body);
@@ -84,7 +86,7 @@ struct cache_statistics counted(void) {
 
 void stop_cache(void) {
     struct object_filter all = {0};
-    content_purge(the_cache, &all, PURGE_REMOVE);
+    cache_change_purge(the_cache, &all, PURGE_REMOVE);
     struct cache_statistics statistics = counted();
     ck_assert_uint_eq(statistics.objects, 0);
     ck_assert_uint_eq(statistics.bytes, 0);

@@ -12,7 +12,7 @@
 #ifndef RETORT_TESTS_UNIT_PROXY_STORE_BENCH_H
 #define RETORT_TESTS_UNIT_PROXY_STORE_BENCH_H
 
-#include "cache/content.h"
+#include "cache/cache_change.h"
 #include "suites.h"
 
 enum { LIMIT = 1 << 20 };
@@ -21,6 +21,8 @@ enum { LIMIT = 1 << 20 };
 #define NAME_OF(url) ((const struct cache_name[]){cache_name_of(url)})
 
 extern struct cache *the_cache;
+/* How many variants of a name what is put may leave; 0: any number. */
+extern unsigned variants_most;
 
 void start_cache(void);
 /* Everything that went in is accounted for when it goes. */

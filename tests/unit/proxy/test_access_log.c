@@ -311,17 +311,35 @@ START_TEST(bad_formats_are_explained) {
         const char *text, *says;
         bool icap;
     } cases[] = {
-        {"%st", "there is no code %\"st\"", false}, {"%", "there is no code %\"\"", false},
-        {"%Q", "there is no code", false},          {"%>h", "needs the name of a field", false},
-        {"%{}>h", "is not known", false},           {"%{x", "lacks its '}'", false},
-        {"%{x}ru", "means nothing", false},         {"%{h}T", "is not known", false},
-        {"%99tr", "more than 60", false},           {"%icap::tr", "icap_log sections only", false},
-        {"%ts\n", "control character", false},      {"", "1 to 4096", false},
+        {"%st", "there is no code %\"st\"", false},
+        {"%", "there is no code %\"\"", false},
+        {"%Q", "there is no code", false},
+        {"%>h", "needs the name of a field", false},
+        {"%{}>h", "is not known", false},
+        {"%{x", "lacks its '}'", false},
+        {"%{x}ru", "means nothing", false},
+        {"%{h}T", "is not known", false},
+        {"%99tr", "more than 60", false},
+        {"%icap::tr", "icap_log sections only", false},
+        {"%ts\n", "control character", false},
+        {"", "1 to 4096", false},
+        {"%{Proxy-Authorization}>h", "carries credentials", false},
+        {"%{authorization}i", "carries credentials", false},
+        {"%{COOKIE}>h", "carries credentials", true},
+        {"%{Set-Cookie}<h", "carries credentials", false},
+        {"%{X-Api-Key}o", "carries credentials", false},
+        {"%'{X-Session-ID}i", "\"%un\" is the proven user", true},
     };
     char error[LOG_FORMAT_ERROR];
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ck_assert_ptr_null(log_format_new(cases[i].text, LOG_ESCAPE_PLAIN, cases[i].icap, error));
         ck_assert_msg(strstr(error, cases[i].says) != NULL, "%s: %s", cases[i].text, error);
+    }
+    static const char *const open[] = {"%{Surrogate-Key}<h %{xkey}o", "%{X-Forwarded-User}>h"};
+    for (size_t i = 0; i < COUNT_OF(open); i++) {
+        struct log_format *format = log_format_new(open[i], LOG_ESCAPE_PLAIN, false, error);
+        ck_assert_msg(format != NULL, "%s: %s", open[i], error);
+        log_format_free(&format);
     }
     char many[3000] = "";
     for (unsigned i = 0; i < LOG_FORMAT_PIECES; i++)

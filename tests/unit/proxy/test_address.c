@@ -45,6 +45,25 @@ START_TEST(bad_addresses_are_refused) {
 }
 END_TEST
 
+/* A NUL ends a text of C, and blanks end an address for inet_aton. */
+START_TEST(addresses_end_where_the_text_ends) {
+    static const struct slice texts[] = {
+        {"10.1.2.3\0", 9}, {"10.1.2.3\0x", 10}, {"\0", 1},         {"2001:db8::1\0", 12},
+        {"10.1.2.3 ", 9},  {"10.1.2.3 x", 10},  {"10.1.2.3\n", 9}, {"0x7f.1 ", 7},
+    };
+    struct address address;
+    struct network network;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        const struct slice text = guard_keep(texts[i]);
+        ck_assert_msg(!address_parse_ip(&address, text, 1), "%zu", i);
+        ck_assert_msg(!address_parse_spelt_ip(&address, text, 1), "%zu", i);
+        ck_assert_msg(!address_parse(&address, text, 1), "%zu", i);
+        ck_assert_msg(!network_parse(&network, text), "%zu", i);
+    }
+    ck_assert(!address_parse(&address, (struct slice){"/run/x\0.sock", 12}, 1));
+}
+END_TEST
+
 START_TEST(addresses_are_compared_with_their_ports) {
     struct address a, b, c, d;
     ck_assert(address_parse(&a, SLICE("127.0.0.1:80"), 0));
@@ -110,11 +129,33 @@ START_TEST(bad_networks_are_refused) {
 }
 END_TEST
 
+/* It may be meant to be the one address. */
+START_TEST(networks_with_bits_behind_the_prefix_are_refused) {
+    static const char *const texts[][3] = {{"10.1.2.3/8", "10.0.0.0/8", "10.1.2.3"},
+                                           {"192.0.2.1/31", "192.0.2.0/31", "192.0.2.1"},
+                                           {"1.2.3.4/0", "0.0.0.0/0", "1.2.3.4"},
+                                           {"2001:db8::1/32", "2001:db8::/32", "2001:db8::1"}};
+    struct network network;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        char reason[NETWORK_REASON] = "", expected[NETWORK_REASON];
+        snprintf(expected, sizeof expected,
+                 "has bits behind its prefix: write \"%s\" for the network, or \"%s\" for the one "
+                 "address",
+                 texts[i][1], texts[i][2]);
+        ck_assert(!network_read(&network, slice_from(texts[i][0]), reason));
+        ck_assert_str_eq(reason, expected);
+        ck_assert(network_read(&network, slice_from(texts[i][1]), reason));
+    }
+    ck_assert(network_read(&network, slice_from("10.1.2.3/32"), (char[NETWORK_REASON]){""}));
+}
+END_TEST
+
 Suite *address_suite(void) {
     const TTest *const tests[] = {
-        addresses_are_read_and_written,          bad_addresses_are_refused,
-        addresses_are_compared_with_their_ports, loopback_addresses_are_known,
-        networks_contain_their_addresses,        bad_networks_are_refused,
+        addresses_are_read_and_written,    bad_addresses_are_refused,
+        addresses_end_where_the_text_ends, addresses_are_compared_with_their_ports,
+        loopback_addresses_are_known,      networks_contain_their_addresses,
+        bad_networks_are_refused,          networks_with_bits_behind_the_prefix_are_refused,
     };
     return suite_of("address", tests, COUNT_OF(tests));
 }

@@ -2,14 +2,16 @@
 #include "suites.h"
 
 #include "admin/admin.h"
+#include "admin/api.h"
 #include "admin/connections.h"
 #include "admin/guard.h"
-#include "admin/outcome.h"
 #include "base/assert.h"
 #include "certificate_lab.h"
-#include "ctl/http_call.h"
+#include "settings/outcome.h"
+#include "tools/http_call.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,7 +20,7 @@
 struct pretended_proxy {
     struct settings *settings;
     _Atomic int reloads, drains;
-    _Atomic bool refuse, leaves;
+    _Atomic bool refuse, leaves, hangs;
 };
 
 static void on_report(void *context, struct admin_report *report) {
@@ -42,6 +44,8 @@ static void on_report(void *context, struct admin_report *report) {
 static bool on_reload(void *context, struct settings_outcome *outcome) {
     struct pretended_proxy *proxy = context;
     proxy->reloads++;
+    while (proxy->hangs)
+        usleep(1000);
     if (proxy->leaves)
         findings_add(&outcome->waits, "workers is still 1");
     snprintf(outcome->error, SETTINGS_ERROR, "retort.conf:7: no good");
@@ -189,10 +193,99 @@ START_TEST(reload_says_what_is_wrong) {
 }
 END_TEST
 
+static void *ask_for_reload(void *arg) {
+    (void)arg;
+    free(call("POST", "/v1/reload", 200));
+    return NULL;
+}
+
+static void ask_for_reloads(pthread_t *threads, int count) {
+    the_proxy.hangs = true;
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_reload, NULL), 0);
+    while (the_proxy.reloads < count)
+        usleep(1000);
+}
+
+/* More than there are threads of libmicrohttpd. */
+START_TEST(pages_wait_for_nobody_who_waits) {
+    enum { WAITING = 12 };
+    pthread_t threads[WAITING];
+    start_local();
+    ask_for_reloads(threads, WAITING);
+    for (int i = 0; i < WAITING; i++)
+        free(call("GET", "/v1/status", 200));
+    free(call("GET", "/v1/metrics", 200));
+    free(call("POST", "/v1/drain", 200));
+    the_proxy.hangs = false;
+    for (int i = 0; i < WAITING; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    stop();
+}
+END_TEST
+
+static void *let_go_later(void *arg) {
+    (void)arg;
+    usleep(200000);
+    the_proxy.hangs = false;
+    return NULL;
+}
+
+START_TEST(who_waits_at_the_end_is_answered) {
+    pthread_t threads[6], later;
+    start_local();
+    ask_for_reloads(threads, COUNT_OF(threads));
+    ck_assert_int_eq(pthread_create(&later, NULL, let_go_later, NULL), 0);
+    stop();
+    for (size_t i = 0; i < COUNT_OF(threads); i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    ck_assert_int_eq(pthread_join(later, NULL), 0);
+}
+END_TEST
+
 START_TEST(drain_is_passed_on) {
     start_local();
     free(call("POST", "/drain", 200));
     ck_assert_int_eq(the_proxy.drains, 1);
+    stop();
+}
+END_TEST
+
+static int connect_to(const char *path) {
+    struct address address;
+    ck_assert(address_parse(&address, slice_from(path), 0));
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(fd, &address.any, address.length), 0);
+    return fd;
+}
+
+static void expect_methods(const char *path, const char *allow) {
+    char asked[200], reply[2000] = "", expected[200];
+    int fd = connect_to(where);
+    int length =
+        snprintf(asked, sizeof asked,
+                 "PATCH %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+    ck_assert_int_eq(write(fd, asked, (size_t)length), length);
+    size_t got = 0;
+    ssize_t more;
+    while ((more = read(fd, reply + got, sizeof reply - 1 - got)) > 0)
+        got += (size_t)more;
+    close(fd);
+    snprintf(expected, sizeof expected, "\r\nAllow: %s\r\n", allow);
+    ck_assert_msg(strncmp(reply, "HTTP/1.1 405 ", 13) == 0 && strstr(reply, expected) != NULL,
+                  "%s: %s", path, reply);
+}
+
+/* RFC 9110, 15.5.6: "The origin server MUST generate an Allow header field in a 405 response containing a list of the
+ * target resource's currently supported methods." */
+START_TEST(each_page_says_its_methods) {
+    start_local();
+    for (const struct call *route = api_calls; route->path != NULL; route++) {
+        char allow[PAGE_ALLOW];
+        ck_assert_ptr_null(api_find("PATCH", route->path, allow));
+        ck_assert_ptr_nonnull(strstr(allow, route->method));
+        expect_methods(route->path, allow);
+    }
     stop();
 }
 END_TEST
@@ -438,18 +531,18 @@ START_TEST(older_settings_do_not_bring_back_older_certificates) {
     const struct tls_server_settings wanted = {.certificates = set};
     static struct settings before, after;
     struct admin_guard guard = {0};
-    before.admin.tls = mhd_tls_new(&wanted, error);
-    after.admin.tls = mhd_tls_new(&wanted, error);
+    before.admin.tls = admin_tls_new(&wanted);
+    after.admin.tls = admin_tls_new(&wanted);
     admin_guard_init(&guard, &before);
     const struct settings *const asked[] = {&before, &after, &before, NULL};
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
-        struct mhd_tls *tls = admin_guard_tls(&guard, asked[i]);
+        struct admin_tls *tls = admin_guard_tls(&guard, asked[i]);
         ck_assert_ptr_eq(tls, i == 0 ? before.admin.tls : after.admin.tls);
-        mhd_tls_release(&tls);
+        admin_tls_release(&tls);
     }
     admin_guard_release(&guard);
-    mhd_tls_release(&before.admin.tls);
-    mhd_tls_release(&after.admin.tls);
+    admin_tls_release(&before.admin.tls);
+    admin_tls_release(&after.admin.tls);
     certificate_set_release(&set);
     free(paths[0]);
 }
@@ -467,9 +560,8 @@ START_TEST(who_takes_no_block_for_long_is_closed) {
     const uint64_t begun = 1000, most = ADMIN_CONNECTION_PATIENCE * 1000;
     admin_connections_init(&connections);
     for (size_t i = 0; i < COUNT_OF(open); i++) {
-        struct mhd_tls_session *clear = NULL;
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]), 0);
-        open[i] = admin_connection_add(&connections, pairs[i][0], &clear);
+        open[i] = admin_connection_add(&connections, pairs[i][0]);
         admin_connection_block(&connections, open[i], begun);
     }
     admin_connection_used(&connections, open[1]); /* its next request */
@@ -481,11 +573,41 @@ START_TEST(who_takes_no_block_for_long_is_closed) {
     ck_assert(!was_shut_down(pairs[1][1]) && !was_shut_down(pairs[2][1]));
     ck_assert_uint_eq(connections.count, 2);
     for (size_t i = 0; i < COUNT_OF(open); i++) {
-        admin_connection_remove(&connections, &open[i]);
+        admin_connection_leave(&connections, &open[i]);
         close(pairs[i][0]);
         close(pairs[i][1]);
     }
     admin_connections_release(&connections);
+}
+END_TEST
+
+/* libmicrohttpd may close a clear end without a word, and another one then has its number. */
+START_TEST(a_clear_end_leads_to_its_connection) {
+    struct admin_connections connections;
+    struct admin_connection *open[2];
+    struct shown_certificate *none = NULL;
+    struct admin_tls *tls = admin_tls_new(&(struct tls_server_settings){.policy = "none"});
+    int pair[2];
+    admin_connections_init(&connections);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    for (size_t i = 0; i < COUNT_OF(open); i++)
+        open[i] = admin_connection_add(&connections, pair[i]);
+    ck_assert_ptr_null(admin_connection_take(&connections, 1000));
+    admin_connection_serve(&connections, open[0], 1000, tls, &none);
+    admin_connection_serve(&connections, open[1], 1000, tls, &none);
+    ck_assert(!admin_connection_is_served(&connections, open[0]));
+    struct admin_connection *taken = admin_connection_take(&connections, 1000);
+    ck_assert_ptr_eq(taken, open[1]);
+    admin_connection_leave(&connections, &open[1]); /* it lives for who has taken it */
+    ck_assert_str_eq(admin_connection_from(taken), "unix");
+    admin_connection_leave(&connections, &taken);
+    ck_assert_ptr_null(admin_connection_take(&connections, 1000));
+    admin_connection_leave(&connections, &open[0]);
+    ck_assert_uint_eq(connections.count, 0);
+    admin_connections_release(&connections);
+    admin_tls_release(&tls);
+    close(pair[0]);
+    close(pair[1]);
 }
 END_TEST
 
@@ -505,7 +627,10 @@ Suite *admin_suite(void) {
         metrics_are_in_prometheus_text,
         settings_are_shown,
         reload_says_what_is_wrong,
+        pages_wait_for_nobody_who_waits,
+        who_waits_at_the_end_is_answered,
         drain_is_passed_on,
+        each_page_says_its_methods,
         wrong_requests_are_refused,
         long_bodies_are_refused,
         refused_heads_with_bodies_at_the_end,
@@ -519,6 +644,7 @@ Suite *admin_suite(void) {
         only_root_and_the_proxys_user_need_no_token,
         older_settings_do_not_bring_back_older_certificates,
         who_takes_no_block_for_long_is_closed,
+        a_clear_end_leads_to_its_connection,
         without_listen_it_is_inert,
     };
     return suite_of("admin", tests, COUNT_OF(tests));

@@ -189,8 +189,8 @@ END_TEST
 static const char *const hashes[] = {
     "$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/",
     "$2y$04$/7Aqa5ixLxbyLDKoXo0XCuP8zygak9wD9fHfH56Eenr.xzP3/sOWu",
-    "$6$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiOQSpT0Y77vwPZN.Pq."
-    "H91p5hVO1",
+    ("$6$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiOQSpT0Y77vwPZN.Pq."
+     "H91p5hVO1"),
     "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA",
     "$y$j75$abcdefghabcdefghijklm.$NRZZOxtZplHfMzdg8WLLiNO2a3oilXxe//A864U6pk8",
     "$gy$j75$abcdefghabcdefghijklm.$q0kDUZUi1cCp/.HgyGjyp/j59rrdLZNC6ovueM0rHiD",
@@ -232,8 +232,8 @@ START_TEST(weak_and_damaged_hashes_are_refused) {
         "$6$saltsalt$short",
         "$y$j9T$",
         "$2y$99$abc",
-        "$6$rounds=999999999$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiO"
-        "QSpT0Y77vwPZN.Pq.H91p5hVO1",
+        ("$6$rounds=999999999$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wi"
+         "OQSpT0Y77vwPZN.Pq.H91p5hVO1"),
         "$2y$31$/7Aqa5ixLxbyLDKoXo0XCuP8zygak9wD9fHfH56Eenr.xzP3/sOWu",
     };
     char reason[200], cut[400];
@@ -407,8 +407,10 @@ static uint64_t try(const char *client, const char *user, bool good) {
     struct attempt attempt;
     uint64_t wait = 0;
     if (attempts_begin(attempts, &attempt, slice_from(client), slice_from(user), now, &wait) !=
-        ATTEMPT_MAY)
+        ATTEMPT_MAY) {
+        attempts_drop(attempts, &attempt);
         return wait;
+    }
     if (good)
         attempts_good(attempts, &attempt, now, 300000);
     else
@@ -451,14 +453,66 @@ START_TEST(many_names_from_one_client_make_it_wait) {
     ck_assert_uint_eq(try("c2", "u10", true), 0);
     struct attempt attempt;
     uint64_t wait = 0;
-    ck_assert_int_eq(attempts_begin(attempts, &attempt, SLICE("c1"), SLICE("known"), now, &wait),
-                     ATTEMPT_CLIENT_WAIT);
     ck_assert_int_eq(attempts_ask(attempts, SLICE("c1"), SLICE("known"), now, &wait), ATTEMPT_MAY);
     ck_assert_int_eq(attempts_ask(attempts, SLICE("c1"), SLICE("u3"), now, &wait), ATTEMPT_WAIT);
-    for (int i = 0; i < 3; i++) /* guesses of what is remembered count */
-        attempts_note_guess(attempts, &attempt, now);
+    for (int i = 0; i < 3; i++) { /* guesses at the password of a known user count */
+        ck_assert_int_eq(
+            attempts_begin(attempts, &attempt, SLICE("c1"), SLICE("known"), now, &wait),
+            ATTEMPT_CLIENT_WAIT);
+        ck_assert_uint_gt(wait, 0);
+        attempts_bad(attempts, &attempt, now);
+    }
+    ck_assert_int_eq(attempts_begin(attempts, &attempt, SLICE("c1"), SLICE("known"), now, &wait),
+                     ATTEMPT_WAIT);
     ck_assert_int_eq(attempts_ask(attempts, SLICE("c1"), SLICE("known"), now, &wait), ATTEMPT_WAIT);
     ck_assert_int_eq(attempts_ask(attempts, SLICE("c9"), SLICE("known"), now, &wait), ATTEMPT_MAY);
+}
+END_TEST
+
+/* Tokens and tickets name no user before they are proved, and nobody guesses them. */
+START_TEST(bad_tokens_make_their_sender_wait_alone) {
+    struct attempt attempt;
+    uint64_t wait;
+    for (int i = 0; i < 10; i++)
+        ck_assert_uint_eq(try("c1", "", false), 0);
+    ck_assert_int_eq(attempts_begin(attempts, &attempt, SLICE("c1"), SLICE(""), now, &wait),
+                     ATTEMPT_CLIENT_WAIT);
+    ck_assert_uint_eq(wait, 1000);
+    attempts_good(attempts, &attempt, now, 300000);
+    ck_assert_int_eq(attempts_ask(attempts, SLICE("c1"), SLICE(""), now, &wait), ATTEMPT_MAY);
+    ck_assert_uint_eq(try("c1", "alice", true), 0);
+}
+END_TEST
+
+START_TEST(who_was_proved_stays_known_while_others_fail) {
+    char name[20];
+    ck_assert_uint_eq(try("c1", "alice", true), 0);
+    for (int i = 0; i < 20000; i++) {
+        snprintf(name, sizeof name, "name%d", i);
+        try("c1", name, false);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct attempt attempt;
+        uint64_t wait;
+        ck_assert_int_eq(
+            attempts_begin(attempts, &attempt, SLICE("c1"), SLICE("alice"), now, &wait),
+            ATTEMPT_CLIENT_WAIT);
+        attempts_good(attempts, &attempt, now, 300000);
+        now += 310000; /* the result is not remembered any more */
+        for (int k = 0; k < 20; k++) {
+            snprintf(name, sizeof name, "late%d", k);
+            try("c1", name, false);
+        }
+    }
+}
+END_TEST
+
+START_TEST(spellings_of_a_name_are_one_user) {
+    static const char *const spellings[] = {"Jos\u00e9 Carl", "JOS\u00c9 CARL", "jos\u00e9  carl"};
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(try("c1", spellings[i], false), 0);
+    ck_assert_uint_eq(try("c1", "jos\u00e9carl", true), 1000);
+    ck_assert_uint_eq(try("c1", "jose carl", true), 0);
 }
 END_TEST
 
@@ -588,6 +642,9 @@ Suite *authentication_suite(void) {
         challenges_are_quoted,
         who_guesses_has_to_wait_longer_each_time,
         many_names_from_one_client_make_it_wait,
+        bad_tokens_make_their_sender_wait_alone,
+        who_was_proved_stays_known_while_others_fail,
+        spellings_of_a_name_are_one_user,
         nobody_is_locked_out_by_many_clients,
         attempts_at_the_same_moment_count,
         made_up_names_free_nobody,

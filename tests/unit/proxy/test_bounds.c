@@ -29,7 +29,7 @@ static void write_path(char path[100], const struct option *option) {
 
 START_TEST(each_bound_has_one_row) {
     char path[100];
-    for (const struct option *option = options; option->name != NULL; option++) {
+    for (const struct option *option = settings_table()->options; option->name != NULL; option++) {
         write_path(path, option);
         if (is_bound(option))
             ck_assert_msg(rows_of(path) == 1,
@@ -47,8 +47,8 @@ START_TEST(each_row_is_of_an_option) {
         char *dot = strchr(section, '.');
         if (dot != NULL)
             *dot = '\0';
-        bool found = dot == NULL ? options_find("", section) != NULL
-                                 : options_find(section, dot + 1) != NULL;
+        bool found = dot == NULL ? options_find(settings_table(), "", section) != NULL
+                                 : options_find(settings_table(), section, dot + 1) != NULL;
         bool other = strcmp(bound->option, "limit") == 0 ||
                      strcmp(bound->option, "the machine's memory") == 0;
         ck_assert_msg(found || other, "%s is no option", bound->option);

@@ -2,7 +2,7 @@
 #include "suites.h"
 
 #include "adapt/chain.h"
-#include "event/bytes_source.h"
+#include "event/source.h"
 #include "http/head_parser.h"
 
 #include <string.h>
@@ -49,7 +49,8 @@ static void pretended_start(struct adapter_call *base, struct adapter *adapter,
     struct pretended_call *call = CONTAINER_OF(base, struct pretended_call, base);
     struct pretended *service = CONTAINER_OF(adapter, struct pretended, base);
     memset(call, 0, sizeof *call);
-    adapter_call_init(base, adapter, request->body, request->recording, adapted, waker);
+    adapter_call_init(base, adapter, request->response, request->body, request->recording, adapted,
+                      waker);
     memset(service->got, 0, sizeof service->got);
     service->call = call;
     service->started++;
@@ -78,10 +79,6 @@ static struct source *pretended_body(struct adapter_call *base) {
     return &CONTAINER_OF(base, struct pretended_call, base)->body;
 }
 
-static void pretended_expect(struct adapter_call *base, int64_t length) {
-    CONTAINER_OF(base, struct pretended_call, base)->body.length = length;
-}
-
 static void pretended_end(struct adapter_call *base) {
     pretended_of(base)->call = NULL;
     adapter_call_release(base);
@@ -97,7 +94,6 @@ static const struct adapter_class pretended_class = {
     .call_size = sizeof(struct pretended_call),
     .start = pretended_start,
     .body = pretended_body,
-    .expect = pretended_expect,
     .end = pretended_end,
 };
 

@@ -2,10 +2,8 @@
 #include "suites.h"
 
 #include "base/assert.h"
-#include "match/class_fields.h"
-#include "match/class_hours.h"
+#include "match/class_conditions.h"
 #include "match/class_lists.h"
-#include "match/list_file.h"
 #include "match/name_set.h"
 #include "match/network_set.h"
 #include "match/url_set.h"

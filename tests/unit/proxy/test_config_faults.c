@@ -114,9 +114,10 @@ START_TEST(files_are_included_in_their_order) {
     ck_assert_str_eq(settings->files[0], path);
     ck_assert_ptr_nonnull(strstr(settings->files[1], "conf.d/10-a.conf"));
     ck_assert_ptr_null(settings->files[4]);
-    char *json = settings_to_json(settings);
-    ck_assert_ptr_nonnull(strstr(json, "conf.d/20-b.conf"));
-    free(json);
+    bool named = false;
+    for (size_t i = 0; settings->files[i] != NULL; i++)
+        named = named || strstr(settings->files[i], "conf.d/20-b.conf") != NULL;
+    ck_assert(named);
     settings_release(&settings);
     free(path);
 }

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 static struct settings *the_settings;
-static struct content_room *the_room;
+static struct content_executor *the_room;
 static struct content_numbers *the_numbers;
 static struct content_account *the_account;
+static struct second_level *const nothing;
 
 static struct settings *settings_now(void *context) {
     (void)context;
@@ -36,14 +37,14 @@ static void begin_content(void) {
         .operations = 4, .object = 100 * 1000, .memory = 150 * 1000, .timeout = 1000};
     start_cache();
     the_settings = plain_settings();
-    the_room = content_room_new(&(struct content_store){.cache = the_cache}, settings_now, NULL);
+    the_room = content_executor_new(the_cache, &nothing, settings_now, NULL);
     the_numbers = content_numbers_new();
     the_account = content_account_open(the_room, "test", &limits, the_numbers);
 }
 
 static void end_content(void) {
     content_account_close(&the_account);
-    content_room_free(&the_room);
+    content_executor_free(&the_room);
     ck_assert_uint_eq(atomic_load(&the_numbers->open), 0);
     ck_assert_uint_eq(atomic_load(&the_numbers->held_bytes), 0);
     content_numbers_release(&the_numbers);
@@ -219,7 +220,7 @@ START_TEST(the_end_answers_what_is_left) {
     struct service_content *reads =
         order((struct service_content_order){.kind = SERVICE_CONTENT_READ, .url = URL_OF("1")});
     struct service_content *writes = inject_start(SERVICE_LENGTH_UNKNOWN);
-    content_room_stop(the_room);
+    content_executor_stop(the_room);
     await(reads);
     service_content_inject_done(writes);
     ck_assert_int_eq(done(writes), SERVICE_CONTENT_FAILED);

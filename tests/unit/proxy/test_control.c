@@ -1,7 +1,7 @@
 /* Cache-Control and the fields that name a cache, each value in front of a forbidden page. */
 #include "suites.h"
 
-#include "cache/control.h"
+#include "cache/cache_control.h"
 
 #include <string.h>
 

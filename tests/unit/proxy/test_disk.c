@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "base/assert.h"
+#include "cache/removal.h"
 #include "disk/disk.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 enum { MEMORY = 64 << 20, VOLUME = 32 << 20, LARGEST = 4 << 20, RACES = 3000 };
 
 static struct cache *the_cache;
-static struct disk *the_disk;
+static struct second_level *the_disk;
 
 static const char *volume_path(void) {
     static char path[600];
@@ -40,7 +41,7 @@ static void begin(void) {
     struct settings *settings = volume_settings();
     log_set_level(LOG_LEVEL_ERROR);
     the_cache = cache_new(MEMORY);
-    the_disk = disk_open(settings, the_cache, error);
+    the_disk = disk_open(settings, the_cache, false, error);
     ck_assert_msg(the_disk != NULL, "%s", error);
     settings_release(&settings);
 }
@@ -53,9 +54,9 @@ static void begin_on_nothing(void) {
 }
 
 static void end(void) {
-    disk_stop(the_disk);
+    second_level_stop(the_disk);
     cache_free(&the_cache);
-    disk_close(&the_disk);
+    second_level_close(&the_disk);
 }
 
 static void again(void) {
@@ -124,20 +125,22 @@ static void forget(unsigned number) {
 
 static void put(unsigned number, unsigned version, size_t length) {
     struct object *object = make(NULL, number, version, length);
-    struct cache_arrival arrival = {.since = cache_now(the_cache)};
-    struct disk_moment since = disk_now(the_disk);
+    struct cache_arrival arrival = {.since = cache_now(the_cache), .held = true};
+    struct second_level_moment since = second_level_now(the_disk);
     ASSERT(cache_insert(the_cache, object, &arrival));
-    disk_store(the_disk, object, &since);
+    second_level_store(the_disk, object, &since);
+    cache_unhold(the_cache, object);
     object_release(&object);
 }
 
 /* The same under that key, whatever its URL is. */
 static void put_under(struct cache_key key, unsigned number, unsigned version) {
     struct object *object = make(&key, number, version, 3000);
-    struct cache_arrival arrival = {.since = cache_now(the_cache)};
-    struct disk_moment since = disk_now(the_disk);
+    struct cache_arrival arrival = {.since = cache_now(the_cache), .held = true};
+    struct second_level_moment since = second_level_now(the_disk);
     ASSERT(cache_insert(the_cache, object, &arrival));
-    disk_store(the_disk, object, &since);
+    second_level_store(the_disk, object, &since);
+    cache_unhold(the_cache, object);
     cache_remove(the_cache, object);
     object_release(&object);
 }
@@ -170,7 +173,7 @@ static unsigned get(unsigned number) {
     http_head_init(&request);
     request.method_id = HTTP_METHOD_GET;
     forget(number);
-    disk_load_now(the_disk, name_of(number));
+    second_level_load_now(the_disk, name_of(number));
     struct object *object = cache_lookup(the_cache, name_of(number), &request, OBJECT_FORWARD);
     unsigned version = object == NULL ? 0 : check(object, number);
     object_release(&object);
@@ -179,9 +182,9 @@ static unsigned get(unsigned number) {
 }
 
 static uint64_t objects(void) {
-    struct volume_statistics statistics;
-    disk_statistics(the_disk, &statistics);
-    return statistics.objects;
+    uint64_t values[SECOND_LEVEL_NUMBERS];
+    the_disk->class->report(the_disk, values);
+    return values[0]; /* disk_objects */
 }
 
 static const size_t lengths[] = {
@@ -191,7 +194,7 @@ static const size_t lengths[] = {
 static void put_all(unsigned version) {
     for (unsigned i = 0; i < COUNT_OF(lengths); i++)
         put(i, version, lengths[i] / (version == 1 ? 1 : 2));
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
 }
 
 static void check_all(unsigned version) {
@@ -225,12 +228,49 @@ START_TEST(the_newest_version_counts) {
 }
 END_TEST
 
+static void check_both(unsigned number, unsigned version) {
+    struct http_head request;
+    http_head_init(&request);
+    request.method_id = HTTP_METHOD_GET;
+    struct object *object = cache_lookup(the_cache, name_of(number), &request, OBJECT_FORWARD);
+    ck_assert_msg(object != NULL && check(object, number) == version, "memory, number %u", number);
+    object_release(&object);
+    second_level_commit(the_disk);
+    ck_assert_uint_eq(get(number), version);
+}
+
+/* Two responses enter memory one behind the other, in one second, and reach the disk the other way
+ * round, as when the thread of the first one is held up between both. */
+START_TEST(the_disk_keeps_the_order_of_memory) {
+    begin_on_nothing();
+    for (unsigned number = 0; number < 20; number++) {
+        struct object *objects[2];
+        struct second_level_moment since = second_level_now(the_disk);
+        for (unsigned i = 0; i < 2; i++) {
+            struct cache_arrival arrival = {.since = cache_now(the_cache), .held = true};
+            objects[i] = make(NULL, number, i + 1, 3000);
+            ck_assert(cache_insert(the_cache, objects[i], &arrival));
+        }
+        for (unsigned i = 2; i-- > 0;) {
+            second_level_store(the_disk, objects[i], &since);
+            cache_unhold(the_cache, objects[i]);
+            object_release(&objects[i]);
+        }
+        check_both(number, 2);
+    }
+    again();
+    for (unsigned number = 0; number < 20; number++)
+        ck_assert_uint_eq(get(number), 2);
+    end();
+}
+END_TEST
+
 static unsigned get_under(struct cache_key key, unsigned number) {
     struct http_head request;
     struct cache_name name = {.url = name_of(number)->url, .key = key};
     http_head_init(&request);
     request.method_id = HTTP_METHOD_GET;
-    disk_load_now(the_disk, &name);
+    second_level_load_now(the_disk, &name);
     struct object *object = cache_lookup(the_cache, &name, &request, OBJECT_FORWARD);
     unsigned version = object == NULL ? 0 : check(object, number);
     if (object != NULL)
@@ -247,7 +287,7 @@ START_TEST(names_of_one_key_are_kept_apart) {
     ck_assert_uint_eq(get_under(key, 2), 0);
     put_under(key, 2, 2);
     for (int turn = 0; turn < 2; turn++) {
-        disk_commit(the_disk);
+        second_level_commit(the_disk);
         ck_assert_uint_eq(get_under(key, 1), 1);
         ck_assert_uint_eq(get_under(key, 2), 2);
         ck_assert_uint_eq(get_under(key, 3), 0);
@@ -255,9 +295,9 @@ START_TEST(names_of_one_key_are_kept_apart) {
     }
     struct object *object = make(&key, 1, 1, 3000);
     const struct cache_name name = object_name(object);
-    ck_assert_uint_eq(disk_remove(the_disk, &name, object), 1);
+    ck_assert_uint_eq(second_level_remove(the_disk, &name, object), 1);
     object_release(&object);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     for (int turn = 0; turn < 2; turn++) {
         ck_assert_uint_eq(get_under(key, 1), 0);
         ck_assert_uint_eq(get_under(key, 2), 2);
@@ -296,7 +336,7 @@ static void begin_on(const char *first, const char *second) {
              first, VOLUME, second, VOLUME);
     struct settings *settings = settings_from(text);
     the_cache = cache_new(MEMORY);
-    the_disk = disk_open(settings, the_cache, error);
+    the_disk = disk_open(settings, the_cache, false, error);
     ck_assert_msg(the_disk != NULL, "%s", error);
     settings_release(&settings);
 }
@@ -334,6 +374,50 @@ START_TEST(all_volumes_have_one_secret) {
 }
 END_TEST
 
+static void copy_file(const char *from, const char *to) {
+    char bytes[65536];
+    ssize_t length;
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    while ((length = read(in, bytes, sizeof bytes)) > 0)
+        ck_assert_int_eq(write(out, bytes, (size_t)length), length);
+    close(in);
+    close(out);
+}
+
+/* A disk was added, so names move to it. The process was killed when the newer response had been
+ * written there, and the removal of the older one, of the same second, had not been written. */
+START_TEST(of_two_volumes_the_later_record_counts) {
+    enum { NUMBERS = 20 };
+    char added[700], kept[700];
+    snprintf(added, sizeof added, "%s-added", volume_path());
+    snprintf(kept, sizeof kept, "%s-kept", volume_path());
+    unlink(added);
+    begin_on_nothing();
+    for (unsigned number = 0; number < NUMBERS; number++)
+        put(number, 1, 3000);
+    end();
+    copy_file(volume_path(), kept);
+    begin_on(added, volume_path());
+    for (unsigned number = 0; number < NUMBERS; number++)
+        put(number, 2, 3000);
+    end();
+    copy_file(kept, volume_path());
+    for (unsigned turn = 0; turn < 2; turn++) {
+        begin_on(turn == 0 ? added : volume_path(), turn == 0 ? volume_path() : added);
+        ck_assert_uint_gt(objects(), NUMBERS);
+        for (unsigned number = 0; number < NUMBERS; number++) {
+            struct disk_place place;
+            bool moved = disk_index_find(disk_of(the_disk)->volumes[turn]->index,
+                                         name_of(number)->key.low, &place, 1) > 0;
+            ck_assert_msg(get(number) == (moved ? 2 : 1), "turn %u: number %u", turn, number);
+        }
+        end();
+    }
+    unlink(added);
+    unlink(kept);
+}
+END_TEST
+
 /* As one was written before keys had a secret. */
 START_TEST(a_volume_of_another_version_starts_empty) {
     begin_on_nothing();
@@ -358,8 +442,8 @@ START_TEST(removals_outlive_a_restart) {
     begin_on_nothing();
     put_all(1);
     for (unsigned i = 0; i < COUNT_OF(lengths); i += 2)
-        ck_assert_uint_eq(disk_remove(the_disk, name_of(i), NULL), 1);
-    ck_assert_uint_eq(disk_remove(the_disk, name_of(1000), NULL), 0);
+        ck_assert_uint_eq(second_level_remove(the_disk, name_of(i), NULL), 1);
+    ck_assert_uint_eq(second_level_remove(the_disk, name_of(1000), NULL), 0);
     for (int turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++)
             ck_assert_uint_eq(get(i), i % 2);
@@ -374,11 +458,11 @@ START_TEST(removals_hit_what_is_on_its_way) {
     begin_on_nothing();
     for (unsigned i = 0; i < 200; i++) {
         put(i, 1, 20000);
-        disk_remove(the_disk, name_of(i), NULL);
+        second_level_remove(the_disk, name_of(i), NULL);
     }
     for (unsigned i = 0; i < 200; i += 10)
         put(i, 2, 300);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     for (int turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < 200; i++)
             ck_assert_uint_eq(get(i), i % 10 == 0 ? 2 : 0);
@@ -393,7 +477,7 @@ static _Atomic bool over;
 
 static void *load_on(void *arg) {
     for (; !atomic_load(&over); atomic_fetch_add(&loads, 1))
-        disk_load_now(the_disk, name_of(0));
+        second_level_load_now(the_disk, name_of(0));
     return arg;
 }
 
@@ -401,7 +485,7 @@ static void *load_on(void *arg) {
 static bool is_known(unsigned number) {
     struct cache_walk walk = {0};
     bool known = cache_walk_name(the_cache, &walk, name_of(number)) ||
-                 disk_has(the_disk, name_of(number)->key);
+                 second_level_has(the_disk, name_of(number)->key);
     cache_walk_end(&walk);
     return known;
 }
@@ -414,9 +498,9 @@ START_TEST(removals_hit_what_is_being_read) {
     pthread_create(&thread, NULL, load_on, NULL);
     for (unsigned i = 0; i < RACES; i++) {
         put(0, 1, 100);
-        disk_commit(the_disk);
+        second_level_commit(the_disk);
         forget(0);
-        disk_remove(the_disk, name_of(0), NULL);
+        second_level_remove(the_disk, name_of(0), NULL);
         for (unsigned seen = atomic_load(&loads); atomic_load(&loads) - seen < 2;)
             sched_yield();
         back += is_known(0);
@@ -428,16 +512,42 @@ START_TEST(removals_hit_what_is_being_read) {
 }
 END_TEST
 
+/* A look-up and its own transaction both notice it. */
+START_TEST(broken_responses_take_what_they_replaced) {
+    begin_on_nothing();
+    for (unsigned i = 0; i < 2; i++) {
+        put(i, 1, 100);
+        second_level_commit(the_disk);
+        struct object *broken = make(NULL, i, 2, 100);
+        struct cache_arrival arrival = {.since = cache_now(the_cache), .held = true};
+        ck_assert(cache_insert(the_cache, broken, &arrival));
+        if (i == 1)
+            put(i, 3, 100); /* it is newer, and stays */
+        removal_of_broken(the_cache, the_disk, broken);
+        removal_of_broken(the_cache, the_disk, broken);
+        cache_unhold(the_cache, broken);
+        object_release(&broken);
+    }
+    second_level_commit(the_disk);
+    for (int turn = 0; turn < 2; turn++) {
+        ck_assert_uint_eq(get(0), 0);
+        ck_assert_uint_eq(get(1), 3);
+        again();
+    }
+    end();
+}
+END_TEST
+
 START_TEST(purges_outlive_a_restart) {
     begin_on_nothing();
     put_all(1);
     struct object_filter prefix = {.prefix = SLICE("http://h/1/")};
     struct object_filter tag = {.tag = SLICE("even")};
-    disk_purge(the_disk, &prefix, PURGE_REMOVE);
+    second_level_purge(the_disk, &prefix, PURGE_REMOVE);
     put(1, 2, 100);
-    disk_purge(the_disk, &tag, PURGE_REMOVE);
+    second_level_purge(the_disk, &tag, PURGE_REMOVE);
     put(2, 2, 100);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     for (int turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++) {
             unsigned expected = i == 1 || i == 2 ? 2 : i % 4 == 3 ? 1 : 0;
@@ -456,7 +566,7 @@ static void purge_numbered(unsigned number) {
     *(number % 3 == 0   ? &filter.prefix
       : number % 3 == 1 ? &filter.tag
                         : &filter.host) = slice_from(text);
-    ck_assert(disk_purge(the_disk, &filter, number % 7 == 0 ? PURGE_STALE : PURGE_REMOVE));
+    ck_assert(second_level_purge(the_disk, &filter, number % 7 == 0 ? PURGE_STALE : PURGE_REMOVE));
 }
 
 /* What they concern is gone, and nothing else is, with as many as come in a minute. */
@@ -468,19 +578,19 @@ START_TEST(many_different_purges_outlive_a_restart) {
     put_all(1);
     struct object_filter first = {.prefix = SLICE("http://h/1/")};
     struct object_filter last = {.prefix = SLICE("http://h/2/")};
-    disk_purge(the_disk, &first, PURGE_REMOVE);
+    second_level_purge(the_disk, &first, PURGE_REMOVE);
     for (unsigned i = 0; i < MANY; i++)
         purge_numbered(i);
-    disk_purge(the_disk, &last, PURGE_REMOVE);
+    second_level_purge(the_disk, &last, PURGE_REMOVE);
     put(1, 2, 100);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     for (int turn = 0; turn < 3; turn++) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++) {
             unsigned expected = i == 1 ? 2 : i % 4 == 1 || i % 4 == 2 ? 0 : 1;
             ck_assert_msg(get(i) == expected, "%u: version %u", i, get(i));
         }
-        ck_assert_uint_eq(purge_log_floor(&the_disk->purges), 0);
-        ck_assert_uint_ge(the_disk->purges.purges.count, MANY);
+        ck_assert_uint_eq(purge_log_floor(&disk_of(the_disk)->purges), 0);
+        ck_assert_uint_ge(disk_of(the_disk)->purges.purges.count, MANY);
         again();
         purge_numbered(MANY); /* all is written anew */
     }
@@ -507,11 +617,11 @@ START_TEST(purges_at_the_same_time_are_kept) {
         pthread_create(&threads[i], NULL, purge_many, (void *)(uintptr_t)(1000 * i));
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    size_t count = the_disk->purges.purges.count;
+    size_t count = disk_of(the_disk)->purges.purges.count;
     ck_assert_uint_eq(count, THREADS * 300);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     again();
-    ck_assert_uint_eq(the_disk->purges.purges.count, count);
+    ck_assert_uint_eq(disk_of(the_disk)->purges.purges.count, count);
     for (unsigned i = 0; i < COUNT_OF(lengths); i++)
         ck_assert_uint_eq(get(i), 1);
     end();
@@ -527,7 +637,7 @@ START_TEST(the_ring_keeps_what_is_used) {
         put(i, 1, i % 50 == 0 ? 400000 : 15000);
         forget(i);
         if (i % 20 == 0) {
-            disk_commit(the_disk);
+            second_level_commit(the_disk);
             for (unsigned j = 0; j < 5; j++)
                 ck_assert_uint_eq(get(j), 1);
         }
@@ -535,7 +645,7 @@ START_TEST(the_ring_keeps_what_is_used) {
         if (older >= 100)
             ck_assert_uint_ne(get(older), UINT_MAX);
     }
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     ck_assert_uint_eq(get(4099), 1);
     ck_assert_uint_eq(get(101), 0);
     again();
@@ -578,7 +688,7 @@ START_TEST(damage_costs_what_it_hits) {
     log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
     for (unsigned i = 0; i < COUNT; i++)
         put(i, 1, i < 10 ? 3000 : 300000);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     end();
     char *bytes = map_volume(), *kept = malloc(USED);
     memcpy(kept, bytes, USED);
@@ -623,7 +733,7 @@ START_TEST(any_bytes_are_no_harm) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++)
             get(i);
         put((unsigned)turn % COUNT_OF(lengths), 1, 2000);
-        disk_commit(the_disk);
+        second_level_commit(the_disk);
         ck_assert_uint_eq(get((unsigned)turn % COUNT_OF(lengths)), 1);
         end();
     }
@@ -638,7 +748,7 @@ START_TEST(lost_segments_do_not_come_back) {
     log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
     for (unsigned i = 0; i < 20; i++)
         put(i, 1, 3000);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     end();
     char *bytes = map_volume();
     bytes[SEGMENTS_AT + 9] ^= 1;
@@ -647,9 +757,9 @@ START_TEST(lost_segments_do_not_come_back) {
     ck_assert_uint_eq(get(7), 0);
     put(100, 2, 3000);
     put(7, 2, 3000);
-    disk_commit(the_disk);
-    disk_remove(the_disk, name_of(8), NULL);
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
+    second_level_remove(the_disk, name_of(8), NULL);
+    second_level_commit(the_disk);
     /* As a kill would leave it. */
     bytes = map_volume();
     char *kept = malloc(VOLUME);
@@ -713,8 +823,8 @@ static void remove_some(unsigned number) {
     model->keys[number].settled = 0;
     if (rand() % 4 > 0) {
         forget(number);
-        disk_remove(the_disk, name_of(number), NULL);
-        disk_commit(the_disk);
+        second_level_remove(the_disk, name_of(number), NULL);
+        second_level_commit(the_disk);
         model->keys[number].least = newest + 1;
         return;
     }
@@ -725,7 +835,7 @@ static void remove_some(unsigned number) {
         model->keys[i].settled = 0;
         forget(i);
     }
-    disk_purge(the_disk, &filter, PURGE_REMOVE);
+    second_level_purge(the_disk, &filter, PURGE_REMOVE);
     for (unsigned i = number % 4; i < KEYS; i += 4)
         model->keys[i].least = model->keys[i].newest + 1;
 }
@@ -740,7 +850,7 @@ static void store_some(unsigned number) {
     forget(number);
     if (rand() % 3 > 0)
         return;
-    disk_commit(the_disk);
+    second_level_commit(the_disk);
     model->keys[number].settled_at = model->bytes;
     model->keys[number].settled = version;
 }
@@ -792,13 +902,16 @@ Suite *disk_suite(void) {
     const TTest *const tests[] = {
         what_was_stored_is_found,
         the_newest_version_counts,
+        the_disk_keeps_the_order_of_memory,
         removals_hit_what_is_being_read,
         names_of_one_key_are_kept_apart,
         the_secret_of_keys_is_on_the_volume,
         all_volumes_have_one_secret,
+        of_two_volumes_the_later_record_counts,
         a_volume_of_another_version_starts_empty,
         removals_outlive_a_restart,
         removals_hit_what_is_on_its_way,
+        broken_responses_take_what_they_replaced,
         purges_outlive_a_restart,
         many_different_purges_outlive_a_restart,
         purges_at_the_same_time_are_kept,

@@ -1,8 +1,7 @@
 #include "suites.h"
 
 #include "net/address_order.h"
-#include "net/dns_answer.h"
-#include "net/dns_targets.h"
+#include "net/dns_message.h"
 #include "net/hosts_file.h"
 
 /* The order of addresses. */

@@ -3,11 +3,11 @@
 #include "suites.h"
 
 #include "base/clocks.h"
-#include "events/queue.h"
 #include "events/stream.h"
 #include "log/line.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,15 +24,14 @@ static bool put(struct event_ring *ring, uint64_t number, size_t length) {
 
 static bool get(struct event_ring *ring, uint64_t number, size_t length) {
     struct event_head head;
-    const char *line;
-    if (!event_ring_next(ring, &head, &line))
+    static char line[LOG_LINE_MAX];
+    if (!event_ring_take(ring, &head, line))
         return false;
     ck_assert_uint_eq(head.number, number);
     ck_assert_uint_eq(head.length, length);
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)line[i] != number % 251)
             ck_abort_msg("byte %zu of event %u is another one's", i, (unsigned)number);
-    event_ring_took(ring);
     return true;
 }
 
@@ -86,7 +85,10 @@ enum { RACED = 20000 };
 
 static void *race(void *arg) {
     for (uint64_t number = 0; number < RACED;)
-        number += put(arg, number, number % 3000);
+        if (put(arg, number, number % 3000))
+            number++;
+        else
+            sched_yield();
     return NULL;
 }
 
@@ -95,33 +97,12 @@ START_TEST(two_threads_share_a_ring) {
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, race, ring), 0);
     for (uint64_t number = 0; number < RACED;)
-        number += get(ring, number, number % 3000);
+        if (get(ring, number, number % 3000))
+            number++;
+        else
+            sched_yield();
     pthread_join(thread, NULL);
     event_ring_free(&ring);
-}
-END_TEST
-
-START_TEST(a_queue_is_a_circle) {
-    struct event_queue queue;
-    char text[64], got[64];
-    size_t in = 0, out = 0;
-    ck_assert(event_queue_init(&queue, 97));
-    for (unsigned round = 0; round < 1000; round++) {
-        size_t length = round * 7 % 50;
-        for (size_t i = 0; i < length; i++)
-            text[i] = (char)('a' + (in + i) % 23);
-        if (event_queue_has_room(&queue, length)) {
-            event_queue_put(&queue, slice_make(text, length));
-            in += length;
-        }
-        size_t taken = event_queue_take(&queue, got, round * 5 % 40);
-        for (size_t i = 0; i < taken; i++)
-            ck_assert_int_eq(got[i], (char)('a' + (out + i) % 23));
-        out += taken;
-        ck_assert_uint_eq(queue.length, in - out);
-    }
-    ck_assert_uint_gt(out, 5000);
-    event_queue_release(&queue);
 }
 END_TEST
 
@@ -142,8 +123,8 @@ START_TEST(a_filter_says_what_is_wrong) {
     ck_assert_str_eq(mistake("status", "404,6xx"),
                      "status: \"6xx\" is no status: write 404, 5xx or 400-499");
     ck_assert_str_eq(mistake("client", "10.0.0.0/8,::1"), "");
-    ck_assert_str_eq(mistake("client", "x"), "client: \"x\" is neither an address nor a network: "
-                                             "write 192.0.2.7 or 192.0.2.0/24");
+    ck_assert_str_eq(mistake("client", "x"), "client: \"x\" is not an address or a network: "
+                                             "write \"192.0.2.1\" or \"192.0.2.0/24\"");
     ck_assert_str_eq(mistake("method", "GET,,PUT"),
                      "method: \"GET,,PUT\" is no list: write 1 to 32 values with commas");
     ck_assert_str_eq(mistake("min_ms", "1s"),
@@ -379,7 +360,6 @@ Suite *events_suite(void) {
     tcase_add_test(ring, a_ring_keeps_what_it_takes);
     tcase_add_test(ring, a_full_ring_takes_nothing_and_counts);
     tcase_add_test(ring, two_threads_share_a_ring);
-    tcase_add_test(ring, a_queue_is_a_circle);
     suite_add_tcase(suite, ring);
     TCase *filter = tcase_create("filter");
     tcase_add_test(filter, a_filter_says_what_is_wrong);

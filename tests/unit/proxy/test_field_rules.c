@@ -47,6 +47,41 @@ START_TEST(each_action) {
 }
 END_TEST
 
+static bool names_client(const char *variable) {
+    char rule[100], error[600];
+    struct field_rules *rules = field_rules_new();
+    snprintf(rule, sizeof rule, "A: x%%{%s}", variable);
+    ck_assert_msg(field_rules_add(rules, FIELD_SET, FIELD_OF_RESPONSE, rule, error, sizeof error),
+                  "%s", error);
+    bool names = field_rules_name_client(rules);
+    field_rules_free(&rules);
+    return names;
+}
+
+/* The cache gives what is written before it stores to other clients. So only these may stand there:
+ * what the URL, the settings, the response and the fetch say. */
+START_TEST(all_variables_of_a_client_are_known) {
+    static const char *const names[] = {
+#define VARIABLE(enumerator, name, of, meaning) name,
+#include "rewrite/variables.def"
+#undef VARIABLE
+    };
+    static const char *const open[] = {
+        "id",         "time",           "method",   "url",      "scheme",   "host",
+        "port",       "path",           "query",    "status",   "reason",   "error",
+        "path_query", "server_name",    "file",     "percent",  "received", "expected",
+        "ca_subject", "ca_fingerprint", "location", "ca_expiry"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        bool is_open = false;
+        for (size_t k = 0; k < COUNT_OF(open); k++)
+            is_open |= strcmp(names[i], open[k]) == 0;
+        ck_assert_msg(names_client(names[i]) != is_open, "%s", names[i]);
+    }
+    ck_assert(names_client("request.User-Agent"));
+    ck_assert(!names_client("response.Server"));
+}
+END_TEST
+
 START_TEST(prefixes_leave_framing_alone) {
     ck_assert_str_eq(
         changed(FIELD_REMOVE, "Con*", "Connection: close\nContent-Length: 1\nContent-Type: x\n"),
@@ -155,8 +190,13 @@ END_TEST
 
 Suite *field_rules_suite(void) {
     const TTest *const tests[] = {
-        each_action,        prefixes_leave_framing_alone, replacements_are_those_of_sed,
-        growth_has_an_end,  stored_heads_are_looked_at,   confirmations_add_to_what_they_state,
+        each_action,
+        all_variables_of_a_client_are_known,
+        prefixes_leave_framing_alone,
+        replacements_are_those_of_sed,
+        growth_has_an_end,
+        stored_heads_are_looked_at,
+        confirmations_add_to_what_they_state,
         urls_are_rewritten,
     };
     return suite_of("field_rules", tests, COUNT_OF(tests));

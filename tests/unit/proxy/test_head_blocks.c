@@ -1,5 +1,5 @@
 /* Blocks of HPACK that are kept for stored heads. */
-#include "client/http2/head_blocks.h"
+#include "http2/client/head_blocks.h"
 #include "suites.h"
 
 static void check_block_found(const struct head_blocks *blocks, struct slice head,

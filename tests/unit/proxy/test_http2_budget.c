@@ -1,7 +1,7 @@
 /* The budget of a connection: what floods cost, and that good clients do not notice it. */
 #include "http2_lab.h"
 
-#include "client/http2/connection.h"
+#include "http2/client/connection.h"
 
 static void answer_unless_missing(struct asked *asked) {
     if (!slice_equal(asked->exchange->request.target, SLICE("http://h:80/miss")))

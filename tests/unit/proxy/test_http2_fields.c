@@ -356,15 +356,43 @@ END_TEST
 
 START_TEST(trailers_are_fields_alone) {
     list_from("grpc-status: 0\nx: y\n");
-    ck_assert_int_eq(http2_fields_to_trailers(&list, &head, &meaning), HTTP2_FIELDS_GOOD);
+    ck_assert_int_eq(http2_fields_to_trailers(&list, true, &head, &meaning), HTTP2_FIELDS_GOOD);
     ck_assert_uint_eq(head.field_count, 2);
     static const char *const bad[] = {":status: 200\n", "x: y\n:path: /\n",    "X: y\n",
                                       "x: \x01\n",      "connection: close\n", "te: trailers\n"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         list_from(bad[i]);
-        ck_assert_msg(http2_fields_to_trailers(&list, &head, &meaning) == HTTP2_FIELDS_MALFORMED,
+        ck_assert_msg(http2_fields_to_trailers(&list, true, &head, &meaning) ==
+                          HTTP2_FIELDS_MALFORMED,
                       "%s", bad[i]);
     }
+}
+END_TEST
+
+/* "A field value MUST NOT start or end with an ASCII whitespace character" (RFC 9113 §8.2.1):
+ * requests are refused, and in responses the white space is removed. */
+START_TEST(blanks_around_a_value) {
+    ck_assert_int_eq(request_of(GET "x: y \n"), HTTP2_FIELDS_MALFORMED);
+    ck_assert_int_eq(request_of(GET "content-length: \t5\n"), HTTP2_FIELDS_MALFORMED);
+    ck_assert_int_eq(response_of(":status: 200\nserver:  x y\t\ncontent-length: 3 \netag: \t \n"),
+                     HTTP2_FIELDS_GOOD);
+    ck_assert_str_eq(shown_head(http_head_write_response),
+                     "HTTP/1.1 200 OK\r\nserver: x y\r\ncontent-length: 3\r\netag: \r\n");
+    ck_assert_int_eq(meaning.content_length, 3);
+    ck_assert(http_head_has(&head, HTTP_ETAG));
+    static const char *const bad[] = {
+        ":status: 200 \n",        ":status:  200\n",
+        ":status: 200\nX:  y\n",  ":status: 200\nx: a\x01 \n",
+        ":status: 200\nx : y\n",  ":status: 200\nconnection: close \n",
+        ":status: 200\nx: \r \n", ":status: 200\ncontent-length: 1 \ncontent-length: 2\n",
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        ck_assert_msg(response_of(bad[i]) == HTTP2_FIELDS_MALFORMED, "%s", bad[i]);
+    list_from("x: y \n");
+    ck_assert_int_eq(http2_fields_to_trailers(&list, true, &head, &meaning), HTTP2_FIELDS_GOOD);
+    ck_assert(slice_equal(head.fields[0].value, SLICE("y")));
+    ck_assert_int_eq(http2_fields_to_trailers(&list, false, &head, &meaning),
+                     HTTP2_FIELDS_MALFORMED);
 }
 END_TEST
 
@@ -411,13 +439,21 @@ END_TEST
 
 Suite *http2_fields_suite(void) {
     const TTest *const tests[] = {
-        requests_become_heads,           host_stands_in_for_the_authority,
-        options_may_be_about_the_server, connect_has_an_authority_alone,
-        extended_connect_is_an_upgrade,  cookies_are_joined,
-        malformed_requests_are_refused,  nul_is_refused,
-        good_requests_are_taken,         responses_become_heads,
-        malformed_responses_are_refused, trailers_are_fields_alone,
-        the_number_of_fields_is_bounded, priorities_are_read,
+        requests_become_heads,
+        host_stands_in_for_the_authority,
+        options_may_be_about_the_server,
+        connect_has_an_authority_alone,
+        extended_connect_is_an_upgrade,
+        cookies_are_joined,
+        malformed_requests_are_refused,
+        nul_is_refused,
+        good_requests_are_taken,
+        responses_become_heads,
+        malformed_responses_are_refused,
+        trailers_are_fields_alone,
+        blanks_around_a_value,
+        the_number_of_fields_is_bounded,
+        priorities_are_read,
     };
     return suite_of("http2_fields", tests, COUNT_OF(tests));
 }

@@ -66,6 +66,22 @@ START_TEST(one_at_a_time_and_one_in_a_silence) {
 }
 END_TEST
 
+/* A single packet may be lost on its way, and proves nothing. */
+START_TEST(checked_again_when_a_packet_is_overdue) {
+    begin();
+    claim_at(10500);
+    icap_host_doubt(host, QUIET, 11200); /* it is being checked */
+    icap_host_answered(host);
+    icap_host_doubt(host, QUIET, 10999); /* it has just been */
+    ck_assert_uint_eq(icap_host_due(host, QUIET), TIMER_NEVER);
+    icap_host_doubt(host, QUIET, 11000);
+    claim_at(11000);
+    ck_assert(icap_host_unanswered(host));
+    ck_assert(icap_host_is_lost(host, 10000));
+    icap_host_release(&host);
+}
+END_TEST
+
 /* A worker may notice at the next look only what it has heard. */
 START_TEST(a_check_too_soon_after_it_was_heard) {
     begin();
@@ -142,6 +158,7 @@ Suite *icap_host_suite(void) {
         one_for_each_address,
         due_in_silence_alone,
         one_at_a_time_and_one_in_a_silence,
+        checked_again_when_a_packet_is_overdue,
         a_check_too_soon_after_it_was_heard,
         lost_for_those_that_heard_nothing,
         heard_during_the_check,

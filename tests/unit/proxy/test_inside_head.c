@@ -1,7 +1,7 @@
 /* What is refused of a head that a service inside the proxy has made. */
 #include "suites.h"
 
-#include "inside/head.h"
+#include "inside/call.h"
 
 static void make_response(struct http_head *head) {
     http_head_init(head);

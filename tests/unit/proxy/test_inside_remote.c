@@ -2,7 +2,7 @@
  * the runner is free again, what arrives late, and what a runner may not say. */
 #include "suites.h"
 
-#include "event/bytes_source.h"
+#include "event/source.h"
 #include "http/head_parser.h"
 #include "inside/call.h"
 #include "inside/remote.h"
@@ -65,13 +65,13 @@ static void remote_lab_open_service(struct remote_lab *lab) {
     lab->shared.magic = INSIDE_SHARED_MAGIC;
     shared_service_init(&lab->shared.shared, NULL, &lab->settings, NULL);
     lab->shared.instance = &lab->instance;
-    lab->shared.places = inside_places_new(&lab->settings, NULL);
+    lab->shared.places = inside_concurrency_new(&lab->settings, NULL);
     atomic_init(&lab->shared.era, UINT64_MAX);
     service->magic = INSIDE_SERVICE_MAGIC;
     adapter_init(&service->base, &lab->shared.shared, &lab->settings, &lab->host);
     service->net = &lab->net;
     service->shared = &lab->shared;
-    service->desk = inside_desk_open(lab->runners, 0, &lab->loop);
+    service->runner_links = inside_runner_links_open(lab->runners, 0, &lab->loop);
     inside_queue_init(&service->queue, lab->shared.places, &lab->settings, &lab->loop,
                       &lab->mailbox);
 }
@@ -105,8 +105,8 @@ static struct remote_lab *remote_lab_open(size_t keep) {
     return lab;
 }
 
-static struct desk_link *remote_lab_link(struct remote_lab *lab) {
-    return &lab->service.desk->links[0];
+static struct inside_link *remote_lab_link(struct remote_lab *lab) {
+    return &lab->service.runner_links->links[0];
 }
 
 /* Until nothing is deferred any more. */
@@ -187,7 +187,7 @@ static void peer_adapts(struct remote_lab *lab, bool keeps_body) {
 
 /* CLOSE has come, although the call goes on; the slot is free for others behind CLOSED. */
 static void peer_is_let_go(struct remote_lab *lab) {
-    struct desk_link *link = remote_lab_link(lab);
+    struct inside_link *link = remote_lab_link(lab);
     peer_expects(lab, FRAME_CLOSE);
     ck_assert_uint_eq(link->free_count, FRAME_SLOTS - 1);
     peer_says(lab, FRAME_CLOSED, 0);
@@ -215,10 +215,10 @@ static void remote_lab_reads(struct remote_lab *lab, const char *expected, size_
 static void remote_lab_close(struct remote_lab *lab) {
     inside_call_close(&lab->call);
     remote_lab_turn(lab);
-    inside_desk_close(&lab->service.desk);
+    inside_runner_links_close(&lab->service.runner_links);
     inside_queue_release(&lab->service.queue);
     adapter_release(&lab->service.base);
-    inside_places_release(&lab->shared.places);
+    inside_concurrency_release(&lab->shared.places);
     shared_service_end(&lab->shared.shared);
     inside_run_release(&lab->run);
     inside_runners_free(&lab->runners);
@@ -298,7 +298,7 @@ START_TEST(who_has_given_all_frees_the_runner) {
     peer_says(lab, FRAME_TAKEN, 4);
     peer_adapts(lab, false);
     peer_says_bytes(lab, FRAME_BODY, 0, "TEXT", 4);
-    peer_says(lab, FRAME_END, FRAME_DONE);
+    peer_says(lab, FRAME_END, DRIVER_NO_FAILURE);
     remote_lab_turn(lab);
     ck_assert_int_eq(lab->call.base.verdict, ADAPTER_MODIFIED);
     peer_is_let_go(lab);
@@ -330,7 +330,7 @@ START_TEST(a_preview_is_not_sent_behind_the_verdict) {
         ck_assert(link_send(ring, &other, bytes));
     remote_lab_start(lab, long_body(), LONG_BODY); /* 1024 bytes of it are the preview */
     ck_assert_uint_lt(ring_room(&ring->out), 1024 + sizeof(struct frame));
-    struct desk_slot *slot = NULL;
+    struct inside_slot *slot = NULL;
     for (unsigned i = 0; i < FRAME_SLOTS; i++)
         if (remote_lab_link(lab)->slots[i].remote != NULL)
             slot = &remote_lab_link(lab)->slots[i], lab->slot = i;
@@ -376,13 +376,13 @@ END_TEST
 START_TEST(a_verdict_counts_that_lies_in_the_ring) {
     struct remote_lab *lab = remote_lab_open(1 << 16);
     struct inside_run *next = inside_run_new(1, false, -1);
-    enum desk_refusal refusal;
+    enum inside_link_refusal refusal;
     remote_lab_start(lab, "text", 4);
     remote_lab_turn(lab);
     peer_expects(lab, FRAME_OPEN);
     peer_skips(lab);
     inside_runner_set(&lab->runners->runners[0], &next, 0, NULL);
-    ck_assert_ptr_nonnull(inside_desk_choose(lab->service.desk, &refusal));
+    ck_assert_ptr_nonnull(inside_runner_links_choose(lab->service.runner_links, &refusal));
     remote_lab_turn(lab);
     ck_assert_int_eq(lab->call.base.verdict, ADAPTER_UNMODIFIED);
     remote_lab_close(lab);
@@ -442,7 +442,7 @@ START_TEST(frames_without_end_behind_the_end_are_a_lie) {
     for (unsigned i = 0; i < FRAME_WINDOW / FRAME_PAYLOAD; i++)
         peer_says_bytes(lab, FRAME_BODY, 0, bytes, FRAME_PAYLOAD);
     peer_says(lab, FRAME_TAKEN, 4);
-    peer_says(lab, FRAME_END, FRAME_DONE);
+    peer_says(lab, FRAME_END, DRIVER_NO_FAILURE);
     remote_lab_turn(lab);
     ck_assert(!is_caught(lab));
     unsigned most = 2 * FRAME_WINDOW;
@@ -470,10 +470,10 @@ START_TEST(a_short_wait_for_a_place_is_short) {
             .request = &lab->request, .body = &none, .arena = &lab->arena};
         inside_call_start(&first, &lab->service, &request, &lab->adapted, &lab->task);
         remote_lab_start(lab, NULL, 0);
-        ck_assert_int_eq(lab->call.mode, INSIDE_QUEUED);
+        ck_assert_int_eq(lab->call.driver.mode, DRIVER_NEW);
         inside_call_close(&first);
         remote_lab_turn(lab);
-        ck_assert_int_ne(lab->call.mode, INSIDE_QUEUED);
+        ck_assert_int_ne(lab->call.driver.mode, DRIVER_NEW);
         ck_assert_uint_lt(lab->call.base.figures.queue, 60000000);
         inside_call_close(&lab->call);
         remote_lab_turn(lab);
@@ -500,7 +500,7 @@ START_TEST(total_timeout_ends_with_the_work_of_the_service) {
     peer_expects(lab, FRAME_OPEN);
     peer_skips(lab);
     remote_lab_turn(lab);
-    ck_assert_int_eq(lab->call.mode, INSIDE_PASSED);
+    ck_assert_int_eq(lab->call.driver.mode, DRIVER_PASSED);
     usleep(30000);
     remote_lab_turn(lab);
     ck_assert_uint_eq(lab->service.base.account.error_timeout, 0);
@@ -552,7 +552,7 @@ static enum service_flow tired_pull(void *state, char *out, size_t capacity, siz
 START_TEST(a_wait_is_no_longer_than_it_was) {
     struct remote_lab *lab = remote_lab_open(1 << 16);
     struct service_ops *ops = &lab->instance.remote_ops;
-    struct inside_desk *desk = lab->service.desk;
+    struct inside_runner_links *runner_links = lab->service.runner_links;
     *ops = (struct service_ops){.begin = tired_begin,
                                 .preview = tired_preview,
                                 .push = tired_push,
@@ -561,11 +561,11 @@ START_TEST(a_wait_is_no_longer_than_it_was) {
                                 .pull = tired_pull,
                                 .ready = tired_does_nothing,
                                 .end = tired_does_nothing};
-    lab->service.desk = NULL;
+    lab->service.runner_links = NULL;
     ck_assert_int_eq(pipe(tired_pipe), 0);
     for (unsigned i = 0; i < 20; i++) {
         remote_lab_start(lab, "text", 4);
-        ck_assert(lab->call.watched && inside_watchful);
+        ck_assert(lab->call.watch.watches && inside_watchful);
         inside_watchful = false;
         ck_assert_int_eq(write(tired_pipe[1], "x", 1), 1);
         remote_lab_turn(lab);
@@ -576,7 +576,7 @@ START_TEST(a_wait_is_no_longer_than_it_was) {
     }
     close(tired_pipe[0]);
     close(tired_pipe[1]);
-    lab->service.desk = desk;
+    lab->service.runner_links = runner_links;
     remote_lab_close(lab);
 }
 END_TEST

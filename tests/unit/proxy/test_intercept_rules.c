@@ -29,7 +29,8 @@ static enum intercept_action decide(const char *text, const char *host, const ch
         .name = slice_from(name),
         .connection = &connection,
     };
-    enum intercept_action action = intercept_rules_decide(settings, &subject, &arena);
+    enum intercept_action action =
+        intercept_rules_decide(interception_settings_of(settings), &subject, &arena);
     arena_release(&arena);
     settings_release(&settings);
     return action;

@@ -2,17 +2,17 @@
  * stream. */
 #include "suites.h"
 
-#include "ctl/event_lines.h"
-#include "ctl/log_record.h"
+#include "tools/event_lines.h"
+#include "tools/log_entry.h"
 
 #include <string.h>
 
-static struct log_record record;
+static struct log_entry record;
 
 static bool reads_bytes(struct slice line) {
     struct slice kept = guard_keep(line);
-    log_record_release(&record);
-    return log_record_of_line(&record, kept.base, kept.length);
+    log_entry_release(&record);
+    return log_entry_of_line(&record, kept.base, kept.length);
 }
 
 static bool reads(const char *line) {
@@ -156,16 +156,16 @@ END_TEST
 /* A line of the log must not make the reader keep more than it has room for. */
 START_TEST(services_beyond_the_room_are_left_out) {
     char line[2000] = "1764012345.678 17 c TCP_MISS/200 5 GET u - - - id ";
-    for (unsigned i = 0; i < 2 * LOG_RECORD_SERVICES; i++)
+    for (unsigned i = 0; i < 2 * LOG_ENTRY_SERVICES; i++)
         strcat(line, "s:MODIFIED:1,");
     ck_assert(reads(line));
-    ck_assert_uint_eq(record.service_count, LOG_RECORD_SERVICES);
+    ck_assert_uint_eq(record.service_count, LOG_ENTRY_SERVICES);
     strcpy(line, "{\"status\":200,\"icap\":[1");
-    for (unsigned i = 0; i < 2 * LOG_RECORD_SERVICES; i++)
+    for (unsigned i = 0; i < 2 * LOG_ENTRY_SERVICES; i++)
         strcat(line, ",{\"service\":3,\"ms\":\"x\"}");
     strcat(line, "]}");
     ck_assert(reads(line));
-    ck_assert_uint_eq(record.service_count, LOG_RECORD_SERVICES);
+    ck_assert_uint_eq(record.service_count, LOG_ENTRY_SERVICES);
     is(record.services[1].name, "");
 }
 END_TEST
@@ -214,7 +214,7 @@ START_TEST(a_bad_event_is_left_out) {
 }
 END_TEST
 
-Suite *log_record_suite(void) {
+Suite *log_entry_suite(void) {
     const TTest *const tests[] = {
         json_is_read,
         squid_is_read,
@@ -226,5 +226,5 @@ Suite *log_record_suite(void) {
         an_event_is_a_line_with_data,
         a_bad_event_is_left_out,
     };
-    return suite_of("log_record", tests, COUNT_OF(tests));
+    return suite_of("log_entry", tests, COUNT_OF(tests));
 }

@@ -2,8 +2,8 @@
  * and so is what has one key all the same. */
 #include "store_bench.h"
 
+#include "base/secret_hash.h"
 #include "cache/shared_fetch.h"
-#include "net/secret_hash.h"
 
 #include <time.h>
 #include <xxhash.h>
@@ -192,12 +192,12 @@ static const struct cache_name one = {{"http://one/", 11}, {1, 2}};
 static const struct cache_name two = {{"http://two/", 11}, {1, 2}};
 
 static struct object *new_object(const struct cache_name *name, unsigned status,
-                                 const struct object_making *making, struct body *body) {
+                                 const struct object_provenance *provenance, struct body *body) {
     struct http_head request, response;
     struct freshness freshness = {.lifetime = 60, .response_time = time(NULL)};
     plain_head(&request, 0);
     plain_head(&response, status);
-    return object_new_made(name->key, name->url, &request, &response, &freshness, body, making,
+    return object_new_made(name->key, name->url, &request, &response, &freshness, body, provenance,
                            NULL);
 }
 
@@ -205,10 +205,10 @@ static struct object *insert(const struct cache_name *name, unsigned status,
                              const struct object *of) {
     const struct cache_arrival arrival = {
         .since = cache_now(the_cache), .max_variants = 1, .of = of};
-    const struct object_making making = {
+    const struct object_provenance provenance = {
         .kind = of != NULL ? OBJECT_MADE : OBJECT_UNSEEN, .chain = 7, .tag = 1};
     struct body *body = body_of_bytes(SLICE("bytes"));
-    struct object *object = new_object(name, status, &making, body);
+    struct object *object = new_object(name, status, &provenance, body);
     ck_assert(cache_insert(the_cache, object, &arrival));
     body_release(&body);
     return object;
@@ -233,20 +233,18 @@ START_TEST(names_of_one_key_in_memory) {
     struct object *second = insert(&two, 206, NULL);
     check_found(&one, first);
     check_found(&two, second);
-    ck_assert_uint_eq(content_set_lifetime(the_cache, &two, 1), 1);
+    ck_assert_uint_eq(cache_change_set_lifetime(the_cache, &two, 1), 1);
     ck_assert_int_eq(object_freshness(first).lifetime, 60);
-    ck_assert_uint_eq(content_pin(the_cache, &two, true), 1);
+    ck_assert_uint_eq(cache_change_pin(the_cache, &two, true), 1);
     ck_assert(!first->pinned);
-    struct cache_moment since = cache_now(the_cache);
     cache_remove(the_cache, first);
-    ck_assert(cache_would_hold(the_cache, first, &since));
     object_release(&first);
     first = insert(&one, 200, NULL);
     ck_assert_uint_eq(cache_remove_name(the_cache, &one), 1);
     check_found(&one, NULL);
     check_found(&two, second);
-    ck_assert_uint_eq(content_purge_name(the_cache, &one, PURGE_REMOVE), 0);
-    ck_assert_uint_eq(content_purge_name(the_cache, &two, PURGE_REMOVE), 1);
+    ck_assert_uint_eq(cache_change_purge_name(the_cache, &one, PURGE_REMOVE), 0);
+    ck_assert_uint_eq(cache_change_purge_name(the_cache, &two, PURGE_REMOVE), 1);
     object_release(&first);
     object_release(&second);
     stop_cache();

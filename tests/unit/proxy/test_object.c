@@ -1,14 +1,14 @@
 /* The lines of an object's vary before what selects it, as they come back from a disk. */
 #include "suites.h"
 
-#include "cache/content.h"
+#include "cache/cache_change.h"
 #include "cache/object.h"
 #include "cache/vary.h"
 
 static const struct object_source source = {{[10] = 0xff, 0xff, 192, 0, 2, 33}};
 
 static struct object *new_object(enum object_kind kind) {
-    const struct object_making making = {
+    const struct object_provenance provenance = {
         .kind = kind, .chain = 0xfedcba98, .tag = 77, .source = source};
     const struct freshness freshness = {.storable = true, .lifetime = 60};
     struct http_head request, response;
@@ -20,7 +20,7 @@ static struct object *new_object(enum object_kind kind) {
     http_head_add(&response, SLICE("Vary"), SLICE("Accept"));
     struct slice url = SLICE("http://a.org/");
     struct object *object = object_new_made((struct cache_key){1, 2}, url, &request, &response,
-                                            &freshness, body, &making, NULL);
+                                            &freshness, body, &provenance, NULL);
     body_release(&body);
     return object;
 }
@@ -34,7 +34,7 @@ static struct object *import_with(const struct object *object, struct slice vary
 }
 
 static size_t source_at(const struct object *object) {
-    return object_is_made(object) ? OBJECT_MAKING : 0;
+    return object_is_made(object) ? OBJECT_PROVENANCE : 0;
 }
 
 static const enum object_kind kinds[] = {OBJECT_UNSEEN, OBJECT_SEEN, OBJECT_UNABLE};
@@ -42,10 +42,10 @@ static const enum object_kind kinds[] = {OBJECT_UNSEEN, OBJECT_SEEN, OBJECT_UNAB
 START_TEST(what_is_known_of_an_object_comes_back) {
     struct object *object = new_object(kinds[_i]);
     struct object *again = import_with(object, guard_keep(object_vary(object)));
-    struct object_making making = object_making(again);
-    ck_assert_int_eq(making.kind, kinds[_i]);
-    ck_assert_uint_eq(making.tag, kinds[_i] == OBJECT_UNSEEN ? 0 : 77);
-    ck_assert(object_source_equal(&making.source, &source));
+    struct object_provenance provenance = object_provenance(again);
+    ck_assert_int_eq(provenance.kind, kinds[_i]);
+    ck_assert_uint_eq(provenance.tag, kinds[_i] == OBJECT_UNSEEN ? 0 : 77);
+    ck_assert(object_source_equal(&provenance.source, &source));
     ck_assert(slice_equal(object_selector(again), object_selector(object)));
     ck_assert_uint_gt(object_selector(again).length, 0);
     object_release(&again);
@@ -60,7 +60,7 @@ static void check_damaged(const struct object *object, struct slice vary, size_t
     struct object *again = import_with(object, vary);
     if (again == NULL)
         return;
-    struct object_making making = object_making(again);
+    struct object_provenance provenance = object_provenance(again);
     struct slice selector = object_selector(again);
     http_head_init(&request);
     http_head_add(&request, SLICE("Accept"), SLICE("x"));
@@ -69,7 +69,7 @@ static void check_damaged(const struct object *object, struct slice vary, size_t
     if (place == 0)
         ck_assert(!vary_matches(selector, &request));
     else
-        ck_assert(object_source_is_known(&making.source) &&
+        ck_assert(object_source_is_known(&provenance.source) &&
                   slice_equal(selector, object_selector(object)));
     object_release(&again);
 }

@@ -4,7 +4,6 @@
 #include "cache/key.h"
 #include "http/head_parser.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #define LISTEN "listen \":1\" { mode = reverse }\n"
@@ -91,21 +90,6 @@ START_TEST(the_first_that_states_an_option_counts) {
     ck_assert(resolve(s, "/", &p));
     ck_assert_uint_eq(p.ttl, 60000);
     ck_assert_uint_eq(p.ttl_max, POLICY_UNSTATED);
-    settings_release(&s);
-}
-END_TEST
-
-START_TEST(json_has_what_is_stated) {
-    struct settings *s = settings_from(overlapping);
-    char *text = settings_to_json(s);
-    json_t *root = json_loads(text, 0, NULL);
-    json_t *first = json_array_get(json_object_get(root, "policy"), 0);
-    ck_assert_str_eq(json_string_value(json_object_get(first, "class")), "images");
-    ck_assert_str_eq(json_string_value(json_object_get(first, "ttl")), "1d");
-    ck_assert(json_is_false(json_object_get(first, "query_sort")));
-    ck_assert_uint_eq(json_object_size(first), 4);
-    json_decref(root);
-    free(text);
     settings_release(&s);
 }
 END_TEST
@@ -300,7 +284,6 @@ Suite *policy_suite(void) {
         every_option_is_read,
         without_policies_nothing_is_stated,
         the_first_that_states_an_option_counts,
-        json_has_what_is_stated,
         urls_are_reduced,
         long_queries_are_left_alone,
         urls_by_settings_are_those_of_gets,

@@ -67,6 +67,10 @@ START_TEST(bad_lines_of_version_1) {
     check_bad(SLICE("PROXY TCP4 192.0.2.1 198.51.100.2 1 2 \r\n"));
     check_bad(SLICE("PROXY TCP4 192.0.2.1  198.51.100.2 1 2\r\n"));
     check_bad(SLICE("PROXY TCP4 192.0.2.01 198.51.100.2 1 2\r\n"));
+    check_bad(SLICE("PROXY TCP4 10.1.2.3\0 198.51.100.2 1 2\r\n"));
+    check_bad(SLICE("PROXY TCP4 192.0.2.1 198.51.100.2\0x 1 2\r\n"));
+    check_bad(SLICE("PROXY TCP6 2001:db8::1\0 2001:db8::2 1 2\r\n"));
+    check_bad(SLICE("PROXY TCP4 192.0.2.1 198.51.100.2 1\0 2\r\n"));
     check_bad(SLICE("PROXY TCP4 2001:db8::1 2001:db8::2 1 2\r\n"));
     check_bad(SLICE("PROXY TCP6 192.0.2.1 198.51.100.2 1 2\r\n"));
     check_bad(SLICE("PROXY TCP6 fe80::1%lo ::1 1 2\r\n"));

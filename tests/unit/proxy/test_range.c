@@ -1,7 +1,7 @@
 /* Ranges of requests and parts of responses, each value in front of a forbidden page. */
 #include "suites.h"
 
-#include "cache/part.h"
+#include "cache/range.h"
 
 enum { MOST = 4 };
 
@@ -83,10 +83,10 @@ END_TEST
 
 static bool is_part(const char *lines) {
     struct http_head response;
-    struct part part;
+    struct partial part;
     head_from(&response, lines);
     response.status = 206;
-    return part_of_head(&part, &response);
+    return partial_of_head(&part, &response);
 }
 
 START_TEST(parts_are_read) {

@@ -1,7 +1,7 @@
 /* Which addresses clients of the proxy reach. */
 #include "suites.h"
 
-#include "net/reach.h"
+#include "net/egress.h"
 
 #include <ifaddrs.h>
 
@@ -16,18 +16,18 @@ static void setup(void) {
         ck_assert(address_parse(&listens[i], slice_from(listened[i]), 0));
     net_context_configure(&net,
                           &(struct net_configuration){.listens = listens, .listen_count = COUNT});
-    ck_assert(reach_prepare(&net));
+    ck_assert(egress_prepare(&net));
 }
 
 static void teardown(void) {
-    reach_release(&net);
+    egress_release(&net);
     net_context_release(&net);
 }
 
-static bool allows(enum reach reach, const char *ip, uint16_t port) {
+static bool allows(enum egress egress, const char *ip, uint16_t port) {
     struct address address;
     ck_assert_msg(address_parse_spelt_ip(&address, slice_from(ip), port), "%s", ip);
-    return reach_allows(&net, reach, &address);
+    return egress_allows(&net, egress, &address);
 }
 
 static const char *const local[] = {
@@ -42,24 +42,25 @@ static const char *const local[] = {
     "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254",
     "::ffff:168.63.129.16", "64:ff9b::100.100.100.200", "::ffff:0:127.0.0.1", NULL};
 
-static bool allows_from(enum reach reach, const char *to, uint16_t port, const char *from) {
+static bool allows_from(enum egress egress, const char *to, uint16_t port, const char *from) {
     struct address address, source;
     ck_assert(address_parse_ip(&address, slice_from(to), port));
     ck_assert(address_parse_ip(&source, slice_from(from), 40000));
-    return reach_allows_from(&net, reach, &address, &source);
+    return egress_allows_from(&net, egress, &address, &source);
 }
 
 START_TEST(whoever_is_reached_from_his_own_address_is_this_machine) {
-    for (enum reach reach = REACH_REMOTE; reach <= REACH_ANY; reach++) {
-        ck_assert(allows_from(reach, "192.0.2.1", 8080, "192.0.2.2"));
-        ck_assert_int_eq(allows_from(reach, "192.0.2.1", 80, "192.0.2.1"), reach != REACH_REMOTE);
-        ck_assert_int_eq(allows_from(reach, "192.0.2.1", 8080, "192.0.2.1"), reach == REACH_ANY);
-        ck_assert_int_eq(allows_from(reach, "2001:db8::1", 8081, "2001:db8::1"),
-                         reach == REACH_ANY);
+    for (enum egress egress = EGRESS_REMOTE; egress <= EGRESS_ANY; egress++) {
+        ck_assert(allows_from(egress, "192.0.2.1", 8080, "192.0.2.2"));
+        ck_assert_int_eq(allows_from(egress, "192.0.2.1", 80, "192.0.2.1"),
+                         egress != EGRESS_REMOTE);
+        ck_assert_int_eq(allows_from(egress, "192.0.2.1", 8080, "192.0.2.1"), egress == EGRESS_ANY);
+        ck_assert_int_eq(allows_from(egress, "2001:db8::1", 8081, "2001:db8::1"),
+                         egress == EGRESS_ANY);
     }
-    ck_assert(!allows_from(REACH_FOUND, "192.0.2.1", 80, "192.0.2.1"));
-    ck_assert(allows_from(REACH_FOUND_LOCAL, "192.0.2.1", 80, "192.0.2.1"));
-    ck_assert(!allows_from(REACH_FOUND_LOCAL, "192.0.2.1", 8080, "192.0.2.1"));
+    ck_assert(!allows_from(EGRESS_FOUND, "192.0.2.1", 80, "192.0.2.1"));
+    ck_assert(allows_from(EGRESS_FOUND_LOCAL, "192.0.2.1", 80, "192.0.2.1"));
+    ck_assert(!allows_from(EGRESS_FOUND_LOCAL, "192.0.2.1", 8080, "192.0.2.1"));
 }
 END_TEST
 
@@ -85,13 +86,13 @@ static const char *const remote[] = {"1.0.0.0",
 
 START_TEST(what_is_local_is_out_of_reach) {
     for (unsigned i = 0; local[i] != NULL; i++)
-        ck_assert_msg(!allows(REACH_REMOTE, local[i], 80) && !allows(REACH_FOUND, local[i], 80),
+        ck_assert_msg(!allows(EGRESS_REMOTE, local[i], 80) && !allows(EGRESS_FOUND, local[i], 80),
                       "%s is reached", local[i]);
     for (unsigned i = 0; remote[i] != NULL; i++)
-        ck_assert_msg(allows(REACH_REMOTE, remote[i], 80) && allows(REACH_FOUND, remote[i], 80),
+        ck_assert_msg(allows(EGRESS_REMOTE, remote[i], 80) && allows(EGRESS_FOUND, remote[i], 80),
                       "%s is not reached", remote[i]);
     for (unsigned i = 0; local[i] != NULL; i++)
-        ck_assert_msg(allows(REACH_ANY, local[i], 3128), "%s is not for the operator", local[i]);
+        ck_assert_msg(allows(EGRESS_ANY, local[i], 3128), "%s is not for the operator", local[i]);
 }
 END_TEST
 
@@ -105,7 +106,7 @@ START_TEST(every_address_of_the_machine_is_out_of_reach) {
             continue;
         memcpy(&address.any, at->ifa_addr,
                at->ifa_addr->sa_family == AF_INET ? sizeof address.v4 : sizeof address.v6);
-        ck_assert(!reach_allows(&net, REACH_REMOTE, &address));
+        ck_assert(!egress_allows(&net, EGRESS_REMOTE, &address));
     }
     freeifaddrs(interfaces);
 }
@@ -113,14 +114,14 @@ END_TEST
 
 START_TEST(the_machines_addresses_are_read_again) {
     const struct own_networks *first = net.own_networks;
-    ck_assert(allows(REACH_REMOTE, "192.0.2.1", 80));
+    ck_assert(allows(EGRESS_REMOTE, "192.0.2.1", 80));
     ck_assert_ptr_eq(net.own_networks, first);
     loop.now += 1000;
-    ck_assert(allows(REACH_REMOTE, "192.0.2.1", 80));
+    ck_assert(allows(EGRESS_REMOTE, "192.0.2.1", 80));
     loop.now += 1000;
-    ck_assert(!allows(REACH_REMOTE, "127.0.0.1", 80)); /* needs no look at them */
-    reach_release(&net);
-    ck_assert(allows(REACH_REMOTE, "192.0.2.1", 80));
+    ck_assert(!allows(EGRESS_REMOTE, "127.0.0.1", 80)); /* needs no look at them */
+    egress_release(&net);
+    ck_assert(allows(EGRESS_REMOTE, "192.0.2.1", 80));
     ck_assert_ptr_nonnull(net.own_networks);
 }
 END_TEST
@@ -161,8 +162,8 @@ START_TEST(the_proxy_itself_is_out_of_reach) {
     for (size_t i = 0; i < sizeof listened_on / sizeof *listened_on; i++) {
         const char *ip = listened_on[i].ip;
         uint16_t port = listened_on[i].port;
-        ck_assert_msg(allows(REACH_OTHERS, ip, port) == listened_on[i].reached, "%s:%u", ip, port);
-        ck_assert_msg(allows(REACH_FOUND_LOCAL, ip, port) == listened_on[i].reached, "%s:%u", ip,
+        ck_assert_msg(allows(EGRESS_OTHERS, ip, port) == listened_on[i].reached, "%s:%u", ip, port);
+        ck_assert_msg(allows(EGRESS_FOUND_LOCAL, ip, port) == listened_on[i].reached, "%s:%u", ip,
                       port);
     }
 }
@@ -180,7 +181,7 @@ START_TEST(names_are_no_ip) {
 }
 END_TEST
 
-Suite *reach_suite(void) {
+Suite *egress_suite(void) {
     Suite *suite = suite_create("reach");
     TCase *tests = tcase_create("reach");
     tcase_add_checked_fixture(tests, setup, teardown);

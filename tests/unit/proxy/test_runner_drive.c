@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "inside/run.h"
-#include "runner/facts.h"
+#include "runner/frame.h"
 #include "runner/runner.h"
 #include "service/service.h"
 

@@ -1,8 +1,8 @@
-/* The ring and the frames between a worker and a runner: bytes in their order, and what a side that
- * lies about its index or its lengths can cause. */
+/* The frames between a worker and a runner: bytes in their order, and what a side that lies about its
+ * lengths can cause. */
 #include "suites.h"
 
-#include "runner/facts.h"
+#include "runner/frame.h"
 #include "runner/link.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct pair {
-    struct ring_shared *shared[2];
+    struct link_ring *shared[2];
     struct link worker, runner;
     int fds[2];
 };
@@ -38,64 +38,6 @@ static bool was_woken(int fd) {
     return read(fd, &count, sizeof count) == sizeof count;
 }
 
-/* Many times around, in pieces of many lengths. */
-START_TEST(bytes_keep_their_order) {
-    struct ring out, in;
-    struct ring_shared *shared = aligned_alloc(RING_LINE, sizeof *shared);
-    unsigned char piece[977];
-    unsigned next = 0, expected = 0;
-    memset(shared, 0, sizeof *shared);
-    ring_open(&out, shared);
-    ring_open(&in, shared);
-    for (unsigned turn = 0; turn < 12; turn++) {
-        size_t length = 1 + (turn * 7919u) % sizeof piece;
-        while (ring_room(&out) >= length) {
-            for (size_t i = 0; i < length; i++)
-                piece[i] = (unsigned char)next++;
-            ring_write(&out, piece, length);
-        }
-        ring_publish(&out);
-        ck_assert_uint_le(ring_waiting(&in), RING_SIZE);
-        while (ring_waiting(&in) >= 311) {
-            ring_read(&in, piece, 311);
-            for (size_t i = 0; i < 311; i++)
-                ck_assert_uint_eq(piece[i], (unsigned char)expected++);
-        }
-        ring_release(&in);
-    }
-    ck_assert(!out.broken && !in.broken);
-    free(shared);
-}
-END_TEST
-
-/* All indices of the other side that can't be, and some that can. */
-START_TEST(forged_indices_break_the_ring) {
-    static const uint32_t forged[] = {RING_SIZE + 1, 0x7fffffff, 0x80000000, 0xffffffff};
-    for (size_t i = 0; i < COUNT_OF(forged); i++) {
-        struct ring in, out;
-        struct ring_shared *shared = aligned_alloc(RING_LINE, sizeof *shared);
-        memset(shared, 0, sizeof *shared);
-        ring_open(&in, shared);
-        atomic_store(&shared->written, forged[i]);
-        ck_assert_uint_eq(ring_waiting(&in), 0);
-        ck_assert(in.broken);
-        atomic_store(&shared->written, 8); /* too late */
-        ck_assert_uint_eq(ring_waiting(&in), 0);
-        ring_open(&out, shared);
-        atomic_store(&shared->taken, 1); /* more than was written */
-        ck_assert_uint_eq(ring_room(&out), 0);
-        ck_assert(out.broken);
-        ring_open(&out, shared);
-        atomic_store(&shared->taken, 0 - forged[i]);
-        ck_assert(ring_room(&out) == 0 && out.broken);
-        ring_open(&in, shared);
-        atomic_store(&shared->written, RING_SIZE);
-        ck_assert(ring_waiting(&in) == RING_SIZE && !in.broken);
-        free(shared);
-    }
-}
-END_TEST
-
 START_TEST(frames_are_whole_or_not_there) {
     struct pair pair;
     struct frame frame = {.type = FRAME_BODY, .length = FRAME_PAYLOAD, .slot = 3, .serial = 9},
@@ -106,7 +48,7 @@ START_TEST(frames_are_whole_or_not_there) {
     memset(bytes, 'x', sizeof bytes);
     while (link_send(&pair.worker, &frame, bytes))
         frame.number = ++sent;
-    ck_assert_uint_eq(sent, RING_SIZE / (FRAME_PAYLOAD + sizeof frame));
+    ck_assert_uint_eq(sent, LINK_RING / (FRAME_PAYLOAD + sizeof frame));
     ck_assert(link_await_room(&pair.worker));
     while (link_receive(&pair.runner, &seen, payload) == LINK_FRAME) {
         ck_assert(seen.number == got && seen.slot == 3 && seen.serial == 9);
@@ -271,9 +213,8 @@ END_TEST
 
 Suite *runner_ring_suite(void) {
     const TTest *tests[] = {
-        bytes_keep_their_order,  forged_indices_break_the_ring, frames_are_whole_or_not_there,
-        only_a_sleeper_is_woken, forged_frames_break_the_link,  two_threads_lose_nothing,
-        facts_come_back,         bundles_take_no_lies,
+        frames_are_whole_or_not_there, only_a_sleeper_is_woken, forged_frames_break_the_link,
+        two_threads_lose_nothing,      facts_come_back,         bundles_take_no_lies,
     };
     return suite_of("runner_ring", tests, COUNT_OF(tests));
 }

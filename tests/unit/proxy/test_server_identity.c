@@ -14,19 +14,19 @@ static struct mailbox mailbox;
 static struct server_identities *identities;
 
 /* A request that wants to know a server. */
-struct asker {
+struct requester {
     struct task task;
     struct server_identity_turn turn;
     unsigned woken;
 };
 
-static void asker_on_wake(struct task *task) {
-    CONTAINER_OF(task, struct asker, task)->woken++;
+static void requester_on_wake(struct task *task) {
+    CONTAINER_OF(task, struct requester, task)->woken++;
 }
 
-static void asker_init(struct asker *asker) {
-    *asker = (struct asker){.woken = 0};
-    task_init(&asker->task, asker_on_wake);
+static void requester_init(struct requester *requester) {
+    *requester = (struct requester){.woken = 0};
+    task_init(&requester->task, requester_on_wake);
 }
 
 static const struct server_identity_key server = {
@@ -42,10 +42,10 @@ static enum server_identity_state find(const struct server_identity_key *key, ti
     return server_identity_find(identities, key, now, &identity);
 }
 
-static enum server_identity_state ask(struct asker *asker) {
+static enum server_identity_state ask(struct requester *requester) {
     struct server_identity identity;
-    return server_identity_ask(identities, &server, NOW, &identity, &asker->turn, &mailbox,
-                               &asker->task);
+    return server_identity_ask(identities, &server, NOW, &identity, &requester->turn, &mailbox,
+                               &requester->task);
 }
 
 static void set_up(void) {
@@ -115,29 +115,29 @@ END_TEST
 /* The host of a CONNECT may be any number of letters. */
 START_TEST(names_that_are_too_long_are_not_remembered) {
     static char long_name[60000];
-    struct asker asker;
+    struct requester requester;
     struct server_identity good = good_until(0), found;
     struct server_identity_key key = server;
     memset(long_name, 'a', sizeof long_name);
     key.name = slice_make(long_name, sizeof long_name);
-    asker_init(&asker);
+    requester_init(&requester);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(
-            server_identity_ask(identities, &key, NOW, &found, &asker.turn, &mailbox, &asker.task),
-            SERVER_IDENTITY_UNKNOWN);
+        ck_assert_int_eq(server_identity_ask(identities, &key, NOW, &found, &requester.turn,
+                                             &mailbox, &requester.task),
+                         SERVER_IDENTITY_UNKNOWN);
         server_identity_note(identities, &key, &good, HOUR, NOW);
         ck_assert_int_eq(find(&key, NOW), SERVER_IDENTITY_UNKNOWN);
         server_identity_forget(identities, &key);
     }
-    server_identity_turn_end(&asker.turn);
+    server_identity_turn_end(&requester.turn);
     ck_assert_uint_eq(server_identities_count(identities), 0);
 }
 END_TEST
 
 START_TEST(one_verifies_and_others_wait) {
-    struct asker first, second, third;
+    struct requester first, second, third;
     struct server_identity good = good_until(0);
-    asker_init(&first), asker_init(&second), asker_init(&third);
+    requester_init(&first), requester_init(&second), requester_init(&third);
     ck_assert_int_eq(ask(&first), SERVER_IDENTITY_UNKNOWN);
     ck_assert_int_eq(ask(&second), SERVER_IDENTITY_WAITING);
     ck_assert_int_eq(ask(&third), SERVER_IDENTITY_WAITING);
@@ -154,8 +154,8 @@ START_TEST(one_verifies_and_others_wait) {
 END_TEST
 
 START_TEST(another_one_verifies_when_the_first_leaves) {
-    struct asker first, second, third;
-    asker_init(&first), asker_init(&second), asker_init(&third);
+    struct requester first, second, third;
+    requester_init(&first), requester_init(&second), requester_init(&third);
     ck_assert_int_eq(ask(&first), SERVER_IDENTITY_UNKNOWN);
     ck_assert_int_eq(ask(&second), SERVER_IDENTITY_WAITING);
     ck_assert_int_eq(ask(&third), SERVER_IDENTITY_WAITING);
@@ -172,9 +172,9 @@ START_TEST(another_one_verifies_when_the_first_leaves) {
 END_TEST
 
 START_TEST(a_lifetime_of_zero_only_wakes) {
-    struct asker first, second;
+    struct requester first, second;
     struct server_identity good = good_until(0);
-    asker_init(&first), asker_init(&second);
+    requester_init(&first), requester_init(&second);
     ck_assert_int_eq(ask(&first), SERVER_IDENTITY_UNKNOWN);
     ck_assert_int_eq(ask(&second), SERVER_IDENTITY_WAITING);
     server_identity_note(identities, &server, &good, 0, NOW);
@@ -187,8 +187,8 @@ START_TEST(a_lifetime_of_zero_only_wakes) {
 END_TEST
 
 START_TEST(an_evicted_server_wakes_its_waiters) {
-    struct asker first, second;
-    asker_init(&first), asker_init(&second);
+    struct requester first, second;
+    requester_init(&first), requester_init(&second);
     ck_assert_int_eq(ask(&first), SERVER_IDENTITY_UNKNOWN);
     ck_assert_int_eq(ask(&second), SERVER_IDENTITY_WAITING);
     server_identities_clear(identities);

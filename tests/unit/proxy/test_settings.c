@@ -1,7 +1,9 @@
 #include "suites.h"
 
+#include "disk/settings.h"
+#include "settings/options.h"
+
 #include <fcntl.h>
-#include <jansson.h>
 #include <unistd.h>
 
 static const char everything[] =
@@ -29,10 +31,10 @@ START_TEST(the_whole_language_is_read) {
     ck_assert_ptr_null(s->maps[1].host);
     ck_assert_uint_eq(s->maps[0].origin.port, 9000);
     ck_assert_uint_eq(s->cache.memory, 512u << 20);
-    ck_assert_uint_eq(s->cache.disk_count, 1);
-    ck_assert_str_eq(s->cache.disks[0].path, "/path");
-    ck_assert_uint_eq(s->cache.disks[0].size, (size_t)10 << 30);
-    ck_assert_int_eq(s->cache.disks[0].admission, DISK_ADMIT_SECOND);
+    ck_assert_uint_eq(disks_of(s)->count, 1);
+    ck_assert_str_eq(disks_of(s)->disks[0].path, "/path");
+    ck_assert_uint_eq(disks_of(s)->disks[0].size, (size_t)10 << 30);
+    ck_assert_int_eq(disks_of(s)->disks[0].admission, DISK_ADMIT_SECOND);
     ck_assert_str_eq(s->access_logs[0].path, "/path/access.log");
     ck_assert_int_eq(s->access_logs[0].format, ACCESS_LOG_SQUID);
     ck_assert_str_eq(s->services[0].name, "gray");
@@ -63,7 +65,7 @@ START_TEST(what_is_not_stated_has_its_default) {
     ck_assert_uint_eq(s->origin.dns_ttl_max, 300000);
     ck_assert(s->origin.dns_ipv6);
     ck_assert_ptr_null(s->admin.listen);
-    ck_assert_uint_eq(s->cache.disk_count, 0);
+    ck_assert_uint_eq(disks_of(s)->count, 0);
     ck_assert_uint_eq(s->listens[0].allow_count, 0);
     ck_assert(settings_connect_port_allowed(s, 443));
     ck_assert(!settings_connect_port_allowed(s, 25));
@@ -156,8 +158,8 @@ START_TEST(a_cache_may_have_several_disks) {
                                        "  admission = all write_queue = 1MB }\n"
                                        "  max_ranges = 5 }\n"
                                        "client { max_head = 2KB }\n");
-    const struct disk_settings *disks = s->cache.disks;
-    ck_assert_uint_eq(s->cache.disk_count, 3);
+    const struct disk_settings *disks = disks_of(s)->disks;
+    ck_assert_uint_eq(disks_of(s)->count, 3);
     ck_assert_str_eq(disks[0].path, "/a");
     ck_assert_uint_eq(disks[0].size, 20 << 20);
     ck_assert_uint_eq(disks[0].threads, 64);
@@ -252,45 +254,107 @@ START_TEST(what_can_have_no_effect_is_warned_about) {
 }
 END_TEST
 
-START_TEST(json_shows_every_value) {
-    struct settings *s = settings_from(everything);
-    char *text = settings_to_json(s);
-    json_t *json = json_loads(text, 0, NULL);
-    const char *memory, *mode, *prefix, *point, *timeout, *service, *regex;
-    int workers, port;
-    double fraction;
-    ck_assert_int_eq(
-        json_unpack(
-            json, "{s:i, s:[i], s:{s:s, s:F}, s:[{s:s}], s:[{s:s}], s:[{s:s, s:s}], s:[{s:[s]}]}",
-            "workers", &workers, "connect_ports", &port, "cache", "memory", &memory,
-            "heuristic_fraction", &fraction, "listen", "mode", &mode, "map", "prefix", &prefix,
-            "icap_service", "point", &point, "timeout", &timeout, "adapt", "services", &service),
-        0);
-    ck_assert_int_eq(workers, 1);
-    ck_assert_int_eq(port, 443);
-    ck_assert_str_eq(memory, "512MB");
-    json_t *disks = json_object_get(json_object_get(json, "cache"), "disk");
-    const char *path, *size, *admission;
-    ck_assert_int_eq(json_unpack(disks, "[{s:s, s:s, s:s}]", "path", &path, "size", &size,
-                                 "admission", &admission),
-                     0);
-    ck_assert_str_eq(path, "/path");
-    ck_assert_str_eq(size, "10GB");
-    ck_assert_str_eq(admission, "second");
-    ck_assert_ptr_null(json_object_get(json, "disk"));
-    ck_assert_double_eq(fraction, 0.1);
-    ck_assert_str_eq(mode, "forward");
-    ck_assert_str_eq(prefix, "http://www.example.com/");
-    ck_assert_str_eq(point, "respmod_precache");
-    ck_assert_str_eq(timeout, "5s");
-    ck_assert_str_eq(service, "gray");
-    json_t *images = json_array_get(json_object_get(json, "url_class"), 1);
-    ck_assert_int_eq(json_unpack(images, "{s:[s]}", "path_regex", &regex), 0);
-    ck_assert_str_eq(regex, "\\.(jpe?g|gif|png)$");
-    ck_assert_ptr_null(json_object_get(images, "host"));
-    json_decref(json);
-    free(text);
-    settings_release(&s);
+/* Options that are no numbers, and that an operator may change at run time all the same. Whoever adds one has answered
+ * these questions with no: does it let somebody in, or out of a rule? Does it open a way past a rule, or make more
+ * reachable? Does it name a file, a socket, a command or an address? Does it decide whom or what is believed? Does it
+ * tell others of clients, or give one client what was made for another? What the services do, and which servers of a
+ * group are asked, is the operator's business. */
+static const char *const harmless[] = {
+    "log_level",
+    "listen.http2",
+    "listen.session_tickets",
+    "listen.ocsp",
+    "listen.ktls",
+    "map.preserve_host",
+    "map.rewrite_location",
+    "origins.servers",
+    "origins.balance",
+    "origins.hash_by",
+    "origins.failure_status",
+    "origins.http2",
+    "origin.http2",
+    "origin.dns_ipv6",
+    "cache.status_field",
+    "cache.x_cache",
+    "cache.accept_encoding",
+    "cache.negative_ttl",
+    "cache.disk_io",
+    "disk.admission",
+    "disk.sync",
+    "access_log.facility",
+    "access_log.severity",
+    "icap_log.facility",
+    "icap_log.severity",
+    "icap_service.point",
+    "icap_service.disabled",
+    "icap_service.bypass",
+    "icap_service.decode",
+    "icap_service.ignore_istag",
+    "service.point",
+    "service.disabled",
+    "service.bypass",
+    "service.decode",
+    "service.runs",
+    "adapt.services",
+    "adapt.disabled",
+    "policy.cache",
+    "policy.negative_ttl",
+    "policy.ignore_client_no_cache",
+    "policy.query_sort",
+    "tracing.icap",
+    "response_headers.on_errors",
+    "interception.mirror_errors",
+    "interception.show_denied",
+    "interception.ca_page",
+    "limit.by",
+    "limit.requests",
+    "limit.status",
+};
+
+static size_t place_among_harmless(const char *name) {
+    size_t at = 0;
+    while (at < COUNT_OF(harmless) && strcmp(harmless[at], name) != 0)
+        at++;
+    return at;
+}
+
+static bool is_number(const struct option *option) {
+    return option->type == OPTION_COUNT || option->type == OPTION_SIZE ||
+           option->type == OPTION_TIME || option->type == OPTION_FLOAT;
+}
+
+static bool at_run_time(const struct option *option) {
+    return option_change_of(option) != OPTION_BY_FILE;
+}
+
+START_TEST(what_opens_something_is_by_the_file) {
+    bool seen[COUNT_OF(harmless)] = {false};
+    for (const struct option *option = settings_table()->options; option->name != NULL; option++) {
+        char name[100];
+        bool top = option->section[0] == '\0';
+        snprintf(name, sizeof name, "%s%s%s", option->section, top ? "" : ".", option->name);
+        size_t at = place_among_harmless(name);
+        bool listed = at < COUNT_OF(harmless);
+        ck_assert_msg(!at_run_time(option) || is_number(option) || listed,
+                      "%s can be set at run time: see the comment above", name);
+        ck_assert_msg(!listed || at_run_time(option), "%s is by the file", name);
+        if (listed)
+            seen[at] = true;
+    }
+    for (size_t i = 0; i < COUNT_OF(harmless); i++)
+        ck_assert_msg(seen[i], "there is no option %s", harmless[i]);
+}
+END_TEST
+
+/* Options of one name and type in several sections. */
+START_TEST(twins_are_changed_alike) {
+    for (const struct option *one = settings_table()->options; one->name != NULL; one++)
+        for (const struct option *other = settings_table()->options; other < one; other++)
+            if (strcmp(one->name, other->name) == 0 && one->type == other->type &&
+                strcmp(one->section, "admin") != 0 && strcmp(other->section, "admin") != 0)
+                ck_assert_msg(at_run_time(one) == at_run_time(other),
+                              "%s of the sections %s and %s", one->name, one->section,
+                              other->section);
 }
 END_TEST
 
@@ -318,7 +382,8 @@ Suite *settings_suite(void) {
         references_keep_a_snapshot,
         a_refused_file_leaves_the_parser_sound,
         what_can_have_no_effect_is_warned_about,
-        json_shows_every_value,
+        what_opens_something_is_by_the_file,
+        twins_are_changed_alike,
         the_installed_example_is_good,
     };
     return suite_of("settings", tests, COUNT_OF(tests));

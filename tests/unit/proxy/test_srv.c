@@ -2,7 +2,7 @@
 #include "suites.h"
 
 #include "origin/group.h"
-#include "origin/list.h"
+#include "origin/member.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -214,7 +214,7 @@ START_TEST(members_that_stay_keep_their_state) {
     group = group_with(SRV("x"), "local_destinations = allow");
     ck_assert_ptr_ne(group->members[0], b);
     ck_assert(!b->listed);
-    ck_assert_int_eq(group->members[0]->reach, REACH_FOUND_LOCAL);
+    ck_assert_int_eq(group->members[0]->egress, EGRESS_FOUND_LOCAL);
     group = group_with("\"http://_http._tcp.x srv name=other\"", "");
     ck_assert_uint_eq(group->member_count, 0);
     origin_group_drop_member(group, &b);

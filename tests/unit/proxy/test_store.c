@@ -8,14 +8,14 @@ enum { CHAIN = 7 };
 static bool put_made(const struct object *of, uint32_t chain, uint32_t tag, struct body *body) {
     struct http_head request, response;
     struct freshness freshness = object_freshness(of);
-    const struct object_making making = {
+    const struct object_provenance provenance = {
         .kind = body == of->body ? OBJECT_LEFT_ALONE : OBJECT_MADE, .chain = chain, .tag = tag};
     const struct cache_arrival arrival = {.since = cache_now(the_cache), .of = of};
     struct slice selector = object_selector(of);
     plain_head(&request, 0);
     object_parse_head(of, &response);
     struct object *made = object_new_made(of->key, object_url(of), &request, &response, &freshness,
-                                          body, &making, &selector);
+                                          body, &provenance, &selector);
     made->scope = of->scope;
     bool stored = cache_insert(the_cache, made, &arrival);
     object_release(&made);
@@ -44,15 +44,15 @@ START_TEST(what_services_made_is_for_those_who_pass_them) {
     ck_assert_uint_eq(counted().objects, 3);
     object_release(&plain);
     plain = look_up(url, "red");
-    ck_assert_uint_eq(object_making(plain).kind, OBJECT_UNSEEN);
+    ck_assert_uint_eq(object_provenance(plain).kind, OBJECT_UNSEEN);
     stored = look_made(url, "red", CHAIN, &made);
     ck_assert_ptr_eq(stored, plain);
-    ck_assert_uint_eq(object_making(made).kind, OBJECT_MADE);
-    ck_assert_uint_eq(object_making(made).tag, 2);
+    ck_assert_uint_eq(object_provenance(made).kind, OBJECT_MADE);
+    ck_assert_uint_eq(object_provenance(made).tag, 2);
     object_release(&made);
     object_release(&stored);
     stored = look_made(url, "red", CHAIN + 1, &made);
-    ck_assert_uint_eq(object_making(made).kind, OBJECT_LEFT_ALONE);
+    ck_assert_uint_eq(object_provenance(made).kind, OBJECT_LEFT_ALONE);
     object_release(&made);
     object_release(&stored);
     ck_assert_ptr_null(look_made(url, "blue", CHAIN, &made));
@@ -113,7 +113,7 @@ START_TEST(variants_are_selected_and_replaced) {
     ck_assert_uint_eq(red->hits, 1);
     object_release(&red);
     object_release(&blue);
-    ck_assert_uint_eq(content_purge_name(the_cache, NAME_OF(url), PURGE_REMOVE), 2);
+    ck_assert_uint_eq(cache_change_purge_name(the_cache, NAME_OF(url), PURGE_REMOVE), 2);
     stop_cache();
 }
 END_TEST
@@ -258,14 +258,14 @@ START_TEST(pinned_objects_are_not_evicted) {
     struct slice pinned = SLICE("http://a.org/pinned");
     start_cache();
     put_cached(pinned, 10000);
-    ck_assert_uint_eq(content_pin(the_cache, NAME_OF(pinned), true), 1);
+    ck_assert_uint_eq(cache_change_pin(the_cache, NAME_OF(pinned), true), 1);
     ck_assert_uint_eq(counted().pinned, 1);
     put_cached(pinned, 20000); /* what takes its place is pinned, too */
     for (unsigned i = 0; i < 300; i++)
         put_cached(cached_url(i, text, sizeof text), 10000);
     ck_assert(is_cached(pinned));
     ck_assert_uint_le(counted().bytes, LIMIT);
-    ck_assert_uint_eq(content_pin(the_cache, NAME_OF(pinned), false), 1);
+    ck_assert_uint_eq(cache_change_pin(the_cache, NAME_OF(pinned), false), 1);
     ck_assert_uint_eq(counted().pinned, 0);
     for (unsigned i = 0; i < 600; i++)
         put_cached(cached_url(i, text, sizeof text), 10000);
@@ -274,11 +274,66 @@ START_TEST(pinned_objects_are_not_evicted) {
 }
 END_TEST
 
+static void push_out(void) {
+    char text[40];
+    for (unsigned i = 0; i < 300; i++)
+        put_cached(cached_url(1000 + i, text, sizeof text), 10000);
+}
+
+/* Who holds an object knows whether it is still the newest one: it leaves for no other reason. */
+START_TEST(held_objects_leave_only_for_others) {
+    struct slice url = SLICE("http://a.org/held"), other = SLICE("http://a.org/other");
+    start_cache();
+    put_cached(url, 1000);
+    struct object *first = look_up(url, NULL);
+    ck_assert(cache_hold(the_cache, first) && cache_hold(the_cache, first));
+    push_out();
+    ck_assert(cache_has(the_cache, first));
+    cache_unhold(the_cache, first);
+    push_out();
+    ck_assert(cache_has(the_cache, first));
+    put_cached(url, 1000);
+    ck_assert(!cache_has(the_cache, first) && !cache_hold(the_cache, first));
+    cache_unhold(the_cache, first);
+    put_cached(other, 1000);
+    struct cache_walk walk = {0};
+    cache_walk_name(the_cache, &walk, NAME_OF(other));
+    ck_assert(cache_hold(the_cache, walk.objects[0]));
+    cache_unhold(the_cache, walk.objects[0]);
+    push_out();
+    ck_assert(!cache_has(the_cache, walk.objects[0]));
+    cache_walk_end(&walk);
+    object_release(&first);
+    stop_cache();
+}
+END_TEST
+
+/* What has left memory counts as replaced by a newer one, and a variant of another kind is none. */
+START_TEST(a_held_variant_is_no_surplus) {
+    struct slice url = SLICE("http://a.org/variants");
+    start_cache();
+    variants_most = 1;
+    put_cached_with(url, NULL, NULL, "gzip", 100);
+    struct object *first = look_up(url, "gzip");
+    ck_assert(cache_hold(the_cache, first));
+    put_cached_with(url, NULL, NULL, "plain", 100);
+    ck_assert(cache_has(the_cache, first));
+    cache_unhold(the_cache, first);
+    put_cached_with(url, NULL, NULL, "other", 100);
+    ck_assert(!cache_has(the_cache, first));
+    struct object *second = look_up(url, "plain");
+    ck_assert_ptr_null(second);
+    variants_most = 0;
+    object_release(&first);
+    stop_cache();
+}
+END_TEST
+
 START_TEST(nothing_but_pinned_objects_is_no_endless_loop) {
     struct slice big = SLICE("http://a.org/big");
     start_cache();
     put_cached(big, LIMIT / 2);
-    content_pin(the_cache, NAME_OF(big), true);
+    cache_change_pin(the_cache, NAME_OF(big), true);
     cache_set_limit(the_cache, 1000);
     ck_assert(is_found(big));
     put_cached(SLICE("http://a.org/small"), 10);
@@ -293,13 +348,13 @@ START_TEST(lifetimes_change_and_bytes_do_not) {
     put_cached_with(url, "ETag", "\"e\"", NULL, 100);
     uint64_t bytes = counted().bytes;
     struct object *object = look_up(url, NULL);
-    ck_assert_uint_eq(content_set_lifetime(the_cache, NAME_OF(url), 3600), 1);
+    ck_assert_uint_eq(cache_change_set_lifetime(the_cache, NAME_OF(url), 3600), 1);
     ck_assert(slice_equal(object_etag(object), SLICE("\"e\"")));
     ck_assert(slice_equal(object_url(object), url));
     ck_assert_int_ge(object_freshness(object).lifetime, 3600);
     ck_assert_uint_eq(counted().bytes, bytes);
     ck_assert_uint_eq(counted().objects, 1);
-    ck_assert_uint_eq(content_purge_name(the_cache, NAME_OF(url), PURGE_STALE), 1);
+    ck_assert_uint_eq(cache_change_purge_name(the_cache, NAME_OF(url), PURGE_STALE), 1);
     struct freshness freshness = object_freshness(object);
     ck_assert_int_le(freshness.lifetime, freshness_age(&freshness, time(NULL)));
     object_release(&object);
@@ -422,9 +477,9 @@ static void *look_after(void *arg) {
     for (unsigned i = 0; i < 300; i++) {
         struct object_filter filter = {.prefix = SLICE("http://a.org/1")};
         const struct cache_name *name = NAME_OF(cached_url(i & 255, text, sizeof text));
-        content_pin(the_cache, name, i % 3 != 0);
-        content_set_lifetime(the_cache, name, i);
-        content_purge(the_cache, &filter, i % 2 == 0 ? PURGE_STALE : PURGE_REMOVE);
+        cache_change_pin(the_cache, name, i % 3 != 0);
+        cache_change_set_lifetime(the_cache, name, i);
+        cache_change_purge(the_cache, &filter, i % 2 == 0 ? PURGE_STALE : PURGE_REMOVE);
         snprintf(text, sizeof text, "/2%u$", i % 10);
         ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
     }
@@ -453,6 +508,8 @@ Suite *store_suite(void) {
         a_scan_does_not_displace_what_is_used,
         more_is_found_than_with_lru_or_fifo,
         pinned_objects_are_not_evicted,
+        held_objects_leave_only_for_others,
+        a_held_variant_is_no_surplus,
         nothing_but_pinned_objects_is_no_endless_loop,
         lifetimes_change_and_bytes_do_not,
         a_walk_sees_everything,

@@ -159,10 +159,11 @@ START_TEST(errors_say_what_there_is) {
     is_refused("%{request.a b}", -1, "\"a b\" is no name of a field");
     is_refused("%{request.a\r}", -1, "is no name of a field");
     is_refused("%{Request.Via}", -1, "no variable %{Request.Via}");
-    for (unsigned i = 0; i < 4; i++) {
-        static const char *const secrets[] = {"%{request.cookie}", "%{response.Set-Cookie}",
-                                              "%{request.AUTHORIZATION}",
-                                              "%{request.Proxy-Authorization}"};
+    for (unsigned i = 0; i < 6; i++) {
+        static const char *const secrets[] = {
+            "%{request.cookie}",        "%{response.Set-Cookie}",
+            "%{request.AUTHORIZATION}", "%{request.Proxy-Authorization}",
+            "%{request.X-Api-Key}",     "%{response.X-Auth-Token}"};
         is_refused(secrets[i], -1, "carries credentials");
     }
     char many[70 * sizeof "%{id}"] = "";

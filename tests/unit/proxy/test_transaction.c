@@ -274,15 +274,43 @@ START_TEST(either_side_may_leave_at_any_byte) {
 }
 END_TEST
 
-START_TEST(steps_have_names_in_their_order) {
-    static const char *const names[] = {
-        "RECEIVE",   "ADMIT",   "ACCESS",  "LIMIT",   "PURGE",   "DESTINATION",
-        "INTERCEPT", "REWRITE", "REQMOD",  "RECHECK", "LOOKUP",  "REQMOD_POSTCACHE",
-        "BUMP",      "FETCH",   "RESPMOD", "STORE",   "VARIANT", "RESPMOD_POSTCACHE",
-        "TUNNEL",    "DELIVER", "LOG",     "DONE"};
-    for (unsigned i = 0; i < COUNT_OF(names); i++)
-        ck_assert_str_eq(step_name((enum step)i), names[i]);
-    ck_assert_uint_eq(COUNT_OF(names), STEP_WAIT);
+/* What the settings say, and the steps of which each of its transactions is made, in their order. */
+START_TEST(settings_list_the_steps_that_they_need) {
+    static const struct {
+        const char *settings, *steps;
+    } rows[] = {
+        {"", "RECEIVE ADMIT LOOKUP FETCH STORE TUNNEL DELIVER LOG "},
+        {"listen \"127.0.0.1:3129\" { mode = transparent }\n",
+         "RECEIVE ADMIT DESTINATION LOOKUP FETCH STORE TUNNEL DELIVER LOG "},
+        {"limit all { concurrent = 5 }\n",
+         "RECEIVE ADMIT LIMIT LOOKUP FETCH STORE TUNNEL DELIVER LOG "},
+        {"access all { action = allow }\n",
+         "RECEIVE ADMIT ACCESS LOOKUP FETCH STORE TUNNEL DELIVER LOG "},
+        {"icap_service a { uri = \"icap://127.0.0.1/a\" point = reqmod_precache }\n"
+         "adapt all { services = { a } }\n"
+         "access all { action = allow }\n",
+         "RECEIVE ADMIT ACCESS REQMOD RECHECK LOOKUP FETCH STORE TUNNEL DELIVER LOG "},
+        {"icap_service a { uri = \"icap://127.0.0.1/a\" point = respmod_precache }\n"
+         "icap_service b { uri = \"icap://127.0.0.1/b\" point = respmod_postcache }\n"
+         "adapt all { services = { a, b } }\n",
+         "RECEIVE ADMIT LOOKUP FETCH RESPMOD STORE TUNNEL VARIANT RESPMOD_POSTCACHE "
+         "DELIVER LOG "},
+    };
+    for (unsigned i = 0; i < COUNT_OF(rows); i++) {
+        char text[400], found[300] = "";
+        snprintf(text, sizeof text, "listen \"127.0.0.1:3128\" { mode = forward }\n%s",
+                 rows[i].settings);
+        struct settings *settings = settings_from(text);
+        steps_compile(settings);
+        for (unsigned j = 0; j < settings->steps->count; j++) {
+            const struct step_row *row = settings->steps->rows[j];
+            ck_assert_uint_eq(settings->steps->at[row->step], j);
+            ck_assert_str_eq(step_name(row->step), row->name);
+            strcat(strcat(found, row->name), " ");
+        }
+        ck_assert_str_eq(found, rows[i].steps);
+        settings_release(&settings);
+    }
 }
 END_TEST
 
@@ -295,6 +323,6 @@ Suite *transaction_suite(void) {
                                   locations_lead_through_the_map,
                                   a_path_outside_of_all_maps_is_not_found,
                                   either_side_may_leave_at_any_byte,
-                                  steps_have_names_in_their_order};
+                                  settings_list_the_steps_that_they_need};
     return suite_of("transaction", tests, COUNT_OF(tests));
 }

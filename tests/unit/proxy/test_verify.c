@@ -2,7 +2,6 @@
 #include "event/loop.h"
 #include "origin/small_fetch.h"
 #include "suites.h"
-#include "tls/aia.h"
 #include "tls/certificate_names.h"
 #include "tls/intermediates.h"
 

@@ -4,12 +4,12 @@
 #include "adapters.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
-#include "net/reach.h"
+#include "http2/origin/http2.h"
+#include "net/egress.h"
 #include "net/resolver.h"
 #include "origin/group.h"
 #include "origin/host.h"
 #include "origin/http1/http1.h"
-#include "origin/http2/http2.h"
 #include "origin/security.h"
 #include "transaction/waiting_download.h"
 
@@ -89,6 +89,7 @@ static void start_transactions(struct transaction_lab *lab) {
     struct transaction_host *host = &lab->host;
     struct client_lab *client = lab->client;
     struct net_context *net = &client->net;
+    steps_compile(client->settings);
     lab->adapters = (struct adapter_host){
         .net = net,
         .mailbox = &client->mailbox,
@@ -96,7 +97,7 @@ static void start_transactions(struct transaction_lab *lab) {
     };
     net->resolver = resolver_new(net);
     ck_assert_ptr_nonnull(net->resolver);
-    ck_assert(reach_prepare(net));
+    ck_assert(egress_prepare(net));
     lab->groups = origin_groups_new(client->settings, NULL);
     lab->services = shared_services_new(client->settings, adapters_class_of, NULL);
     host->net = net;
@@ -106,7 +107,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->origin_hosts = origin_hosts_new();
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
-    host->origins = origin_connections_new(net, &origin_http1_class, &origin_http2_class);
+    host->origins = origin_pool_new(net, &origin_http1_class, &origin_http2_class);
     host->origin_securities = origin_securities_new(net);
     host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
     host->logs = access_logs_open(net, client->settings);
@@ -150,7 +151,7 @@ void transaction_lab_close(struct transaction_lab *lab) {
     ck_assert_msg(list_empty(&host->active), "a transaction is left over");
     access_logs_close(&host->logs);
     origin_securities_free(&host->origin_securities);
-    origin_connections_free(&host->origins);
+    origin_pool_free(&host->origins);
     adapt_set_release(&host->adapt);
     transaction_host_release(host);
     waiting_downloads_free(&host->waiting_downloads);
@@ -160,7 +161,7 @@ void transaction_lab_close(struct transaction_lab *lab) {
     shared_services_release(&lab->services);
     origin_groups_release(&lab->groups);
     resolver_free(&net->resolver);
-    reach_release(net);
+    egress_release(net);
     adapter_accounts_free(&lab->adapters.accounts);
     close(lab->listening);
     client->peer = NULL;

@@ -17,10 +17,12 @@
 Suite *accept_encoding_suite(void);
 Suite *adapted_head_suite(void);
 Suite *arguments_suite(void);
+Suite *driver_suite(void);
 Suite *encoder_suite(void);
 Suite *filter_suite(void);
 Suite *gif_gray_suite(void);
 Suite *helper_line_suite(void);
+Suite *helperd_settings_suite(void);
 Suite *helper_protocol_suite(void);
 Suite *image_type_suite(void);
 Suite *jpeg_gray_suite(void);

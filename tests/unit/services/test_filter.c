@@ -1,10 +1,13 @@
 #include "suites.h"
 
 #include "adremover/filter.h"
+#include "adremover/host.h"
 #include "adremover/replacement.h"
+#include "adremover/request.h"
 #include "adremover/rule.h"
-#include "adremover/site.h"
+#include "adremover/rule_options.h"
 #include "adremover/skipped.h"
+#include "http/head_parser.h"
 
 #include <unistd.h>
 
@@ -248,6 +251,36 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
+/* Of a long URL only the beginning is looked at. Its cut is not the end that "$" stands for, and no
+ * end of a word. */
+START_TEST(the_cut_is_no_end) {
+    enum { LONG = 2048 };
+    static const char *const rules[] = {"/ad$/", "/ad\\b/", "/ad(?![a-z])/", "/[a-z]+$/"};
+    static struct filter_request request;
+    struct filter_answer answer;
+    char url[LONG + 100];
+    memset(url, '/', sizeof url);
+    memcpy(url, "http://x.example/", 17);
+    memcpy(url + LONG - 2, "advert", 7);
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        struct filter *filter = filter_of(rules[i]);
+        ck_assert_uint_eq(filter_counts(filter)->regexes, 1);
+        ck_assert(filter_request_init(&request, slice_from(url)));
+        EXPECT(filter_match(filter, &request, &answer) == FILTER_PASS, "%s", rules[i]);
+        filter_free(&filter);
+    }
+    struct filter *filter = filter_of("/example.*\\/\\/.*/\n");
+    ck_assert_int_eq(filter_match(filter, &request, &answer), FILTER_BLOCK);
+    filter_free(&filter);
+    memset(url + 17, 'a', LONG); /* one word */
+    url[17 + LONG] = '\0';
+    filter = filter_of("/a{9}$/\n");
+    ck_assert(filter_request_init(&request, slice_from(url)));
+    ck_assert_int_eq(filter_match(filter, &request, &answer), FILTER_PASS);
+    filter_free(&filter);
+}
+END_TEST
+
 /* It must not hang, whatever the expression. */
 START_TEST(dear_expressions_match_nothing) {
     ASK("/(a+)+b/\n",
@@ -332,7 +365,8 @@ START_TEST(methods) {
                  {"http://x/a.c", FILTER_METHOD_POST, FILTER_BLOCK},
                  {"http://x/a.c", FILTER_METHOD_HEAD, FILTER_BLOCK},
                  {"http://x/b.c", FILTER_METHOD_GET, FILTER_PASS},
-                 {"http://x/b.c", FILTER_METHOD_OTHER, FILTER_BLOCK}};
+                 {"http://x/b.c", FILTER_METHOD_OTHER, FILTER_BLOCK},
+                 {"http://x/a.c", FILTER_METHOD_OTHER, FILTER_PASS}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ck_assert(filter_request_init(&request, slice_from(cases[i].url)));
         request.method = cases[i].method;
@@ -472,9 +506,234 @@ START_TEST(parameters) {
 }
 END_TEST
 
+/* An important rule yields to an important exception only, whatever the rule does. */
+START_TEST(important_rules_yield_to_important_exceptions) {
+    static const char strips[] =
+        "$removeparam=a,important\n@@||x.example^$removeparam=a\n"
+        "@@||y.example^$removeparam\n@@||z.example^$removeparam,important\n"
+        "@@||page.example^$document\n";
+    expect_stripped(strips, "http://x.example/?a=1", "http://x.example/");
+    expect_stripped(strips, "http://y.example/?a=1", "http://y.example/");
+    expect_stripped(strips, "http://z.example/?a=1", "");
+    expect_stripped("$removeparam=a\n@@||page.example^$document\n", "http://x.example/?a=1", "");
+    expect_stripped("$removeparam=a,important\n@@||page.example^$document,important\n",
+                    "http://x.example/?a=1", "");
+    struct filter *filter = filter_of(
+        "||a.example^\n||a.example^$redirect-rule=noopjs,important\n@@||a.example^$redirect-rule\n"
+        "||b.example^\n||b.example^$redirect-rule=noopjs:9\n||b.example^$redirect-rule=1x1.gif\n"
+        "@@||b.example^$redirect-rule=noopjs\n");
+    expect_resource(filter, "http://a.example/", "noopjs");
+    expect_resource(filter, "http://b.example/", "1x1.gif");
+    filter_free(&filter);
+    ASK("||x.example^$important\n@@||a.example^$document\n@@||b.example^$document,important\n",
+        {"http://x.example/", "a.example", 0, FILTER_BLOCK},
+        {"http://x.example/", "b.example", 0, FILTER_EXCEPTION});
+}
+END_TEST
+
+/* Writes the rules with the option where "%s" stands. */
+static void replace_mark(char *out, size_t size, const char *rules, const char *option) {
+    const char *mark = strstr(rules, "%s");
+    snprintf(out, size, "%.*s%s%s", (int)(mark - rules), rules, option, mark + 2);
+}
+
+/* What becomes of a request: the verdict, and what is answered or asked for in its place. */
+static const char *decision(const char *rules, const struct question *q, unsigned method) {
+    static struct filter_request request;
+    static char text[400];
+    char out[200];
+    struct filter_answer answer;
+    struct slice rule;
+    struct filter *filter = filter_of(rules);
+    ck_assert_msg(filter_counts(filter)->bad == 0, "%s", filter_counts(filter)->first_bad);
+    EXPECT(filter_counts(filter)->unsupported == 0, "not supported: %s", rules);
+    fill(&request, q);
+    request.method = method;
+    enum filter_verdict verdict = filter_match(filter, &request, &answer);
+    size_t length = filter_strip(filter, &request, out, sizeof out, &rule);
+    snprintf(text, sizeof text, "%d %.*s %.*s", verdict, SLICE_PRINT(answer.resource), (int)length,
+             out);
+    filter_free(&filter);
+    return text;
+}
+
+/* They are the first names, before "domain". */
+static bool is_type(const char *name) {
+    for (size_t i = 0; rule_options_name(i).length > 0; i++) {
+        if (slice_equal(rule_options_name(i), SLICE("domain")))
+            return false;
+        if (slice_equal(rule_options_name(i), slice_from(name)))
+            return true;
+    }
+    return false;
+}
+
+/* Each option changes what becomes of a request: "_" in its place changes nothing. */
+START_TEST(each_option_has_its_effect) {
+    static const struct {
+        const char *name, *rules, *option;
+        const char *url, *page;
+        unsigned types, method;
+    } cases[] = {
+#define X                              "http://x.example/"
+#define CASE(name, rules, option, ...) {name, rules, option, __VA_ARGS__}
+        CASE("domain", "/x$%s", "domain=a.example", X, "b.example", 0, 0),
+        CASE("from", "/x$%s", "from=a.example", X, "b.example", 0, 0),
+        CASE("to", "/x$%s", "to=a.example", X, NULL, 0, 0),
+        CASE("to", "/x$%s", "to=~x.*", X, NULL, 0, 0),
+        CASE("denyallow", "/x$%s", "denyallow=x.example", X, NULL, 0, 0),
+        CASE("denyallow", "/x$%s", "denyallow=x.*", X, NULL, 0, 0),
+        CASE("method", "/x$%s", "method=post", X, NULL, 0, 0),
+        CASE("method", "/x$%s", "method=patch", X, NULL, 0, FILTER_METHOD_OPTIONS),
+        CASE("third-party", "/x$%s", "third-party", X, "x.example", 0, 0),
+        CASE("3p", "/x$%s", "3p", X, "x.example", 0, 0),
+        CASE("first-party", "/x$%s", "first-party", X, "a.test", 0, 0),
+        CASE("1p", "/x$%s", "1p", X, "a.test", 0, 0),
+        CASE("match-case", "/xA$%s", "match-case", X "xa", NULL, 0, 0),
+        CASE("important", "/x$%s\n@@/x", "important", X, NULL, 0, 0),
+        CASE("badfilter", "/x\n/x$%s", "badfilter", X, NULL, 0, 0),
+        CASE("redirect", "/x$%s", "redirect=noopjs", X, NULL, 0, 0),
+        CASE("rewrite", "/x$%s", "rewrite=abp-resource:blank-js", X, NULL, 0, 0),
+        CASE("redirect-rule", "/x$%s", "redirect-rule=noopjs", X, NULL, 0, 0),
+        CASE("empty", "/x$%s", "empty", X, NULL, 0, 0),
+        CASE("mp4", "/x$%s", "mp4", X, NULL, 0, 0),
+        CASE("removeparam", "/x$%s", "removeparam=a", X "?a", NULL, FILTER_TYPE_DOCUMENT, 0),
+        CASE("queryprune", "/x$%s", "queryprune=a", X "?a", NULL, FILTER_TYPE_DOCUMENT, 0),
+        /* Of element hiding there is nothing to see. */
+        CASE("elemhide", "@@/x$%s\n/x", "elemhide", X, NULL, 0, 0),
+        CASE("ehide", "@@/x$%s\n/x", "ehide", X, NULL, 0, 0),
+        CASE("generichide", "@@/x$%s\n/x", "generichide", X, NULL, 0, 0),
+        CASE("ghide", "@@/x$%s\n/x", "ghide", X, NULL, 0, 0),
+        CASE("specifichide", "@@/x$%s\n/x", "specifichide", X, NULL, 0, 0),
+        CASE("shide", "@@/x$%s\n/x", "shide", X, NULL, 0, 0),
+#undef CASE
+    };
+    for (size_t at = 0; rule_options_name(at).length > 0; at++) {
+        char name[40], with[200], without[200], first[400];
+        snprintf(name, sizeof name, "%.*s", SLICE_PRINT(rule_options_name(at)));
+        unsigned found = is_type(name) || strcmp(name, "collapse") == 0 || strcmp(name, "_") == 0;
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
+            if (strcmp(cases[i].name, name) != 0)
+                continue;
+            const struct question q = {cases[i].url, cases[i].page, cases[i].types, 0};
+            unsigned method = cases[i].method == 0 ? FILTER_METHOD_GET : cases[i].method;
+            replace_mark(with, sizeof with, cases[i].rules, cases[i].option);
+            replace_mark(without, sizeof without, cases[i].rules, "_");
+            snprintf(first, sizeof first, "%s", decision(with, &q, method));
+            EXPECT(strcmp(first, decision(without, &q, method)) != 0, "%s changes nothing", with);
+            found++;
+        }
+        EXPECT(found > 0, "%s has no case", name);
+    }
+}
+END_TEST
+
+/* For each type there is a request that the proxy knows to be of this type and of no other. */
+START_TEST(each_type_has_its_requests) {
+    static const struct {
+        const char *name, *fields;
+    } cases[] = {
+        {"script", "Sec-Fetch-Dest: worker"},
+        {"image", "Sec-Fetch-Dest: image"},
+        {"stylesheet", "Sec-Fetch-Dest: style"},
+        {"css", "Sec-Fetch-Dest: style"},
+        {"object", "Sec-Fetch-Dest: embed"},
+        {"object-subrequest", "Sec-Fetch-Dest: object"},
+        {"xmlhttprequest", "Sec-Fetch-Dest: empty"},
+        {"xhr", "Sec-Fetch-Dest: empty\r\nSec-Fetch-Mode: cors"},
+        {"subdocument", "Sec-Fetch-Dest: iframe"},
+        {"frame", "Sec-Fetch-Dest: fencedframe"},
+        {"ping", "Sec-Fetch-Dest: empty\r\nPing-To: http://a.example/"},
+        {"beacon", "Ping-To: http://a.example/"},
+        {"websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="},
+        {"font", "Sec-Fetch-Dest: font"},
+        {"media", "Sec-Fetch-Dest: track"},
+        {"other", "Sec-Fetch-Dest: report"},
+        {"document", "Sec-Fetch-Dest: document"},
+        {"doc", "Sec-Fetch-Dest: document"},
+        {"all", "Sec-Fetch-Dest: document"},
+    };
+    for (size_t at = 0; rule_options_name(at).length > 0; at++) {
+        char name[40], rule[60], head_text[200];
+        snprintf(name, sizeof name, "%.*s", SLICE_PRINT(rule_options_name(at)));
+        if (!is_type(name))
+            continue;
+        size_t i = 0;
+        while (i < COUNT_OF(cases) && strcmp(cases[i].name, name) != 0)
+            i++;
+        snprintf(rule, sizeof rule, "/x$%s", name);
+        struct filter *filter = filter_of(rule);
+        if (i == COUNT_OF(cases)) {
+            EXPECT(filter_counts(filter)->unsupported == 1, "%s has no request", name);
+            filter_free(&filter);
+            continue;
+        }
+        static struct filter_request request;
+        struct filter_answer answer;
+        struct http_head head;
+        snprintf(head_text, sizeof head_text, "GET / HTTP/1.1\r\n%s\r\n\r\n", cases[i].fields);
+        ck_assert_int_gt(http_head_parse_request(&head, head_text, strlen(head_text), 0), 0);
+        ck_assert(filter_request_init(&request, SLICE("http://x.example/")));
+        request.types = request_kind_types(&head, SLICE("/"));
+        EXPECT(filter_match(filter, &request, &answer) == FILTER_BLOCK, "%s", rule);
+        filter_free(&filter);
+    }
+}
+END_TEST
+
+/* An option in a form that has no meaning is not taken for another form. */
+START_TEST(other_forms_are_not_supported) {
+    static const char *const rules[] = {
+        "/x$image,~important",
+        "/x$image,~badfilter",
+        "/x$~redirect=noopjs",
+        "/x$~redirect-rule=noopjs",
+        "/x$~rewrite=a",
+        "/x$~empty",
+        "/x$~mp4",
+        "/x$~removeparam=a",
+        "/x$~queryprune=a",
+        "/x$~method=get",
+        "/x$~denyallow=x.example",
+        "@@/x$~elemhide",
+        "@@/x$~generichide",
+        "/x$image=1",
+        "/x$third-party=1",
+        "/x$important=1",
+        "/x$badfilter=1",
+        "/x$match-case=1",
+        "/x$empty=1",
+        "/x$mp4=1",
+        "@@/x$elemhide=1",
+        "/x$method=nonsense",
+        "/x$method=connect|get",
+        "/x$domain=a.example,from=b.example",
+        "/x$to=a.example,to=b.example",
+        "/x$denyallow=a.example,denyallow=b.example",
+        "/x$removeparam=a,redirect=noopjs",
+        "/x$redirect=noopjs,removeparam=a",
+        "/x$redirect=noopjs,redirect-rule=1x1.gif",
+        "/x$removeparam=a,removeparam=b",
+        "/x$removeparam=|a",
+        "/x$removeparam=a|b",
+        "/x$removeparam=/a/u",
+    };
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        struct filter *filter = filter_of(rules[i]);
+        EXPECT(filter_counts(filter)->unsupported == 1 && filter_counts(filter)->rules == 0, "%s",
+               rules[i]);
+        filter_free(&filter);
+    }
+    ASK("/x$3p,1p\n", {"http://x.example/", "x.example", 0, FILTER_BLOCK},
+        {"http://x.example/", "a.test", 0, FILTER_BLOCK});
+}
+END_TEST
+
 START_TEST(case_matters_where_asked) {
     ASK("/BannerAd.$match-case\n", {"http://x/BannerAd.gif", NULL, 0, FILTER_BLOCK},
         {"http://x/bannerad.gif", NULL, 0, FILTER_PASS});
+    ASK("||Ads.Example/Banner$match-case\n", {"http://ads.example/Banner", NULL, 0, FILTER_BLOCK},
+        {"http://ads.example/banner", NULL, 0, FILTER_PASS});
 }
 END_TEST
 
@@ -725,6 +984,7 @@ Suite *filter_suite(void) {
                                   parties_and_pages,
                                   sites,
                                   regular_expressions,
+                                  the_cut_is_no_end,
                                   dear_expressions_match_nothing,
                                   hosts_and_entities,
                                   hiding_is_not_ours,
@@ -737,6 +997,10 @@ Suite *filter_suite(void) {
                                   addresses_of_version_6,
                                   replacements,
                                   parameters,
+                                  important_rules_yield_to_important_exceptions,
+                                  each_option_has_its_effect,
+                                  each_type_has_its_requests,
+                                  other_forms_are_not_supported,
                                   case_matters_where_asked,
                                   what_is_no_rule_is_counted,
                                   very_many_unknown_options,

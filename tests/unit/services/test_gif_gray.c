@@ -1,8 +1,6 @@
 #include "suites.h"
 
-#include "gray/gif_canvas.h"
 #include "gray/gif_gray.h"
-#include "gray/gif_reader.h"
 #include "gray/gif_scale.h"
 
 /* Two frames, a global table of four colours, a local one of two, a comment, an animation block. */

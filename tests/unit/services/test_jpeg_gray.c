@@ -1,7 +1,7 @@
 #include "suites.h"
 
-#include "gray/exif.h"
 #include "gray/jpeg_gray.h"
+#include "gray/tiff.h"
 
 #include <jpeglib.h>
 
@@ -158,6 +158,30 @@ START_TEST(other_colour_spaces_are_encoded_anew) {
                                 .height = 30};
         expect_gray(&recipe, false);
     }
+}
+END_TEST
+
+/* Chromium's and Firefox' decoders never look whether a CMYK file has Adobe's marker. A file of YCCK
+ * without the marker does not exist: decoders take four components without it for CMYK. */
+START_TEST(cmyk_is_inverted_with_and_without_the_marker) {
+    struct recipe recipe = {
+        .space = JCS_CMYK, .horizontal = 1, .vertical = 1, .width = 40, .height = 30};
+    unsigned long length;
+    struct picture_output with, without;
+    unsigned char *bytes = encode(&recipe, &length);
+    ck_assert_int_eq(jpeg_gray(bytes, length, &plain, &with), PICTURE_DONE);
+    unsigned char *marker = memmem(bytes, length,
+                                   "\xff\xee\0\x0e"
+                                   "Adobe",
+                                   9);
+    ck_assert_ptr_nonnull(marker);
+    memmove(marker, marker + 16, length - (size_t)(marker + 16 - bytes));
+    ck_assert_int_eq(jpeg_gray(bytes, length - 16, &plain, &without), PICTURE_DONE);
+    ck_assert_uint_eq(with.length, without.length);
+    ck_assert_mem_eq(with.bytes, without.bytes, with.length);
+    free(with.bytes);
+    free(without.bytes);
+    free(bytes);
 }
 END_TEST
 
@@ -424,6 +448,7 @@ END_TEST
 Suite *jpeg_gray_suite(void) {
     const TTest *const tests[] = {luminance_survives_bit_by_bit,
                                   other_colour_spaces_are_encoded_anew,
+                                  cmyk_is_inverted_with_and_without_the_marker,
                                   gray_stays,
                                   damage_is_reported,
                                   breaks_off_behind_long_metadata,

@@ -1,8 +1,8 @@
 #include "suites.h"
 
-#include "gray/exif.h"
 #include "gray/picture.h"
 #include "gray/scaler.h"
+#include "gray/tiff.h"
 
 START_TEST(options_come_from_arguments) {
     struct picture_options options = {.max_pixels = 5};

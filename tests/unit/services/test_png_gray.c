@@ -1,8 +1,7 @@
 #include "suites.h"
 
-#include "gray/exif.h"
-#include "gray/gamma_luma.h"
 #include "gray/png_gray.h"
+#include "gray/tiff.h"
 
 #include <math.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "gray/png_info.h"
+#include "gray/png_chunks.h"
 
 struct builder {
     char bytes[512];
@@ -62,6 +62,27 @@ START_TEST(kinds_are_told_apart) {
 }
 END_TEST
 
+/* PNG, third edition, 11.3.6.1: "The acTL chunk must appear before the first IDAT chunk within a
+ * valid PNG stream", and "0 is not a valid value" of num_frames. Viewers show a still picture. */
+START_TEST(a_still_picture_is_no_animation) {
+    struct builder builder;
+    begin(&builder, 2, 0);
+    add_chunk(&builder, "IDAT", "data", 4);
+    add_chunk(&builder, "acTL", "\0\0\0\2\0\0\0\0", 8);
+    add_chunk(&builder, "fcTL", "12345678901234567890123456", 26);
+    ck_assert(!read_whole(&builder).is_animated);
+    begin(&builder, 2, 0);
+    add_chunk(&builder, "acTL", "\0\0\0\0\0\0\0\0", 8);
+    ck_assert(!read_whole(&builder).is_animated);
+    begin(&builder, 2, 0);
+    add_chunk(&builder, "acTL", "\0\0\0\1", 4);
+    ck_assert(!read_whole(&builder).is_animated);
+    begin(&builder, 2, 0);
+    add_chunk(&builder, "acTL", "\0\0\0\1\0\0\0\0", 8);
+    ck_assert(read_whole(&builder).is_animated);
+}
+END_TEST
+
 START_TEST(cut_or_damaged_is_refused) {
     struct builder builder;
     struct png_info info;
@@ -81,6 +102,7 @@ START_TEST(cut_or_damaged_is_refused) {
 END_TEST
 
 Suite *png_info_suite(void) {
-    const TTest *const tests[] = {kinds_are_told_apart, cut_or_damaged_is_refused};
+    const TTest *const tests[] = {kinds_are_told_apart, a_still_picture_is_no_animation,
+                                  cut_or_damaged_is_refused};
     return suite_of("png_info", tests, COUNT_OF(tests));
 }

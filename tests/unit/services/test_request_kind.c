@@ -1,14 +1,18 @@
 #include "suites.h"
 
-#include "adremover/request_kind.h"
+#include "adremover/request.h"
 #include "http/head_parser.h"
 
-static unsigned types_of(const char *fields, const char *path) {
+static unsigned types_with(const char *method, const char *fields, const char *path) {
     struct http_head head;
     char text[1000];
-    snprintf(text, sizeof text, "GET / HTTP/1.1\r\n%s\r\n", fields);
+    snprintf(text, sizeof text, "%s / HTTP/1.1\r\n%s\r\n", method, fields);
     ck_assert_int_gt(http_head_parse_request(&head, text, strlen(text), 0), 0);
     return request_kind_types(&head, slice_from(path));
+}
+
+static unsigned types_of(const char *fields, const char *path) {
+    return types_with("GET", fields, path);
 }
 
 START_TEST(types) {
@@ -23,6 +27,9 @@ START_TEST(types) {
     ck_assert_uint_eq(types_of("Accept: text/html,*/*\r\n", "/x"), FILTER_TYPE_DOCUMENT);
     ck_assert_uint_eq(types_of("Accept: text/html\r\nReferer: http://a/\r\n", "/x"),
                       FILTER_TYPE_DOCUMENT | FILTER_TYPE_SUBDOCUMENT);
+    ck_assert_uint_eq(types_of("Sec-Fetch-Dest: empty\r\n", "/x"), FILTER_TYPE_XMLHTTPREQUEST);
+    ck_assert_uint_eq(types_with("POST", "Sec-Fetch-Dest: empty\r\n", "/x"),
+                      FILTER_TYPE_XMLHTTPREQUEST | FILTER_TYPE_PING);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "gray/exif.h"
+#include "gray/tiff.h"
 #include "gray/webp_gray.h"
 
 #include <webp/decode.h>

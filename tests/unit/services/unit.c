@@ -44,10 +44,12 @@ int main(void) {
     SRunner *runner = srunner_create(accept_encoding_suite());
     srunner_add_suite(runner, adapted_head_suite());
     srunner_add_suite(runner, arguments_suite());
+    srunner_add_suite(runner, driver_suite());
     srunner_add_suite(runner, encoder_suite());
     srunner_add_suite(runner, filter_suite());
     srunner_add_suite(runner, gif_gray_suite());
     srunner_add_suite(runner, helper_line_suite());
+    srunner_add_suite(runner, helperd_settings_suite());
     srunner_add_suite(runner, helper_protocol_suite());
     srunner_add_suite(runner, image_type_suite());
     srunner_add_suite(runner, jpeg_gray_suite());

@@ -1,0 +1,135 @@
+/*
+ * A log format of an operator's own: a text with %-codes, as Squid's logformat and Apache's
+ * LogFormat have them (log/codes.def). It is compiled once, when the settings are loaded, into a
+ * list of pieces, and each line is written by walking them (transaction/access_log_format.h).
+ *
+ *     char error[LOG_FORMAT_ERROR];
+ *     struct log_format *format =
+ *         log_format_new("%>a %>Hs \"%{User-Agent}>h\"", LOG_ESCAPE_PLAIN, false, error);
+ *     if (format == NULL) -> error says which code is unknown
+ *     for (const struct log_piece *piece = format->pieces; piece->code != LOG_CODE_END; piece++)
+ *         ...
+ *     log_format_free(&format);
+ *
+ * A code is '%', then what may stand in front of its name: a quoting sign, '-', '0' and a width,
+ * an argument in braces. Of several names that fit, the longest counts: "%ts" is Squid's. "%%" is a
+ * percent sign.
+ *
+ * Threads: read-only once compiled.
+ */
+#ifndef RETORT_LOG_FORMAT_H
+#define RETORT_LOG_FORMAT_H
+
+#include "base/slice.h"
+
+#include <stdio.h>
+
+enum log_code {
+    LOG_CODE_END, /* the literal in front of it is the last */
+    LOG_CODE_NOTHING,
+    LOG_CODE_SECONDS,
+    LOG_CODE_MILLISECONDS,
+    LOG_CODE_LOCAL_TIME,
+    LOG_CODE_UTC_TIME,
+    LOG_CODE_APACHE_TIME,
+    LOG_CODE_DURATION_MS,
+    LOG_CODE_DURATION_US,
+    LOG_CODE_DURATION,
+    LOG_CODE_CLIENT,
+    LOG_CODE_CLIENT_PORT,
+    LOG_CODE_LISTENER,
+    LOG_CODE_USER,
+    LOG_CODE_METHOD,
+    LOG_CODE_URL,
+    LOG_CODE_VERSION,
+    LOG_CODE_PROTOCOL,
+    LOG_CODE_REQUEST_LINE,
+    LOG_CODE_SCHEME,
+    LOG_CODE_HOST,
+    LOG_CODE_PORT,
+    LOG_CODE_PATH_QUERY,
+    LOG_CODE_PATH,
+    LOG_CODE_QUERY,
+    LOG_CODE_REQUEST_FIELD,
+    LOG_CODE_REPLY_FIELD,
+    LOG_CODE_STATUS,
+    LOG_CODE_BYTES,
+    LOG_CODE_BODY_BYTES,
+    LOG_CODE_BODY_BYTES_CLF,
+    LOG_CODE_MEDIA_TYPE,
+    LOG_CODE_SQUID_RESULT,
+    LOG_CODE_RESULT,
+    LOG_CODE_HIERARCHY,
+    LOG_CODE_ORIGIN,
+    LOG_CODE_CONNECTION,
+    LOG_CODE_ERROR,
+    LOG_CODE_ID,
+    LOG_CODE_TRACE_ID,
+    LOG_CODE_STEP,
+    LOG_CODE_ACCESS,
+    LOG_CODE_LIMIT,
+    LOG_CODE_DESTINATION,
+    LOG_CODE_SERVICES,
+    LOG_CODE_SERVICES_MS,
+    LOG_CODE_TLS_VERSION,
+    LOG_CODE_TLS_CIPHER,
+    LOG_CODE_TLS_SUBJECT,
+    LOG_CODE_SNI,
+    LOG_CODE_INTERCEPT,
+    LOG_CODE_ICAP_SERVICE,
+    LOG_CODE_ICAP_VERDICT,
+    LOG_CODE_ICAP_OUTCOME,
+    LOG_CODE_ICAP_MS,
+    LOG_CODE_ICAP_WAIT_MS,
+    LOG_CODE_ICAP_STATUS,
+    LOG_CODE_ICAP_BYTES_IN,
+    LOG_CODE_ICAP_BYTES_OUT,
+    LOG_CODE_ICAP_METHOD,
+    LOG_CODE_ICAP_URI,
+    LOG_CODE_ICAP_HOST,
+    LOG_CODE_ICAP_ERROR,
+};
+
+/* How a text from outside is written; see log/line.h. */
+enum log_escape {
+    LOG_ESCAPE_PLAIN, /* %XX; between double quotes blanks stay */
+    LOG_ESCAPE_QUOTED,
+    LOG_ESCAPE_JSON,
+    LOG_ESCAPE_SPACED, /* as PLAIN, and blanks stay */
+};
+
+/* LOG_FORMAT_TEXT: bytes of a format. LOG_FORMAT_WIDTH: the largest width of a value. */
+enum {
+    LOG_FORMAT_ERROR = 400,
+    LOG_FORMAT_TEXT = 4096,
+    LOG_FORMAT_PIECES = 100,
+    LOG_FORMAT_WIDTH = 60,
+};
+
+/* A literal, and a value behind it. */
+struct log_piece {
+    struct slice literal;
+    enum log_code code;
+    enum log_escape escape;
+    unsigned width; /* at least; 0: as it comes */
+    bool left, zeros;
+    const char *argument; /* NULL: none */
+};
+
+struct log_format {
+    unsigned magic;
+#define LOG_FORMAT_MAGIC 0x109f0423u
+    struct log_piece pieces[LOG_FORMAT_PIECES + 1];
+    char *memory; /* what pieces point to */
+};
+
+/* `icap`: of a log with a line for each call of an ICAP service. NULL: `error` says what is wrong. */
+struct log_format *log_format_new(const char *text, enum log_escape escape, bool icap,
+                                  char error[LOG_FORMAT_ERROR]);
+void log_format_free(struct log_format **formatp);
+/* The name of a request's field that tells the client's address; NULL: the format writes none. */
+const char *log_format_tells_client(const struct log_format *format);
+/* The table of codes, for the manual. */
+void log_format_print_codes(FILE *out);
+
+#endif

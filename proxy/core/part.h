@@ -1,0 +1,205 @@
+/*
+ * A part: a feature that a build may leave out (../configure --with-parts). Everything that is not a part is the core,
+ * and the core names no part: it goes through this table.
+ *
+ * A part is a folder, proxy/parts/NAME/, with a row of functions, and a row of proxy/parts.def: what it is called, which
+ * other parts it needs, and which sections and options of the configuration are its own. For example:
+ *
+ *     PART(EVENTS, events, "", "the event stream: ...", "admin.event_consumers ...")       parts.def
+ *
+ *     static void events_open(struct server *server) {                            parts/events/part.c
+ *         server->parts[PART_EVENTS] = event_stream_new(&demand);
+ *     }
+ *
+ *     static void events_close(struct server *server) {
+ *         struct event_stream *stream = server->parts[PART_EVENTS];
+ *         event_stream_free(&stream);
+ *     }
+ *
+ *     const struct part part_events = {.process = {.open = events_open, .close = events_close}};
+ *
+ *     if PART_EVENTS                                                              parts/events/local.mk, which
+ *     proxy_libproxy_a_SOURCES += proxy/parts/events/part.c ...                   parts/local.mk includes
+ *     endif
+ *
+ * What a part keeps is found by its number: for the process in server->parts, for a worker in host->parts, for a
+ * transaction in transaction->parts, for the settings in settings->parts. The admin plane gives a page the states of the
+ * process (admin_calls.parts). So a state is one load away, and the numbers are the same whichever parts are built: the
+ * objects of the core are, too.
+ *
+ * A part includes the core, and the parts that its row names (tests/check-includes.sh). A function that a part does not
+ * have is NULL. Parts are opened in the order of parts.def and closed in the opposite one.
+ *
+ * Threads: constants. Each function says whose thread calls it.
+ */
+#ifndef RETORT_PART_H
+#define RETORT_PART_H
+
+#include "base/slice.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct adapter_class;
+struct address;
+struct cache;
+struct client_accepted;
+struct client_arrival;
+struct clients;
+struct content_class;
+struct findings;
+struct inherited;
+struct origin_call_class;
+struct part_settings;
+struct second_level;
+struct server;
+struct settings;
+struct step_row;
+struct transaction;
+struct transaction_host;
+struct worker;
+struct version_library;
+
+enum part_number {
+    PART_CORE, /* no part */
+#define PART(number, name, needs, what, options) PART_##number,
+#include "parts.def"
+#undef PART
+    PART_COUNT
+};
+
+enum { PART_LIST = 512 };
+
+struct part {
+    /* The main thread, and `change` that of who changes the settings, one at a time. */
+    struct {
+        /* Makes what the part needs once. Workers do not run yet. */
+        void (*open)(struct server *server);
+        /* A worker is made, and others may post to it; it does not run yet. */
+        void (*add_worker)(struct worker *worker);
+        /* Adds what would keep a start from it (retort -t). */
+        void (*is_possible)(const struct settings *settings, struct findings *findings);
+        /* Could a later process start with what is about to be saved? False: it is refused, with a message. */
+        bool (*may_save)(const struct settings *old, const struct settings *new, char *error);
+        /* Other settings come into use. */
+        void (*change)(struct server *server, struct settings *settings);
+        /* Writes what waits: the process ends without `close`, since a worker hangs. */
+        void (*write_out)(struct server *server);
+        /* The process ends, or another one takes its place: from now on the part begins nothing. Before the workers are told,
+         * perhaps several times. Any thread. */
+        void (*drain)(struct server *server);
+        /* The workers serve no more: threads of the part that use them or the second level of the cache end. */
+        void (*stop)(struct server *server);
+        /* The workers and the cache are gone. */
+        void (*close)(struct server *server);
+    } process;
+    /* A second level of the cache (cache/second_level.h), behind process.open and before the workers. `taken`: another
+     * process lends what is stored, or had it when it was killed. NULL: the settings have none, or, with a message, it can't
+     * be had. The main thread. */
+    struct second_level *(*open_second_level)(struct settings *settings, struct cache *cache,
+                                              bool taken, char *error);
+    /* The worker's thread, but for `join` and `leave`, which come before it begins and behind its end. */
+    struct {
+        /* `state`: that of the process. */
+        void (*join)(struct transaction_host *host, void *state);
+        /* The worker has other settings. */
+        void (*change)(struct transaction_host *host);
+        void (*leave)(struct transaction_host *host);
+        /* A transaction that is traced has ended, with its client, at `end` in nanoseconds of the monotonic
+         * clock (transaction/spans.h). */
+        void (*traced)(struct transaction *transaction, uint64_t end);
+        /* Takes a connection to a listener with mode = transparent. It is counted in clients->total. */
+        void (*accept_redirected)(struct clients *clients, const struct client_accepted *accepted);
+        /* Answers a request for http://retort.internal and this path (transaction/internal.h). False: the part has no
+         * such page. */
+        bool (*answer_internal)(struct transaction *transaction, struct slice path);
+    } worker;
+    /* Its sections and options (settings/part_settings.h); NULL: none, or they are in the core's table. */
+    const struct part_settings *settings;
+    /* The steps of a transaction that are this part's (transaction/step.h); ends with NULL. What the part keeps for a
+     * transaction is transaction->parts[its number]: NULL at first, and ended by the `end` of its steps, or by a
+     * watcher of the transaction (transaction/watcher.h). */
+    const struct step_row *const *steps;
+    /* A protocol beside HTTP/1.1, which TLS agrees on by its name. The worker's thread. */
+    struct {
+        const char *name;
+        /* Takes a connection of a client. `state`: that of the worker. */
+        void (*adopt)(void *state, const struct client_arrival *arrival);
+        const struct origin_call_class *origin;
+    } protocol;
+    /* How the process takes the place of another one, and a later one that of this. The main thread; `error` has room for
+     * SETTINGS_ERROR bytes. */
+    struct {
+        /* The first call. `arguments` are those of main. `takes_over`: there is another process, whose sockets it adds. */
+        bool (*begin)(struct server *server, char **arguments, bool takes_over,
+                      struct inherited *inherited, char *error);
+        bool (*may_open)(struct server *server, char *error);  /* the disks */
+        bool (*may_serve)(struct server *server, char *error); /* behind server_open */
+        /* Opens the place where a later process asks. */
+        bool (*offer)(struct server *server, struct inherited *inherited, char *error);
+        bool (*finish)(struct server *server, char *error); /* the other process serves no more */
+        void (*started)(struct server *server, bool good);
+        void (*take_signal)(struct server *server, int number); /* SIGUSR2 or SIGCHLD */
+        bool (*is_done)(struct server *server);    /* Has a later process taken over? */
+        bool (*has_failed)(struct server *server); /* And died since, so that nobody serves? */
+        void (*stop)(struct server *server);
+        void (*leave)(struct server *server); /* the last call */
+    } takeover;
+    /* A kind of services (enum service_kind). Any thread. */
+    struct {
+        unsigned kind;
+        const struct adapter_class *class;
+        /* See proxy/core/adapters.h for these. */
+        uint64_t (*start_time)(const struct settings *settings);
+        void (*abandon_starts)(void);
+        bool (*starts_are_abandoned)(void);
+        bool (*await_end)(unsigned milliseconds);
+    } services;
+    /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */
+    const struct content_class *content;
+    /* A socket beside those of listen sections. The main thread, but for `address`: any, and for `number` and
+     * `give_away`: also that of the handover, which ends before `close`. */
+    struct {
+        /* Where it is to listen; NULL: nowhere. Requests of clients are not sent there. */
+        const struct address *(*address)(const struct settings *settings);
+        /* The workers are there, and run next: opens the socket, or takes that of another process. Threads of the part
+         * may call the server from now on. False with a message, for which `error` has room for SETTINGS_ERROR bytes. */
+        bool (*open)(struct server *server, struct inherited *inherited, char *error);
+        int (*number)(struct server *server); /* the descriptor; -1: there is none */
+        /* The process that had the socket before serves no more: its file is this one's to remove. */
+        void (*own)(struct server *server);
+        /* A later process has the socket: accepts no more. */
+        void (*give_away)(struct server *server);
+        /* The workers have ended, or have never begun: calls the server no more. Also without `open`. */
+        void (*close)(struct server *server);
+    } socket;
+    /* Libraries that no other part needs, for retort --version; ends with a NULL name. */
+    const struct version_library *(*libraries)(void);
+};
+
+/* By number; NULL: the core, and parts that this retort does not have. */
+extern const struct part *const part_table[PART_COUNT];
+
+/* A loop over the parts that have the function, such as process.open. */
+#define PARTS_FOR_EACH(number, function)                                                           \
+    for (unsigned number = PART_CORE + 1; number < PART_COUNT; number++)                           \
+        if (part_table[number] != NULL && part_table[number]->function != NULL)
+/* The same, from the last one to the first. */
+#define PARTS_FOR_EACH_BACK(number, function)                                                      \
+    for (unsigned number = PART_COUNT - 1; number > PART_CORE; number--)                           \
+        if (part_table[number] != NULL && part_table[number]->function != NULL)
+
+/* The part that speaks the protocol "h2", for example; PART_CORE: none does. */
+enum part_number part_of_protocol(const char *name);
+/* The path of the first Unix socket of a part (part.socket); NULL: there is none. */
+const char *part_socket_path(const struct settings *settings);
+
+const char *part_name(enum part_number number);
+/* The part that the section is of, or the option in it; NULL: the section itself. PART_CORE: it is of none. */
+enum part_number part_of_option(const char *section, const char *option);
+/* "NAME: this retort was built without the part ...": writes the sentence about an option or section; returns true. */
+bool part_refuse(enum part_number number, const char *name, char *text, size_t size);
+/* "events, spans": those that this retort has, or those that it does not have; "none". */
+const char *part_list(bool built, char text[PART_LIST]);
+
+#endif

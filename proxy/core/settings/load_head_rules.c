@@ -1,0 +1,190 @@
+/* Rules that change heads and URLs: request_headers, response_headers and rewrite sections. */
+#include "settings/load.h"
+
+#include "base/assert.h"
+#include "rewrite/field_rules.h"
+#include "rewrite/url_rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A kind of section, and the options of it that are rules, in the order in which they apply. */
+static const struct field_option {
+    const char *name;
+    enum field_action action;
+} field_options[] = {
+    {"remove", FIELD_REMOVE},
+    {"replace", FIELD_REPLACE},
+    {"set", FIELD_SET},
+    {"add", FIELD_ADD},
+};
+
+static enum field_place place_of(bool of_requests, enum fields_where where) {
+    if (!of_requests)
+        return FIELD_OF_RESPONSE;
+    return where == FIELDS_AT_CLIENT ? FIELD_OF_REQUEST : FIELD_OF_OUTGOING;
+}
+
+/* Compiles the values of one option. */
+static bool compile_fields(struct load *load, const struct document_section *section,
+                           const struct field_option *option, enum field_place place,
+                           struct field_rules *rules) {
+    char reason[600];
+    for (size_t i = 0; i < section->value_count; i++) {
+        const struct document_value *value = &section->values[i];
+        if (strcmp(value->option->name, option->name) == 0 &&
+            !field_rules_add(rules, option->action, place, value->text, reason, sizeof reason))
+            return load_fail_value(load, value, ": ", reason);
+    }
+    return true;
+}
+
+static bool class_is_known_early(struct load *load, const struct document_section *section,
+                                 const char *kind, const struct url_class *url_class) {
+    if ((url_class_asks(url_class) & CLASS_ASKS_TYPE) == 0)
+        return true;
+    return load_fail(load, section->line,
+                     "%s: class \"%s\" has a content_type, but a request is changed before there "
+                     "is a response: use a class without it",
+                     kind, section->title);
+}
+
+/* What the fields of a request tell about who asks, and what the URL does not tell. */
+static void note_told(struct load *load, const struct document_section *section,
+                      struct fields_settings *fields) {
+    const unsigned known = CLASS_ASKS_TYPE | CLASS_ASKS_SERVER;
+    unsigned asks = url_class_asks(fields->url_class);
+    fields->tells_user = field_rules_tell_user(fields->rules);
+    fields->tells_rule = field_rules_tell_rule(fields->rules);
+    fields->tells_class = (asks & CLASS_ASKS_WHO) != 0;
+    load->settings->any_told_class |= fields->tells_class;
+    fields->is_by_url = (asks & ~known) == 0;
+    if (fields->where == FIELDS_AT_ORIGIN && (fields->tells_user || fields->tells_class))
+        load_tell(load, section->line,
+                  "request_headers %s tells the origin who asks: a response is stored only if it "
+                  "says public or s-maxage; with where = client, also if Vary names the field",
+                  section->title);
+}
+
+static bool check_fields(struct load *load, const struct document_section *section,
+                         const char *kind, bool of_requests, const struct fields_settings *fields) {
+    if (fields->remove == NULL && fields->replace == NULL && fields->set == NULL &&
+        fields->add == NULL)
+        return load_fail(load, section->line,
+                         "%s \"%s\" changes nothing; write, for example: remove = \"Referer\"",
+                         kind, section->title);
+    if (!of_requests && fields->where == FIELDS_AT_ORIGIN && field_rules_name_client(fields->rules))
+        return load_fail(load, section->line,
+                         "%s \"%s\": a variable stands for something of one client, but at where = "
+                         "origin the cache stores what it says and gives it to other clients; "
+                         "write where = client",
+                         kind, section->title);
+    if (!of_requests && fields->where == FIELDS_AT_ORIGIN &&
+        (url_class_asks(fields->url_class) & CLASS_ASKS_CLIENTS_SIDE) != 0)
+        return load_fail(
+            load, section->line,
+            "%s \"%s\": the class depends on who asks, or how, but at where = origin the cache "
+            "stores what the section makes and gives it to other clients; write where "
+            "= client",
+            kind, section->title);
+    if (fields->on_errors && fields->where != FIELDS_AT_CLIENT)
+        return load_fail(load, load_line_of(section, "on_errors"),
+                         "on_errors: pages of the proxy never pass where = origin; remove one of "
+                         "the two");
+    return true;
+}
+
+static bool apply_fields(struct load *load, const struct document_section *section,
+                         const char *kind, bool of_requests, struct fields_settings *fields) {
+    if (!load_section_class(load, section, &fields->url_class) ||
+        !load_values(load, section, kind, fields) ||
+        (of_requests && !class_is_known_early(load, section, kind, fields->url_class)))
+        return false;
+    enum field_place place = place_of(of_requests, fields->where);
+    fields->rules = field_rules_new();
+    for (size_t i = 0; i < sizeof field_options / sizeof *field_options; i++)
+        if (!compile_fields(load, section, &field_options[i], place, fields->rules))
+            return false;
+    fields->name_fields = field_rules_name_fields(fields->rules);
+    if (of_requests)
+        note_told(load, section, fields);
+    return check_fields(load, section, kind, of_requests, fields);
+}
+
+/* Notes where there are rules, so that nobody looks for them elsewhere. */
+static bool note_fields(struct load *load, const char *kind, const struct fields_settings *list,
+                        size_t count, bool any[FIELDS_PLACES]) {
+    unsigned additions = 0;
+    for (size_t i = 0; i < count; i++) {
+        any[list[i].where] = true;
+        additions += field_rules_additions(list[i].rules);
+    }
+    return additions <= FIELD_ADDITIONS_MAX ||
+           load_fail(load, 0,
+                     "the %s sections set and add %u fields together; a head has room for %u", kind,
+                     additions, (unsigned)FIELD_ADDITIONS_MAX);
+}
+
+static bool load_fields(struct load *load, const char *kind, bool of_requests,
+                        struct fields_settings **list, size_t *count, bool any[FIELDS_PLACES]) {
+    size_t i = 0;
+    *count = document_section_count(load->document, kind);
+    *list = xcalloc(*count + 1, sizeof **list);
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, kind)
+        if (!apply_fields(load, section, kind, of_requests, &(*list)[i++]))
+            return false;
+    return note_fields(load, kind, *list, *count, any);
+}
+
+static bool apply_rewrite(struct load *load, const struct document_section *section,
+                          struct rewrite_settings *rewrite) {
+    char reason[600];
+    if (!load_section_class(load, section, &rewrite->url_class) ||
+        !load_values(load, section, "rewrite", rewrite) ||
+        !class_is_known_early(load, section, "rewrite", rewrite->url_class))
+        return false;
+    rewrite->rule = url_rule_new(rewrite->match, rewrite->to, reason, sizeof reason);
+    return rewrite->rule != NULL || load_fail(load, section->line, "rewrite: %s", reason);
+}
+
+static bool load_rewrites(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->rewrite_count = document_section_count(load->document, "rewrite");
+    settings->rewrites = xcalloc(settings->rewrite_count + 1, sizeof *settings->rewrites);
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "rewrite")
+        if (!apply_rewrite(load, section, &settings->rewrites[i++]))
+            return false;
+    return true;
+}
+
+bool load_head_rules(struct load *load) {
+    struct settings *settings = load->settings;
+    if (!load_fields(load, "request_headers", true, &settings->request_fields,
+                     &settings->request_fields_count, settings->any_request_fields) ||
+        !load_fields(load, "response_headers", false, &settings->response_fields,
+                     &settings->response_fields_count, settings->any_response_fields) ||
+        !load_rewrites(load))
+        return false;
+    settings->any_rewrite =
+        settings->rewrite_count > 0 || settings->any_request_fields[FIELDS_AT_CLIENT];
+    return true;
+}
+
+static void release_fields(const char *kind, struct fields_settings *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        field_rules_free(&list[i].rules);
+        load_release_values(kind, &list[i]);
+    }
+    free(list);
+}
+
+void release_head_rules(struct settings *settings) {
+    release_fields("request_headers", settings->request_fields, settings->request_fields_count);
+    release_fields("response_headers", settings->response_fields, settings->response_fields_count);
+    for (size_t i = 0; i < settings->rewrite_count; i++) {
+        url_rule_free(&settings->rewrites[i].rule);
+        load_release_values("rewrite", &settings->rewrites[i]);
+    }
+    free(settings->rewrites);
+}

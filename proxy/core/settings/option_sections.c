@@ -1,0 +1,336 @@
+#include "settings/options.h"
+
+const struct option_section option_sections[] = {
+    {
+        .name = "",
+        .documentation = "These options stand outside any section.",
+    },
+    {
+        .name = "listen",
+        .title = "ADDRESS",
+        .documentation =
+            "Sets an address where clients connect: \"127.0.0.1:3128\", \"[::1]:3128\", or "
+            "\":3128\" for every address of the machine, IPv4 and IPv6. The section may occur "
+            "any number of times. At least one is needed.",
+        .example = "listen \"127.0.0.1:3128\" { mode = forward }\n"
+                   "listen \":8080\" { mode = reverse }",
+    },
+    {
+        .name = "map",
+        .title = "PREFIX",
+        .documentation =
+            "Sets where requests to a reverse listener go: from a URL prefix to an origin. "
+            "PREFIX is \"http://HOST/PATH\" or, for any host, \"/PATH\". A HOST without a port "
+            "stands for that host on every port. A rule with a host takes precedence over one "
+            "without. Among the rules that remain, the longest path wins. Paths are compared "
+            "letter by letter: \"/public\" also matches /publicity, \"/public/\" does not. The "
+            "rest of the request's path after the prefix is appended to the path of the origin. "
+            "The answer is 400 when that rest contains a segment that a server could take for "
+            "\".\" or \"..\", encoded or not. A request that no rule matches is answered with "
+            "404.",
+        .example = "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
+                   "map \"/\" { origin = \"http://127.0.0.1:9001/\" }",
+    },
+    {
+        .name = "origins",
+        .title = "NAME",
+        .documentation =
+            "Defines a group of servers that stand for one origin, or for one parent proxy. A "
+            "map or parent section names the group. A server fails when it can not be reached, "
+            "does not begin to answer in time, closes the connection before it answers, or "
+            "answers with a failure_status. After max_failures in a row it is down and gets no "
+            "more requests. After down_min, one request (or a health_check) tries it again. If "
+            "this fails, the next try follows after twice the time, up to down_max. While all "
+            "servers are down, Retort asks the one whose last failure is longest ago. A request "
+            "moves on to another server when it could not be sent, or when no byte of the answer "
+            "had arrived and its method may be repeated. \"retortctl origins\" shows the state "
+            "of the servers. A reload keeps the state.",
+        .example = "origins web {\n"
+                   "    servers = { \"http://10.0.0.1:8080 weight=2\", \"http://10.0.0.2:8080\",\n"
+                   "                \"http://10.0.0.9:8080 backup\" }\n"
+                   "    balance = least_connections\n"
+                   "    max_connections = 200\n"
+                   "}\n"
+                   "map \"/\" { origin = web }",
+    },
+    {
+        .name = "parent",
+        .title = "CLASS",
+        .documentation =
+            "Sends requests of a URL class on forward listeners to another proxy, CONNECT "
+            "included, instead of to the server in their URL. When several sections match, the "
+            "first one in the file applies. A request that none matches goes directly to its "
+            "server. Give each proxy of a chain a name of its own (see name).",
+        .example = "origins upstream_caches { servers = { \"http://10.0.1.1:3128\", "
+                   "\"http://10.0.1.2:3128\" }\n"
+                   "                          balance = consistent_hash }\n"
+                   "url_class intranet { domain = \"corp.example\" }\n"
+                   "parent intranet { direct = always }\n"
+                   "parent all { origins = upstream_caches }",
+    },
+    {
+        .name = "cache",
+        .documentation =
+            "Configures the cache, which all workers share. It is in memory, and also on disk if "
+            "it contains disk sections.",
+        .example = "cache { memory = \"512MB\" max_object = \"32MB\" }",
+    },
+    {
+        .name = "client",
+        .documentation = "Sets limits of client connections on all listeners.",
+        .example = "client { idle_timeout = \"15s\" max_connections = 2000 }",
+    },
+    {
+        .name = "origin",
+        .documentation = "Configures connections to origin servers and the lookup of their names.",
+        .example = "origin { connect_timeout = \"2s\" dns_ipv6 = false }",
+    },
+    {
+        .name = "access_log",
+        .title = "PATH",
+        .documentation =
+            "Defines a log that gets one line for each request. The section may occur several "
+            "times with different paths. A line is written when the request fits all of class, "
+            "status, result and service that the section sets. A reload or SIGUSR1 opens the files "
+            "again, so that log rotation works. PATH is a file, or: syslog: or syslog:/PATH for "
+            "the machine's own syslog; syslog://HOST:PORT for a syslog server by UDP, port 514 "
+            "unless it is named; syslog+tcp://HOST:PORT by TCP with counted lengths (RFC 6587), "
+            "port 601 unless it is named; syslog+tls://HOST:PORT by TLS (RFC 5425), port 6514 "
+            "unless it is named; journald:; tcp://HOST:PORT for lines over TCP; tls://HOST:PORT "
+            "for lines over TLS; pipe:/PATH for a FIFO; or |PROGRAM ARGUMENTS for the standard "
+            "input of a program, which is started without a shell and again when it ends. "
+            "Messages for syslog are those of RFC 5424.",
+        .example = "access_log \"/var/log/retort/access.log\" { format = combined }\n"
+                   "access_log \"/var/log/retort/failed.log\" { format = json  status = 5xx }\n"
+                   "access_log \"syslog://192.0.2.9\" { facility = local6 }",
+    },
+    {
+        .name = "icap_log",
+        .title = "PATH",
+        .documentation =
+            "Defines a log that gets one line for each call of an ICAP service, as Squid's "
+            "icap_log "
+            "has it. The lines of a request are written when the request has ended. Results that "
+            "were remembered have no line, because no service was asked. The section may occur "
+            "several times with different paths, which may name the same places as those of "
+            "access_log.",
+        .example = "icap_log \"/var/log/retort/icap.log\" { service = gray }",
+    },
+    {
+        .name = "icap_service",
+        .title = "NAME",
+        .documentation =
+            "Defines a service of an ICAP server (RFC 3507). NAME identifies it in adapt "
+            "sections, log lines and metrics. It consists of letters, digits, '.', '_' and '-'.",
+        .example = "icap_service gray {\n"
+                   "    uri = \"icap://127.0.0.1:1344/gray\"\n"
+                   "    point = respmod_precache\n"
+                   "    bypass = true\n"
+                   "    timeout = \"5s\"\n"
+                   "}",
+    },
+    {
+        .name = "service",
+        .title = "NAME",
+        .documentation =
+            "Defines a service that runs inside the proxy: the same services as at an ICAP server, "
+            "without the way there and back. adapt sections name services of either kind, in one "
+            "list. NAME is as in icap_service, and no other service may have it. See "
+            "docs/SERVICES.md.",
+        .example = "service gray {\n"
+                   "    module = \"gray.so\"\n"
+                   "    settings = { Quality = 80 }\n"
+                   "    helpers = \"/run/retort/helperd.sock\"\n"
+                   "    bypass = true\n"
+                   "}",
+    },
+    {
+        .name = "url_class",
+        .title = "NAME",
+        .documentation =
+            "Defines a named class of requests. Other sections say what happens to its requests: "
+            "adapt, policy, parent, and more. A class matches when all of its conditions match. A "
+            "condition with several values matches when one of them does; a file adds values to "
+            "the condition of the same name. What is not known of a request matches no condition. "
+            "The class \"all\" is built in and matches "
+            "everything. In \"double quotes\" a backslash is written twice; in 'single quotes' "
+            "it stands for itself.",
+        .example = "url_class images { path_regex = '\\.(jpe?g|gif|png)$' }\n"
+                   "url_class shop_pages { domain = { \"example.com\", \"example.org\" }\n"
+                   "                       content_type = \"text/html\" }",
+    },
+    {
+        .name = "access",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Sets what happens to the requests of a URL class. The first section in the file whose "
+            "class matches decides. As soon as there is an access section, a request that none "
+            "matches is denied. Without access sections, every client that a listener takes "
+            "(listen.allow) may ask for everything that its reach allows "
+            "(listen.local_destinations). The sections decide before services and the cache see "
+            "the request, and again when a service has changed it. Addresses of hosts "
+            "(url_class.destination) are judged when a connection is made to them. See "
+            "docs/ACCESS.md.",
+        .example = "url_class inside { client = { \"10.0.0.0/8\" } }\n"
+                   "access inside { action = allow }\n"
+                   "access all { action = deny }",
+    },
+    {
+        .name = "adapt",
+        .title = "CLASS",
+        .documentation =
+            "Lists the services that requests of a URL class and their responses pass, in this "
+            "order. When several classes match, their lists are joined in the order of the file. "
+            "A service that occurs in more than one of them is asked once.",
+        .example = "adapt images { services = { gray } }\n"
+                   "adapt all { services = { adremover, gzip } }",
+    },
+    {
+        .name = "policy",
+        .title = "CLASS",
+        .documentation =
+            "Changes what the cache does for requests of a URL class. When several policies "
+            "match, each option is taken from the first policy in the file that sets it. A class "
+            "with a content_type is known to match only when the response is there, so its "
+            "policy can not set options about requests and keys (ignore_client_no_cache, "
+            "strip_cookies, query_drop, query_keep, query_sort, query_ignore, query_sent).",
+        .example = "policy images { ttl_default = \"1d\"  query_ignore = true }\n"
+                   "policy all { query_drop = { \"utm_*\", fbclid }  negative_ttl = \"30s\" }",
+    },
+    {
+        .name = "forwarding",
+        .documentation =
+            "Sets what origins and parent proxies learn of clients and of this proxy. Proxies in "
+            "front of it are named by listen.trusted_proxies.",
+        .example = "listen \":8080\" { mode = reverse  trusted_proxies = \"10.0.0.5\" }\n"
+                   "forwarding { forwarded = append  untrusted = drop }",
+    },
+    {
+        .name = "tracing",
+        .documentation =
+            "Traces requests: Retort tells an OpenTelemetry collector, for some of them, when each "
+            "step, each call of a service and each request to an origin began and ended. Origins "
+            "and services learn the trace from the fields traceparent and tracestate (W3C Trace "
+            "Context), so that their spans join it. Without this section, both fields pass "
+            "through as they are.",
+        .example = "tracing {\n"
+                   "    collector = \"http://127.0.0.1:4318/v1/traces\"\n"
+                   "    sample = 0.05\n"
+                   "    trust = \"10.0.0.0/8\"\n"
+                   "}",
+    },
+    {
+        .name = "request_headers",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Changes the fields of requests of a URL class. All sections that match apply, in the "
+            "order of the file; in a section first remove, then replace, set and add. Several "
+            "sections may have the same class. Fields that say how a message is sent can not be "
+            "changed (Connection, Content-Length, Host, Via and others). CONNECT requests are left "
+            "alone.",
+        .example = "request_headers all { set = \"X-Client: %{client_ip}\"  remove = \"X-Debug-*\" "
+                   "}",
+    },
+    {
+        .name = "response_headers",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Changes the fields of responses to requests of a URL class, in the way of "
+            "request_headers. The class may have a content_type. Interim responses (1xx), answers "
+            "to CONNECT and trailers are left alone.",
+        .example = "response_headers all { set = \"X-Content-Type-Options: nosniff\"\n"
+                   "                       remove = { \"Server\", \"X-Powered-By\" } }",
+    },
+    {
+        .name = "rewrite",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Rewrites the URLs of requests of a URL class, after access rules have let the request "
+            "in and before services and the cache see it. The sections are tried once, in the "
+            "order of the file, each with what the ones before it have made. Their classes are "
+            "compared with the URL that the client asked for. Access rules decide again about the "
+            "rewritten URL. CONNECT requests are left alone.",
+        .example = "rewrite all { match = '^http://old\\.example/(.*)'  to = "
+                   "\"https://new.example/$1\" }",
+    },
+    {
+        .name = "error_page",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Sets the page that clients get when a request of a URL class fails or is refused. The "
+            "first section in the file applies whose class matches and whose status is that of the "
+            "answer. A request whose URL could not be read belongs to the class all only. Without "
+            "such a section Retort sends a short page of its own, as HTML, plain text, or JSON "
+            "(RFC 9457). The fields of the answer, such as Proxy-Authenticate and Retry-After, do "
+            "not depend on the page. examples/pages/ has pages in English and German.",
+        .example = "error_page all {\n"
+                   "    status = { 403, 407 }\n"
+                   "    file = \"/etc/retort/pages/%{language}/denied.html\"\n"
+                   "}",
+    },
+    {
+        .name = "pac",
+        .documentation =
+            "Gives browsers a file that says how they reach the proxy (proxy auto-configuration): "
+            "at http://retort.internal/proxy.pac and /wpad.dat through the proxy, and, for "
+            "browsers "
+            "that do not know it yet, under these paths at every forward listener: "
+            "http://proxy.example.com:3128/proxy.pac. Access sections decide about both as "
+            "requests "
+            "to the host retort.internal.",
+        .example = "pac { proxy = \"PROXY proxy.example.com:3128\"  direct = \"corp.example\" }",
+    },
+    {
+        .name = "authenticator",
+        .title = "NAME",
+        .documentation =
+            "Defines how users prove who they are: a kind of credentials, and who knows whether "
+            "they are good. Access sections name authenticators. NAME consists of letters, digits, "
+            "'.', '_' and '-'. Clients of forward listeners are asked with 407 "
+            "(Proxy-Authenticate), clients of reverse listeners with 401 (WWW-Authenticate).",
+        .example = "authenticator staff {\n"
+                   "    type = basic\n"
+                   "    file = \"/etc/retort/users\"\n"
+                   "    realm = \"Staff\"\n"
+                   "}",
+    },
+    {
+        .name = "authentication",
+        .documentation =
+            "Limits what the checks of all authenticator sections cost together, and how often "
+            "passwords may be tried.",
+        .example = "authentication { attempts = 3  wait_max = \"1h\" }",
+    },
+    {
+        .name = "limit",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Limits what clients may use of the proxy for requests of a URL class. All sections "
+            "that match a request apply; the section may occur several times. A request above a "
+            "limit is answered as status says, and retort_limit_refused_total counts it for each "
+            "section and reason. \"retortctl limits\" shows who has used how much. What has been "
+            "used stays counted over a reload, as long as the section stays.",
+        .example = "limit all { requests = \"20/s\"  burst = 100  concurrent = 50 }\n"
+                   "limit downloads { by = user  bandwidth = \"2MB\" }\n"
+                   "limit all { by = class  bandwidth = \"50MB\" }",
+    },
+    {
+        .name = "limits",
+        .documentation = "Configures how limit sections count.",
+        .example = "limits { entries = 1000000 }",
+    },
+    {
+        .name = "admin",
+        .documentation =
+            "Configures the admin plane: status, metrics, reload and drain, over HTTP and JSON. "
+            "retortctl(1) uses it.",
+        .example = "admin { listen = \"/run/retort/retort.sock\" }",
+    },
+    {.name = NULL},
+};

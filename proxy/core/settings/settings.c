@@ -1,0 +1,517 @@
+#include "settings/settings.h"
+
+#include "base/assert.h"
+#include "base/clocks.h"
+#include "base/log.h"
+#include "config/config_file.h"
+#include "config/value.h"
+#include "match/map_table.h"
+#include "part.h"
+#include "settings/class_warnings.h"
+#include "settings/load.h"
+#include "settings/overrides.h"
+#include "settings/part_settings.h"
+#include "settings/service_change.h"
+#include "settings/settings_plan.h"
+#include "tls/trust_files.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static unsigned count_cores(void) {
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0)
+        return 1;
+    return (unsigned)CPU_COUNT(&cores);
+}
+
+static bool apply_top(struct load *load) {
+    struct settings *settings = load->settings;
+    if (!load_values(load, document_section(load->document, "", NULL), "", settings))
+        return false;
+    if (settings->workers == 0)
+        settings->workers = count_cores();
+    settings->configured_workers = settings->workers;
+    settings->watches_transactions = settings->log_level == LOG_LEVEL_DEBUG;
+    return true;
+}
+
+/* One client has a quarter of all connections, and a quarter of these may be half-open. */
+static bool check_client_shares(struct load *load, const struct document_section *section) {
+    unsigned *most = &load->settings->client.max_connections_per_client;
+    unsigned *half_open = &load->settings->client.max_half_open;
+    if (*most > load->settings->client.max_connections)
+        return load_fail(load, load_line_of(section, "max_connections_per_client"),
+                         "max_connections_per_client: %u is more than max_connections, which all "
+                         "clients share: %u",
+                         *most, load->settings->client.max_connections);
+    if (*most == 0)
+        *most = (load->settings->client.max_connections + 3) / 4;
+    if (*half_open == 0)
+        *half_open = (*most + 3) / 4;
+    return true;
+}
+
+/* Connections of this machine are not bounded one by one, unless the file says otherwise. */
+static void uncount_loopback(struct settings *settings) {
+    static const char *const loopback[] = {"127.0.0.0/8", "::1"};
+    enum { COUNT = sizeof loopback / sizeof loopback[0] };
+    settings->client.uncounted = xcalloc(COUNT, sizeof *settings->client.uncounted);
+    settings->client.uncounted_count = COUNT;
+    for (size_t i = 0; i < COUNT; i++)
+        ASSERT(network_parse(&settings->client.uncounted[i], slice_from(loopback[i])));
+}
+
+/* What the listener leaves open. */
+static void set_largest_head(struct listen_settings *listen, size_t max_head) {
+    if (listen->max_head == 0)
+        listen->max_head = max_head;
+    if (listen->max_url == 0)
+        listen->max_url = listen->max_head;
+}
+
+static bool load_client(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t *memory = &settings->client.memory;
+    const struct document_section *section = document_section(load->document, "client", NULL);
+    if (!load_values(load, section, "client", settings) || !check_client_shares(load, section))
+        return false;
+    if (section == NULL || document_value(section, "uncounted") == NULL)
+        uncount_loopback(settings);
+    for (size_t i = 0; i < settings->listen_count; i++)
+        set_largest_head(&settings->listens[i], settings->client.max_head);
+    if (*memory == 0)
+        *memory = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
+    return true;
+}
+
+/* `option` NULL: the section itself. */
+static bool check_part(struct load *load, const char *section, const char *option, int line) {
+    char reason[300];
+    enum part_number part = part_of_option(section, option);
+    if (part == PART_CORE || part_table[part] != NULL)
+        return true;
+    part_refuse(part, option != NULL ? option : section, reason, sizeof reason);
+    return load_fail(load, line, "%s", reason);
+}
+
+/* A part may also own a word that an option of the core can have: listen.mode=transparent. */
+static bool check_part_value(struct load *load, const struct document_section *section,
+                             const struct document_value *value) {
+    enum { WORD_ROOM = 128 };
+    char word[WORD_ROOM];
+    snprintf(word, sizeof word, "%s=%s", value->option->name, value->text);
+    return check_part(load, section->kind->name, value->option->name, value->line) &&
+           check_part(load, section->kind->name, word, value->line);
+}
+
+/* What only a part that this retort does not have would understand. */
+static bool check_parts(struct load *load) {
+    const struct document *document = load->document;
+    bool good = true;
+    for (size_t i = 0; good && i < document->section_count; i++) {
+        const struct document_section *section = &document->sections[i];
+        if (section->dropped)
+            continue;
+        good = check_part(load, section->kind->name, NULL, section->line);
+        for (size_t j = 0; good && j < section->value_count; j++)
+            good = check_part_value(load, section, &section->values[j]);
+    }
+    return good;
+}
+
+/* What no part speaks is neither offered to clients nor asked for. */
+static bool settle_protocols(struct load *load) {
+    struct settings *settings = load->settings;
+    if (part_of_protocol("h2") != PART_CORE)
+        return true;
+    for (size_t i = 0; i < settings->listen_count; i++)
+        settings->listens[i].http2 = false;
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        settings->origins_groups[i].http2 = ORIGINS_HTTP2_OFF;
+    settings->origin.http2 = ORIGINS_HTTP2_OFF;
+    return true;
+}
+
+static bool load_parts(struct load *load) {
+    bool good = true;
+    PARTS_FOR_EACH (part, settings) {
+        const struct part_settings *of = part_table[part]->settings;
+        load->settings->parts[part] = xcalloc(1, of->size);
+        load->owner = part;
+        good = good && (of->load == NULL || of->load(load, load->settings->parts[part]));
+    }
+    load->owner = PART_CORE;
+    return good;
+}
+
+static bool load_rules_of_parts(struct load *load) {
+    bool good = true;
+    PARTS_FOR_EACH (part, settings) {
+        const struct part_settings *of = part_table[part]->settings;
+        load->owner = part;
+        good =
+            good && (of->load_rules == NULL || of->load_rules(load, load->settings->parts[part]));
+    }
+    load->owner = PART_CORE;
+    return good;
+}
+
+static void finish_parts(const struct load *load) {
+    PARTS_FOR_EACH (part, settings)
+        if (part_table[part]->settings->finish != NULL)
+            part_table[part]->settings->finish(load, load->settings->parts[part]);
+}
+
+/* In this order: each may use what those before it have loaded. */
+/* clang-format off */
+static bool (*const loaders[])(struct load *load) = {
+    check_parts,
+    apply_top,
+    load_listens,
+    load_forwarding,
+    load_tracing,
+    load_origin,
+    load_origins_groups,
+    load_parts,
+    load_identity,
+    load_maps,
+    load_cache,
+    load_client,
+    load_admin,
+    load_services,
+    load_url_classes,
+    load_adapts,
+    load_logs,
+    load_accesses,
+    load_policies,
+    load_parents,
+    load_limits,
+    load_rules_of_parts,
+    load_head_rules,
+    load_error_pages,
+    load_pac,
+    settle_protocols,
+    check_listens,
+};
+/* clang-format on */
+
+static bool apply_document(struct load *load) {
+    bool good = true;
+    for (size_t i = 0; good && i < sizeof loaders / sizeof loaders[0]; i++)
+        good = loaders[i](load);
+    return good;
+}
+
+static void note_files(struct settings *settings, const struct document *document) {
+    settings->files = xcalloc(document->file_count + 1, sizeof *settings->files);
+    for (size_t i = 0; i < document->file_count; i++)
+        settings->files[i] = xstrdup(document->files[i]);
+}
+
+static struct settings *make_once(struct load *load) {
+    struct settings *settings;
+    ALLOC_OBJ(settings, SETTINGS_MAGIC);
+    settings->references = 1;
+    settings->path = xstrdup(load->document->path);
+    load->settings = settings;
+    if (apply_document(load)) {
+        rule_kinds_make_rules(settings);
+        finish_accesses(load);
+        finish_parts(load);
+        warn_about_maps(load);
+        class_warnings(load);
+        class_warnings_shadowed(load, RULE_PARENT, NULL);
+        warn_about_secrets(load);
+    } else {
+        settings_release(&settings);
+    }
+    load->quiet = true;
+    return settings;
+}
+
+/* The configuration is loaded as often as faults are found, each time without what was at fault, so
+ * that all are told at once and nothing is made from half of a section. Returns NULL when there
+ * are any. */
+static struct settings *make_without_faults(struct load *load) {
+    enum { MOST_MILLISECONDS = 3000 };
+    uint64_t end = clocks_milliseconds(CLOCK_MONOTONIC) + MOST_MILLISECONDS;
+    struct settings *settings = NULL;
+    bool again;
+    document_drop_faulty(load->document);
+    do {
+        settings = make_once(load);
+        again = settings == NULL && load->faults->more == 0 &&
+                clocks_milliseconds(CLOCK_MONOTONIC) < end && document_drop_faulty(load->document);
+    } while (again);
+    if (settings == NULL && load->faults->count == 0)
+        faults_add(load->faults, 0, load->document->path, 0, "the configuration can not be used");
+    if (load->faults->count > 0)
+        settings_release(&settings);
+    return settings;
+}
+
+/* Overrides. */
+
+static void tell_of_dropped(const struct findings *dropped, const struct settings *settings) {
+    for (unsigned i = 0; settings != NULL && i < dropped->count; i++)
+        log_warn("%s", dropped->text[i]);
+}
+
+/* The snapshot takes over what it was made from. */
+static void keep_plan(struct settings *settings, struct settings_plan *plan) {
+    note_files(settings, plan->document);
+    settings->saved_settings_path = settings_plan_saved_path(plan);
+    settings->document = plan->document;
+    settings->saved = plan->saved;
+    settings->changes = plan->changes;
+    *plan = (struct settings_plan){.document = NULL};
+}
+
+struct document *settings_document(const struct settings *settings) {
+    struct findings dropped = {0};
+    struct settings_plan plan = {.document = settings->document, .saved = settings->saved};
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    plan.changes = overrides_copy(settings->changes);
+    struct document *document = settings_plan_document(&plan, &dropped);
+    overrides_free(&plan.changes);
+    return document;
+}
+
+static struct settings *make_by_plan(struct settings_plan *plan, struct faults *faults) {
+    struct findings dropped = {0};
+    struct load load = {.faults = faults,
+                        .without_files = plan->purpose == SETTINGS_FOR_ELSEWHERE,
+                        .quiet = plan->quiet};
+    if (!settings_plan_read(plan, faults))
+        return NULL;
+    load.document = settings_plan_document(plan, &dropped);
+    struct settings *settings = make_without_faults(&load);
+    document_free(&load.document);
+    if (!plan->quiet)
+        tell_of_dropped(&dropped, settings);
+    if (settings != NULL)
+        keep_plan(settings, plan);
+    return settings;
+}
+
+/* Takes what the plan has. `faults`: those of the document. */
+static struct settings *settings_make(struct settings_plan *plan, struct faults *faults,
+                                      char error[SETTINGS_ERROR]) {
+    struct settings *settings = plan->document == NULL ? NULL : make_by_plan(plan, faults);
+    if (settings == NULL)
+        faults_join(faults, error, SETTINGS_ERROR);
+    faults_release(faults);
+    settings_plan_release(plan);
+    return settings;
+}
+
+struct settings *settings_load_for(enum settings_purpose purpose, const char *path,
+                                   char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct settings_plan plan = {.document = document_parse(path, settings_table(), &faults),
+                                 .purpose = purpose};
+    return settings_make(&plan, &faults, error);
+}
+
+struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
+    return settings_load_for(SETTINGS_TO_USE, path, error);
+}
+
+/* Would a start be possible with what stays of the snapshot, and with the change `with` (NULL: none), which does not,
+ * so that what is asked for is in use? False with the faults. */
+static bool could_start(const struct settings *settings, const char *with, struct overrides *asked,
+                        char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct settings *alone = NULL;
+    struct settings_plan plan = settings_plan_of_start(settings, with);
+    plan.quiet = true;
+    if (asked == NULL || settings_plan_holds(&plan, asked, error))
+        alone = settings_make(&plan, &faults, error);
+    bool good = alone != NULL;
+    settings_plan_release(&plan);
+    settings_release(&alone);
+    return good;
+}
+
+/* Something stays that needs a change which does not: that whose option the faults name. A look loads the whole
+ * configuration: so there is one, and several changes that are needed together are not told apart. */
+static void say_what_is_needed(const struct settings *settings, struct overrides *asked,
+                               char error[SETTINGS_ERROR]) {
+    const struct overrides *unsaved = settings->changes;
+    bool one = unsaved->count == 1;
+    const char *named = one ? unsaved->list[0].name : overrides_named(unsaved, error, asked, &one);
+    one = one && (unsaved->count == 1 || could_start(settings, named, asked, error));
+    snprintf(error, SETTINGS_ERROR,
+             "%.500s%s needs %.500s%s, which is not saved: save it too (--save), or retort could "
+             "not start again",
+             asked->list[0].name, asked->count > 1 ? " or another of these changes" : "",
+             named != NULL ? named : unsaved->list[0].name, one ? "" : " or other changes");
+}
+
+static void say_more(char error[SETTINGS_ERROR], const char *line) {
+    size_t length = strlen(error);
+    snprintf(error + length, SETTINGS_ERROR - length, "\n%s", line);
+}
+
+struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct settings_plan plan = {
+        .document = document_parse(before->path, settings_table(), &faults),
+        .changes = overrides_copy(before->changes),
+    };
+    struct settings *settings = settings_make(&plan, &faults, error);
+    if (settings != NULL && settings->changes->count > 0 &&
+        !could_start(settings, NULL, NULL, error)) {
+        say_more(error, "this is hidden by what \"retortctl set\" has changed, but retort "
+                        "could not start again");
+        settings_release(&settings);
+    }
+    return settings;
+}
+
+/* Takes what the plan has. */
+static struct settings *change_plan(struct settings_plan *plan, const struct overrides *changes,
+                                    bool keep, char error[SETTINGS_ERROR]) {
+    struct faults faults = {0};
+    struct overrides *asked = settings_plan_join(plan, changes, keep, error);
+    struct settings *settings = asked == NULL ? NULL : settings_make(plan, &faults, error);
+    if (settings != NULL && keep && settings->changes->count > 0 &&
+        !could_start(settings, NULL, asked, error)) {
+        say_what_is_needed(settings, asked, error);
+        settings_release(&settings);
+    }
+    overrides_free(&asked);
+    settings_plan_release(plan);
+    return settings;
+}
+
+struct settings *settings_change(const struct settings *before, const struct overrides *changes,
+                                 bool keep, char error[SETTINGS_ERROR]) {
+    struct settings_plan plan = settings_plan_of(before);
+    struct settings *settings = change_plan(&plan, changes, keep, error);
+    if (settings != NULL)
+        service_change_note(settings, before, NULL);
+    return settings;
+}
+
+struct settings *settings_change_service(const struct settings *before, const char *service,
+                                         const struct overrides *changes, bool keep,
+                                         char error[SETTINGS_ERROR]) {
+    struct settings_plan plan = settings_plan_of(before);
+    struct settings *settings = NULL;
+    if (service_change_read(&plan, before, service, error))
+        settings = change_plan(&plan, changes, keep, error);
+    else
+        settings_plan_release(&plan);
+    if (settings != NULL)
+        service_change_note(settings, before, service);
+    return settings;
+}
+
+bool settings_listens_at(const struct settings *settings, const struct address *address) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (address_equal(&settings->listens[i].address, address))
+            return true;
+    return false;
+}
+
+struct settings *settings_reference(struct settings *settings) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    atomic_fetch_add_explicit(&settings->references, 1, memory_order_relaxed);
+    return settings;
+}
+
+static void release_parts(struct settings *settings) {
+    PARTS_FOR_EACH (part, settings)
+        if (settings->parts[part] != NULL && part_table[part]->settings->release != NULL)
+            part_table[part]->settings->release(settings->parts[part]);
+}
+
+/* The values of sections that occur once. */
+static void release_single(struct settings *settings) {
+    for (const struct option *option = settings_table()->options; option->name != NULL; option++) {
+        void *home = option->owner == PART_CORE ? settings : settings->parts[option->owner];
+        if (home != NULL && options_find_section(settings_table(), option->section)->title == NULL)
+            value_release(option, home);
+    }
+    for (size_t i = 0; i < PART_COUNT; i++)
+        free(settings->parts[i]);
+}
+
+void settings_release(struct settings **settingsp) {
+    struct settings *settings = *settingsp;
+    *settingsp = NULL;
+    if (settings == NULL)
+        return;
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    if (atomic_fetch_sub_explicit(&settings->references, 1, memory_order_acq_rel) != 1)
+        return;
+    rules_free(&settings->rules);
+    release_listens(settings);
+    release_maps(settings);
+    release_parents(settings);
+    release_limits(settings);
+    release_origins_groups(settings);
+    release_logs(settings);
+    release_admin(settings);
+    release_adapts(settings);
+    release_accesses(settings);
+    release_services(settings);
+    release_policies(settings);
+    release_error_pages(settings);
+    release_pac(settings);
+    release_identity(settings);
+    release_head_rules(settings);
+    release_url_classes(settings);
+    tls_trust_unload(&settings->origin.trust);
+    release_parts(settings);
+    release_single(settings);
+    settings_release(&settings->start);
+    free(settings->steps);
+    document_free(&settings->document);
+    overrides_free(&settings->saved);
+    overrides_free(&settings->changes);
+    free(settings->saved_settings_path);
+    for (size_t i = 0; settings->files != NULL && settings->files[i] != NULL; i++)
+        free(settings->files[i]);
+    free(settings->files);
+    free(settings->path);
+    FREE_OBJ(settings);
+}
+
+const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
+                                             struct slice path) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    size_t map = map_table_find(settings->map_table, host, path);
+    return map == MAP_TABLE_NONE ? NULL : &settings->maps[map];
+}
+
+bool settings_ask_at(const struct settings *settings, enum adapt_point point) {
+    for (size_t i = 0; i < settings->adapt_count; i++)
+        for (size_t j = 0; j < settings->adapts[i].service_count; j++)
+            if (settings->adapts[i].services[j]->point == point)
+                return true;
+    return false;
+}
+
+bool settings_take_foreign(const struct settings *settings, size_t listen) {
+    return settings->sockets.foreign && settings->listens[listen].mode == LISTEN_TRANSPARENT;
+}
+
+bool settings_are_transparent(const struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (settings->listens[i].mode == LISTEN_TRANSPARENT)
+            return true;
+    return false;
+}
+
+bool settings_connect_port_allowed(const struct settings *settings, uint16_t port) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    for (size_t i = 0; i < settings->connect_port_count; i++)
+        if (settings->connect_ports[i] == port)
+            return true;
+    return false;
+}

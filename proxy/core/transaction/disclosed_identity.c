@@ -1,0 +1,250 @@
+#include "transaction/disclosed_identity.h"
+
+#include "adapt/adapter.h"
+#include "adapt/client_fields.h"
+#include "cache/vary.h"
+#include "http/head_difference.h"
+#include "rewrite/field_rules.h"
+#include "transaction/access.h"
+#include "transaction/head_rules.h"
+#include "transaction/request_rules.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod.h"
+#include "transaction/transaction.h"
+#include "transaction/variables.h"
+
+static bool somebody_is_known(struct transaction *transaction) {
+    return transaction->request.user != NULL ||
+           transaction_variable(transaction, VARIABLE_TLS_SUBJECT, slice_make("", 0)).length > 0;
+}
+
+/* The name of the access section that decided may tell it as well. */
+static bool rule_tells(const struct transaction *transaction) {
+    return transaction->settings->access_asks_who && access_rule_name(transaction).length > 0;
+}
+
+static void note_at_client(struct transaction *transaction, struct slice names, bool by_class) {
+    struct disclosed_identity *disclosed_identity = &transaction->disclosed_identity;
+    disclosed_identity->at_client =
+        arena_concat(&transaction->arena, disclosed_identity->at_client, names);
+    if (by_class)
+        disclosed_identity->by_class =
+            arena_concat(&transaction->arena, disclosed_identity->by_class, names);
+}
+
+void disclosed_identity_note(struct transaction *transaction, const struct fields_settings *section,
+                             const struct field_changes *changes) {
+    struct disclosed_identity *disclosed_identity = &transaction->disclosed_identity;
+    if (!section->tells_class && !(section->tells_user && somebody_is_known(transaction)) &&
+        !(section->tells_rule && rule_tells(transaction)))
+        return;
+    struct slice names = field_rules_told(section->rules, section->tells_class, changes);
+    if (names.length == 0)
+        return;
+    if (section->where == FIELDS_AT_ORIGIN)
+        disclosed_identity->at_origin = true;
+    else
+        note_at_client(transaction, names, section->tells_class);
+}
+
+static bool services_know(const struct transaction *transaction, const struct adapt_chain *chain,
+                          bool by_who) {
+    return chain->modified &&
+           (by_who || client_fields_tell_user(chain->told, &chain->message->client) ||
+            ((chain->told & CLIENT_FIELD_ACCESS_RULE) != 0 && rule_tells(transaction)));
+}
+
+/* What every service rewrites, whoever asks, and what the key of the cache has. */
+static bool is_of_message(struct slice name) {
+    static const char *const names[] = {"Host",       "Via",         "Content-Length",
+                                        "Connection", "traceparent", "tracestate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal_nocase(name, slice_from(names[i])))
+            return true;
+    return false;
+}
+
+/* The next field of that name, from `at` on; NULL: none. */
+static const struct http_field *next_of_name(const struct http_head *head, unsigned *at,
+                                             struct slice name) {
+    while (*at < head->field_count) {
+        const struct http_field *field = &head->fields[(*at)++];
+        if (slice_equal_nocase(field->name, name))
+            return field;
+    }
+    return NULL;
+}
+
+/* Compared field by field, since a joined copy for each field of a name that is there a hundred
+ * times would take megabytes. */
+static bool has_equal_fields(const struct http_head *one, const struct http_head *other,
+                             struct slice name) {
+    unsigned here = 0, there = 0;
+    const struct http_field *mine, *theirs;
+    do {
+        mine = next_of_name(one, &here, name);
+        theirs = next_of_name(other, &there, name);
+    } while (mine != NULL && theirs != NULL && slice_equal(mine->value, theirs->value));
+    return mine == NULL && theirs == NULL;
+}
+
+/* ",X-Role,X-User": the names of the fields that the services have added, changed or removed. */
+static struct slice names_changed(struct transaction *transaction, const struct http_head *before,
+                                  const struct http_head *after) {
+    struct slice names[HTTP_DIFFERENCE_MAX], pieces[2 * HTTP_DIFFERENCE_MAX];
+    unsigned count = http_head_difference(before, after, names), used = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (is_of_message(names[i]))
+            continue;
+        pieces[used++] = SLICE(",");
+        pieces[used++] = names[i];
+    }
+    return arena_join(&transaction->arena, pieces, used);
+}
+
+void disclosed_identity_note_services(struct transaction *transaction, const struct reqmod *reqmod,
+                                      enum fields_where where) {
+    struct disclosed_identity *disclosed_identity = &transaction->disclosed_identity;
+    const struct http_head *after = reqmod->message.request;
+    if (!services_know(transaction, &reqmod->chain, reqmod->by_who))
+        return;
+    struct slice names = names_changed(transaction, reqmod->before, after);
+    if (where == FIELDS_AT_CLIENT)
+        note_at_client(transaction, names, reqmod->by_who);
+    else
+        disclosed_identity->at_origin |=
+            names.length > 0 ||
+            !slice_equal(transaction->reqmod_postcache->url_text, transaction->request.url_text);
+}
+
+void disclosed_identity_note_adapted(struct transaction *transaction,
+                                     const struct respmod *respmod) {
+    transaction->disclosed_identity.at_origin |=
+        services_know(transaction, &respmod->chain, respmod->by_who);
+}
+
+/* Credentials that nobody has verified name a user too. */
+static bool somebody_is_named(struct transaction *transaction) {
+    return somebody_is_known(transaction) || transaction->request.credentials.length > 0 ||
+           http_head_has(transaction->request.head, HTTP_PROXY_AUTHORIZATION);
+}
+
+bool disclosed_identity_tells_service(struct transaction *transaction,
+                                      const struct adapter *service) {
+    unsigned fields = service->class->client_fields(service);
+    return ((fields & CLIENT_FIELDS_OF_USER) != 0 && somebody_is_named(transaction)) ||
+           ((fields & CLIENT_FIELD_ACCESS_RULE) != 0 && rule_tells(transaction));
+}
+
+struct slice disclosed_identity_at_client(const struct transaction *transaction) {
+    const char *repeated = transaction->exchange->told;
+    return repeated != NULL ? slice_from(repeated) : transaction->disclosed_identity.at_client;
+}
+
+/* Does Vary name all of these fields? */
+static bool are_listed(struct slice names, const struct http_head *response) {
+    struct slice name;
+    while (slice_next_element(&names, &name))
+        if (!http_head_has_token(response, HTTP_VARY, name))
+            return false;
+    return true;
+}
+
+/* A Vary that is not usable keeps a response out of the cache anyway, and may be endless. */
+bool disclosed_identity_is_personal(const struct transaction *transaction,
+                                    const struct http_head *response) {
+    struct slice names = disclosed_identity_at_client(transaction);
+    return transaction->disclosed_identity.at_origin ||
+           (names.length > 0 && !(vary_usable(response) && are_listed(names, response)));
+}
+
+/* False: no response could be of a class that asks who, so that nobody has to read the stored head. */
+static bool may_be_told_of_class(struct transaction *transaction) {
+    const struct adapt_set *set = transaction->adapt;
+    return transaction->disclosed_identity.by_class.length > 0 ||
+           transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
+           set->any[ADAPT_REQMOD_POSTCACHE] || set->any[ADAPT_RESPMOD_PRECACHE];
+}
+
+/* What the services and sections behind the cache will do is not known yet. */
+static bool is_told_of_class(struct transaction *transaction, const struct http_head *response) {
+    const struct adapt_set *set = transaction->adapt;
+    return !are_listed(transaction->disclosed_identity.by_class, response) ||
+           (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
+            head_rules_tell_class(transaction)) ||
+           (set->any[ADAPT_REQMOD_POSTCACHE] &&
+            adapt_set_asks_who(set, ADAPT_REQMOD_POSTCACHE,
+                               request_rules_without_type(transaction))) ||
+           (set->any[ADAPT_RESPMOD_PRECACHE] &&
+            adapt_set_asks_who(set, ADAPT_RESPMOD_PRECACHE,
+                               request_rules_for_response(transaction, response)));
+}
+
+bool disclosed_identity_excludes(struct transaction *transaction, const struct object *object) {
+    if (!may_be_told_of_class(transaction))
+        return false;
+    struct http_head *response = arena_alloc(&transaction->arena, sizeof *response);
+    object_parse_head(object, response);
+    if (!is_told_of_class(transaction, response))
+        return false;
+    struct freshness_rules rules = caching_freshness_rules(transaction, response);
+    rules.policy = caching_policy_for(transaction, response);
+    return !freshness_is_for_all(&rules, response);
+}
+
+/* The lists of addresses grow behind the cache (forwarding.h). */
+static bool is_list_of_addresses(const struct transaction *transaction, struct slice name) {
+    const struct forwarding_settings *told = &transaction->settings->forwarding;
+    enum forwarding_mode mode = FORWARDING_OFF;
+    if (slice_equal_nocase(name, SLICE("X-Forwarded-For")))
+        mode = told->x_forwarded_for;
+    else if (slice_equal_nocase(name, SLICE("Forwarded")))
+        mode = told->forwarded;
+    return mode == FORWARDING_APPEND || mode == FORWARDING_REPLACE;
+}
+
+/* Does the section apply to any request for this URL? What is stored for this request would go to
+ * that one as well. */
+static bool may_apply(struct transaction *transaction, size_t at) {
+    const struct settings *settings = transaction->settings;
+    return !settings->request_fields[at].is_by_url ||
+           settings_next_rule(settings, RULE_REQUEST_HEADERS,
+                              request_rules_without_type(transaction), at) == at;
+}
+
+static bool is_changed_by_rules(struct transaction *transaction, struct slice name) {
+    const struct settings *settings = transaction->settings;
+    if (!settings->any_request_fields[FIELDS_AT_ORIGIN])
+        return false;
+    for (size_t i = 0; i < settings->request_fields_count; i++) {
+        const struct fields_settings *section = &settings->request_fields[i];
+        if (section->where == FIELDS_AT_ORIGIN &&
+            field_rules_hide(section->rules, !section->is_by_url, name) &&
+            may_apply(transaction, i))
+            return true;
+    }
+    return false;
+}
+
+/* A service that nobody tells of a user makes the same of the same request (docs/ICAP.md). */
+static bool is_changed_by_services(struct transaction *transaction, struct slice name) {
+    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
+    if (outgoing == NULL || !outgoing->reqmod.chain.modified ||
+        !(somebody_is_known(transaction) || outgoing->reqmod.by_who))
+        return false;
+    return !has_equal_fields(&outgoing->head, transaction->request.head, name);
+}
+
+bool disclosed_identity_hides_selector(struct transaction *transaction,
+                                       const struct http_head *response) {
+    const struct http_field *vary =
+        vary_usable(response) ? http_head_find(response, HTTP_VARY) : NULL;
+    for (; vary != NULL; vary = http_head_find_next(response, HTTP_VARY, vary)) {
+        struct slice rest = vary->value, name;
+        while (slice_next_element(&rest, &name))
+            if (is_list_of_addresses(transaction, name) || is_changed_by_rules(transaction, name) ||
+                is_changed_by_services(transaction, name))
+                return true;
+    }
+    return false;
+}

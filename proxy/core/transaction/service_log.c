@@ -1,0 +1,65 @@
+#include "transaction/service_log.h"
+
+#include "log/line.h"
+#include "service/event.h"
+#include "transaction/transaction.h"
+
+/* As the log shows it: nothing in it can end a line, or begin another value. */
+static struct slice service_log_shown(struct transaction *transaction, struct slice text,
+                                      bool keep_spaces) {
+    enum { PER_BYTE = 3, SPARE = 8 };
+    struct log_line line;
+    if (text.length <= LOG_LINE_SHOWN &&
+        bytes_skip(text.base, text.base + text.length, BYTES_PLAIN) == text.base + text.length)
+        return text;
+    size_t shown = text.length < LOG_LINE_SHOWN ? text.length : LOG_LINE_SHOWN;
+    char *room = arena_alloc(&transaction->arena, PER_BYTE * shown + SPARE);
+    line.at = room;
+    line.end = room + PER_BYTE * shown;
+    log_line_put_escaped(&line, text, keep_spaces);
+    return slice_make(room, (size_t)(line.at - room));
+}
+
+static void service_log_fill(struct transaction *transaction, const struct access_entry *entry,
+                             struct service_log_line *line) {
+    bool proxy_itself = entry->origin.length == 0;
+    *line = (struct service_log_line){
+        .transaction_id = slice_from(transaction_id(transaction)),
+        .client_ip = entry->client,
+        .client_user = service_log_shown(transaction, entry->user, false),
+        .method = service_log_shown(transaction, entry->method, false),
+        .url = service_log_shown(transaction, entry->url, false),
+        .status = entry->status,
+        .request_bytes = exchange_received(transaction->exchange),
+        .response_bytes = entry->bytes,
+        .microseconds = entry->duration,
+        .result = cache_result_name(entry->result),
+        .hierarchy = proxy_itself ? SLICE("NONE") : SLICE("DIRECT"),
+        .server = service_log_shown(transaction, entry->origin, false),
+        .error = service_log_shown(transaction, slice_from(entry->error), true),
+        .content_type = service_log_shown(transaction, access_log_line_media_type(entry), false),
+        .aborted = entry->aborted,
+    };
+}
+
+static void service_log_on_entry(struct entry_watcher *watcher, struct transaction *transaction,
+                                 const struct access_entry *entry) {
+    const struct adapt_set *set = transaction->adapt;
+    struct service_log_line line;
+    (void)watcher;
+    if ((set->hears & ADAPTER_HEARS_LOG) == 0)
+        return;
+    service_log_fill(transaction, entry, &line);
+    for (size_t i = 0; i < set->service_count; i++) {
+        struct adapter *service = set->services[i];
+        if ((service->hears & ADAPTER_HEARS_LOG) != 0 &&
+            !adapt_opt_out_has(transaction->opt_outs, service->module))
+            service->class->logged(service, &line);
+    }
+}
+
+void service_log_hear(struct transaction_host *host) {
+    host->service_log.on_entry = service_log_on_entry;
+    if ((host->adapt->hears & ADAPTER_HEARS_LOG) != 0)
+        entry_watcher_join(&host->watcher, &host->service_log);
+}

@@ -1,0 +1,74 @@
+/*
+ * Tracing of one transaction, while there is a tracing section: to which trace it belongs, when its
+ * steps began and ended, and which requests it sent to origins. At its end a part makes
+ * spans of these, if the transaction is sampled:
+ *
+ *     GET                                   the transaction
+ *       RECEIVE, LOOKUP, DELIVER ...        its steps
+ *       FETCH
+ *         GET origin.example:80             each request that was sent
+ *       RESPMOD
+ *         RESPMOD gray                      each service that was asked
+ *
+ *     if (settings->tracing.collector != NULL) spans_begin(transaction);      before RECEIVE
+ *     spans_note_step(transaction, next);             a step has run
+ *     spans_tell_origin(transaction, head);           FETCH: a request is about to be sent
+ *     spans_note_answer(transaction, status);         FETCH: the origin has answered
+ *     spans_end(transaction, end);                    LOG
+ *
+ * A caller in tracing.trust decides whether its request is sampled, and its trace goes on here. The
+ * fields of all other callers are removed: they would let a client have its requests traced, here
+ * and at the origin, and write into traces that are not its own.
+ *
+ * Threads: the worker's. Memory: the transaction's arena. Units: nanoseconds of the monotonic clock.
+ */
+#ifndef RETORT_TRANSACTION_SPANS_H
+#define RETORT_TRANSACTION_SPANS_H
+
+#include "adapt/message.h"
+#include "http/trace_context.h"
+#include "transaction/step.h"
+
+/* More requests to origins than these have no span of their own. */
+enum { SPANS_CALLS = 8 };
+/* Numbers of spans below that of the transaction: steps have those of their enum. */
+enum { SPANS_CALLS_FROM = STEP_DONE, SPANS_SERVICES_FROM = SPANS_CALLS_FROM + SPANS_CALLS };
+
+struct transaction;
+
+/* A request that was sent to an origin. */
+struct spans_call {
+    struct slice origin, method;
+    uint64_t begun, ended; /* ended 0: there was no answer yet */
+    unsigned status;       /* of the origin's own answer; 0: there was none */
+    const char *error;     /* why not; NULL: nobody waited for it any more */
+};
+
+/* Written by spans.c. */
+struct spans {
+    struct trace_context context; /* its span is that of the transaction */
+    uint64_t caller;              /* the span that called; 0: the trace begins here */
+    uint64_t begun[STEP_DONE], ended[STEP_DONE];
+    struct spans_call calls[SPANS_CALLS];
+    unsigned call_count;
+    bool call_open;           /* the last one has not ended */
+    struct adapt_trace adapt; /* what services learn */
+};
+
+void spans_begin(struct transaction *transaction);
+void spans_note_step(struct transaction *transaction, enum step next);
+void spans_tell_origin(struct transaction *transaction, struct http_head *head);
+/* The server that the request goes to; the name lives as long as the transaction. */
+void spans_name_origin(struct transaction *transaction, struct slice origin);
+/* How the request ended, whatever becomes of the answer: with the status of the origin, without an
+ * answer, or before anything was sent, which then has no span. */
+void spans_note_answer(struct transaction *transaction, unsigned status);
+void spans_note_failure(struct transaction *transaction, const char *error);
+void spans_forget_call(struct transaction *transaction);
+/* Shows what was noted to the parts. The chains of services must still be there. */
+void spans_end(struct transaction *transaction, uint64_t end);
+
+/* The trace that spans are exported for; NULL: the transaction is not sampled. */
+const struct trace_context *spans_sampled(const struct transaction *transaction);
+
+#endif

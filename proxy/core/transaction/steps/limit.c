@@ -1,0 +1,289 @@
+#include "transaction/steps/limit.h"
+
+#include "client/clients.h"
+#include "client/connection_holds.h"
+#include "limits/limits.h"
+#include "transaction/fail.h"
+#include "transaction/forwarding.h"
+#include "transaction/request_rules.h"
+#include "transaction/transaction.h"
+
+/* LIMIT: what clients, users and classes use. */
+
+/* Seconds in which a request that found others under way may be tried again. */
+enum { RETRY_SOON = 1 };
+
+static struct limits *limits_at_work(const struct transaction *transaction) {
+    return transaction->host->client_total->limits;
+}
+
+static struct slice name_of(const struct transaction *transaction,
+                            const struct limit_settings *limit, char *out) {
+    const struct class_user *user = transaction->request.user;
+    if (limit->by == LIMIT_BY_CLASS)
+        return limit_name_of_all(out);
+    if (limit->by == LIMIT_BY_USER && user != NULL)
+        return limit_name_of_user(user->name, out);
+    return limit_name_of_client(request_client(transaction), limit->ipv4_prefix, limit->ipv6_prefix,
+                                out);
+}
+
+static enum step limit_break_off(struct transaction *transaction, const char *reason) {
+    exchange_abort(transaction->exchange);
+    outcome_set_page(&transaction->outcome, RESULT_DENIED, limit_step.name);
+    outcome_set_error(&transaction->outcome, reason);
+    return STEP_LOG;
+}
+
+/* `wait`: seconds. The connection of a trusted proxy carries the requests of other clients too, so it
+ * stays open. */
+static enum step limit_answer(struct transaction *transaction, enum limit_answer answer,
+                              uint64_t wait, const char *reason) {
+    if (answer == LIMIT_ANSWER_CLOSE && !forwarding_peer_is_trusted(transaction->exchange))
+        return limit_break_off(transaction, reason);
+    return fail_later(transaction, answer == LIMIT_ANSWER_503 ? 503 : 429, reason, (unsigned)wait);
+}
+
+static void limit_note(struct transaction *transaction, const struct limit_settings *limit,
+                       enum limit_count count) {
+    transaction->limiting->refused = limit;
+    transaction->net->counters.limit_refused++;
+    limit_section_refused(limit->section, count);
+}
+
+static enum step limit_refuse(struct transaction *transaction, const struct limit_settings *limit,
+                              const struct limit_verdict *verdict) {
+    const uint64_t second = 1000000000;
+    switch (verdict->reason) {
+    case LIMIT_RATE:
+        limit_note(transaction, limit, LIMIT_COUNT_RATE);
+        return limit_answer(transaction, limit->status, (verdict->wait + second - 1) / second,
+                            "too many requests have come in a short time: wait before the next");
+    case LIMIT_ACTIVE:
+        limit_note(transaction, limit, LIMIT_COUNT_CONCURRENT);
+        return limit_answer(transaction, limit->status, RETRY_SOON,
+                            "too many requests are under way at the same time");
+    default:
+        limit_note(transaction, limit, LIMIT_COUNT_TABLE);
+        transaction->net->counters.limit_table_full++;
+        return limit_answer(transaction, LIMIT_ANSWER_503, RETRY_SOON,
+                            "the proxy counts as many clients as it can (limits.entries)");
+    }
+}
+
+/* A connection that a trusted proxy in front has opened carries the requests of many. It is none of
+ * the client's or the user's whom the proxy names. A request that a service makes comes on none. */
+static bool counts_connection(const struct transaction *transaction,
+                              const struct limit_settings *limit) {
+    return limit->connections > 0 && !transaction->exchange->of_service &&
+           (limit->by == LIMIT_BY_CLASS || transaction->exchange->behind == NULL);
+}
+
+/* The connection that the request came on counts until it is closed. */
+static bool limit_take_connection(struct transaction *transaction,
+                                  const struct limit_settings *limit, struct slice name,
+                                  enum step *next) {
+    const struct limit_demand demand = {.most_active = limit->connections};
+    const struct limit_key key = {limit_section_connections(limit->section), name};
+    struct limit_verdict verdict;
+    struct limits *limits = limits_at_work(transaction);
+    if (connection_holds_take(&transaction->exchange->ends->holds, limits, &key, &demand,
+                              transaction->net->loop->now_nanoseconds, &verdict))
+        return true;
+    if (verdict.reason == LIMIT_TABLE_FULL) {
+        *next = limit_refuse(transaction, limit, &verdict);
+        return false;
+    }
+    limit_note(transaction, limit, LIMIT_COUNT_CONNECTIONS);
+    *next = limit_answer(transaction, limit->status, RETRY_SOON,
+                         "too many connections are open at the same time");
+    if (*next == STEP_DELIVER)
+        delivery_close_connection(transaction);
+    return false;
+}
+
+/* False: the request is over a limit, and *next says what follows. */
+static bool limit_take(struct transaction *transaction, struct limit_hold *hold, enum step *next) {
+    const struct limit_settings *limit = hold->limit;
+    struct limit_verdict verdict;
+    char text[LIMIT_NAME];
+    if (!limit->counts)
+        return true;
+    const struct limit_key key = {limit->section, name_of(transaction, limit, text)};
+    if (counts_connection(transaction, limit) &&
+        !limit_take_connection(transaction, limit, key.name, next))
+        return false;
+    hold->entry = limit_table_take(limits_at_work(transaction)->table, &key, &limit->demand,
+                                   transaction->net->loop->now_nanoseconds, &verdict);
+    transaction->net->counters.limit_entries_evicted += verdict.evicted;
+    if (hold->entry == NULL)
+        *next = limit_refuse(transaction, limit, &verdict);
+    return hold->entry != NULL;
+}
+
+/* A request that is refused has used nothing of the sections before. */
+static void limit_return_all(struct transaction *transaction) {
+    struct limiting *limiting = transaction->limiting;
+    struct limit_table *table = limits_at_work(transaction)->table;
+    for (unsigned i = 0; i < limiting->count; i++)
+        if (limiting->holds[i].entry != NULL)
+            limit_table_return(table, &limiting->holds[i].entry, &limiting->holds[i].limit->demand);
+}
+
+static bool limit_take_all(struct transaction *transaction, enum step *next) {
+    struct limiting *limiting = transaction->limiting;
+    for (unsigned i = 0; i < limiting->count; i++)
+        if (!limit_take(transaction, &limiting->holds[i], next)) {
+            limit_return_all(transaction);
+            return false;
+        }
+    return true;
+}
+
+/* Paces. */
+
+static uint64_t limit_bandwidth(const struct limit_settings *limit, enum limit_way way) {
+    return way == LIMIT_DOWN ? limit->bandwidth : limit->upload_bandwidth;
+}
+
+static uint64_t limit_size(const struct limit_settings *limit, enum limit_way way) {
+    return way == LIMIT_DOWN ? limit->max_response : limit->max_request;
+}
+
+static void limit_make_pace(struct transaction *transaction, enum limit_way way) {
+    struct limiting *limiting = transaction->limiting;
+    struct arena *arena = &transaction->arena;
+    struct pace_share *shares = arena_alloc(arena, limiting->count * sizeof *shares);
+    struct pace *pace = arena_alloc(arena, sizeof *pace);
+    pace_init(pace, transaction->net->loop, limits_at_work(transaction)->table, way);
+    pace->shares = shares;
+    for (unsigned i = 0; i < limiting->count; i++) {
+        const struct limit_settings *limit = limiting->holds[i].limit;
+        uint64_t rate = limit_bandwidth(limit, way), most = limit_size(limit, way);
+        if (rate > 0)
+            shares[pace->count++] = (struct pace_share){limiting->holds[i].entry, rate};
+        if (most > 0 && (pace->most == 0 || most < pace->most))
+            pace->most = most;
+    }
+    if (pace->count == 0 && pace->most == 0)
+        return;
+    limiting->paces[way] = pace;
+    transaction->exchange->paces[way] = pace;
+}
+
+/* The section with the least limit of a body. NULL: none has one. */
+static const struct limit_settings *limit_of_size(const struct limiting *limiting,
+                                                  enum limit_way way) {
+    const struct limit_settings *smallest = NULL;
+    for (unsigned i = 0; i < limiting->count; i++) {
+        const struct limit_settings *limit = limiting->holds[i].limit;
+        uint64_t most = limit_size(limit, way);
+        if (most > 0 && (smallest == NULL || most < limit_size(smallest, way)))
+            smallest = limit;
+    }
+    return smallest;
+}
+
+enum step limit_request_too_large(struct transaction *transaction) {
+    const struct limit_settings *limit = limit_of_size(transaction->limiting, LIMIT_UP);
+    limit_note(transaction, limit, LIMIT_COUNT_REQUEST_SIZE);
+    return fail_with(transaction, 413, "the request's body is larger than a limit section allows");
+}
+
+bool limit_refuses_reply(struct transaction *transaction) {
+    const struct limit_settings *limit = transaction->limiting->smallest;
+    const struct reply *reply = &transaction->delivery.reply;
+    if (limit == NULL || transaction->limiting->refused != NULL || reply->body == NULL ||
+        reply->body == transaction->delivery.page || transaction->exchange->is_head ||
+        reply->length < 0 || (uint64_t)reply->length <= limit->max_response)
+        return false;
+    limit_note(transaction, limit, LIMIT_COUNT_RESPONSE_SIZE);
+    fail_with(transaction, 403, "the response is larger than a limit section allows");
+    outcome_set_result(&transaction->outcome, RESULT_DENIED);
+    return true;
+}
+
+const char *limit_refused_by(const struct transaction *transaction) {
+    const struct limiting *limiting = transaction->limiting;
+    return limiting == NULL || limiting->refused == NULL ? NULL : limiting->refused->name;
+}
+
+/* Finds the sections that match. False: there is none. */
+static bool limit_find_sections(struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    const uint64_t *bits = request_rules_without_type(transaction);
+    size_t first = settings->rule_first[RULE_LIMIT], end = first + settings->rule_count[RULE_LIMIT];
+    unsigned count = 0;
+    for (size_t rule = rules_next(bits, first, end); rule < end;
+         rule = rules_next(bits, rule + 1, end))
+        count++;
+    if (count == 0)
+        return false;
+    struct limiting *limiting = arena_alloc(&transaction->arena, sizeof *limiting);
+    *limiting = (struct limiting){
+        .holds = arena_alloc(&transaction->arena, count * sizeof *limiting->holds),
+        .count = count,
+    };
+    struct limit_hold *hold = limiting->holds;
+    for (size_t rule = rules_next(bits, first, end); rule < end;
+         rule = rules_next(bits, rule + 1, end))
+        *hold++ = (struct limit_hold){&settings->limits[rule - first], NULL};
+    transaction->limiting = limiting;
+    return true;
+}
+
+static enum step limit_run(struct transaction *transaction) {
+    enum step next;
+    if (!limit_find_sections(transaction))
+        return STEP_NEXT;
+    const struct limit_settings *limit = limit_of_size(transaction->limiting, LIMIT_UP);
+    if (limit != NULL && transaction->exchange->body_length > (int64_t)limit->max_request)
+        return limit_request_too_large(transaction);
+    if (!limit_take_all(transaction, &next))
+        return next;
+    transaction->limiting->smallest = limit_of_size(transaction->limiting, LIMIT_DOWN);
+    limit_make_pace(transaction, LIMIT_DOWN);
+    if (transaction->exchange->body_length != 0 || transaction->exchange->upgrade.length > 0 ||
+        transaction->request.kind == REQUEST_CONNECT)
+        limit_make_pace(transaction, LIMIT_UP);
+    return STEP_NEXT;
+}
+
+void limit_note_end(struct transaction *transaction) {
+    struct limiting *limiting = transaction->limiting;
+    if (!transaction->exchange->reply_too_large || limiting->refused != NULL)
+        return;
+    limit_note(transaction, limiting->smallest, LIMIT_COUNT_RESPONSE_SIZE);
+    outcome_set_error(&transaction->outcome, "the response is larger than a limit section allows");
+}
+
+static void limit_end(struct transaction *transaction) {
+    struct limiting *limiting = transaction->limiting;
+    struct limits *limits = limits_at_work(transaction);
+    if (limiting == NULL)
+        return;
+    for (unsigned i = 0; i < LIMIT_WAYS; i++)
+        if (limiting->paces[i] != NULL)
+            pace_end(limiting->paces[i]);
+    for (unsigned i = 0; i < limiting->count; i++)
+        limit_table_leave(limits->table, &limiting->holds[i].entry);
+}
+
+static bool limit_is_needed(const struct settings *settings) {
+    return settings->limit_count > 0;
+}
+
+static bool limit_is_wanted(struct transaction *transaction) {
+    return !transaction->exchange->background;
+}
+
+const struct step_row limit_step = {
+    .name = "LIMIT",
+    .step = STEP_LIMIT,
+    .run = limit_run,
+    .is_needed = limit_is_needed,
+    .is_wanted = limit_is_wanted,
+    .begins = true,
+    .let_go = limit_end,
+    .end = limit_end,
+};

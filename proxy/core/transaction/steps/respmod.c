@@ -1,0 +1,129 @@
+#include "transaction/steps/respmod.h"
+
+#include "transaction/disclosed_identity.h"
+#include "transaction/fail.h"
+#include "transaction/internal.h"
+#include "transaction/message.h"
+#include "transaction/request_rules.h"
+#include "transaction/transaction.h"
+#include "transaction/waiting_page.h"
+
+/* RESPMOD: asks services that change responses before the cache stores them. Such a response is
+ * adapted once and served many times. */
+
+/* All services that might have been asked. A look-up does not know the response yet. `chosen`: those
+ * by the rules of the response. */
+static void note_services(struct transaction *transaction, const uint64_t *rules,
+                          struct adapter *const *chosen, unsigned count) {
+    struct adapter *services[ADAPT_CHAIN_MAX];
+    if (request_rules(transaction) != rules) {
+        count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+                                 request_rules(transaction), services);
+        chosen = services;
+    }
+    chain_tags_begin(&transaction->respmod->mark, chosen, count);
+}
+
+/* The shortest lifetime that a service asks for. */
+static uint64_t waiting_page_after(struct adapter *const *chosen, unsigned count) {
+    uint64_t least = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t after = chosen[i]->settings->patience_after;
+        if (after > 0 && (least == 0 || after < least))
+            least = after;
+    }
+    return least;
+}
+
+static void respmod_start(struct transaction *transaction) {
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
+    const uint64_t *rules = request_rules_for_response(transaction, transaction->response.head);
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules, chosen);
+    struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
+    transaction->respmod = respmod;
+    note_services(transaction, rules, chosen, count);
+    respmod->by_who = adapt_set_asks_who(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules);
+    message_begin(transaction, &respmod->message, message_copy_request(transaction),
+                  transaction->response.head);
+    respmod->message.body = response_give_body(&transaction->response);
+    respmod->expected_length = respmod->message.body != NULL ? respmod->message.body->length : 0;
+    adapt_chain_start(&respmod->chain, transaction->adapt, chosen, count, &respmod->message,
+                      &transaction->arena, transaction->net, &transaction->task);
+    waiting_page_begin(transaction, waiting_page_after(chosen, count));
+}
+
+static enum step respmod_answer_head(struct transaction *transaction) {
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
+    unsigned count = adapt_set_choose(
+        transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+        request_rules_for_response(transaction, transaction->response.head), chosen);
+    message_remove_untold(transaction, transaction->response.head, chosen, count);
+    return STEP_NEXT;
+}
+
+static enum step respmod_run(struct transaction *transaction) {
+    if (transaction->respmod == NULL) {
+        if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
+            return respmod_answer_head(transaction);
+        respmod_start(transaction);
+    }
+    struct respmod *respmod = transaction->respmod;
+    switch (respmod->chain.state) {
+    case ADAPT_RUNNING:
+        return waiting_page_is_due(transaction) ? waiting_page_reply(transaction) : STEP_WAIT;
+    case ADAPT_DONE: break;
+    default: return fail_with(transaction, 502, respmod->chain.error);
+    }
+    chain_tags_take(&respmod->mark, &respmod->chain);
+    disclosed_identity_note_adapted(transaction, respmod);
+    response_set(&transaction->response, respmod->message.response, &respmod->message.body);
+    return STEP_NEXT;
+}
+
+void respmod_give_result(struct transaction *transaction, struct http_head **headp,
+                         struct source **bodyp) {
+    struct adapt_message *message = &transaction->respmod->message;
+    *headp = message->response;
+    *bodyp = message->body;
+    message->body = NULL;
+}
+
+void respmod_keep_quiet(struct transaction *transaction) {
+    adapt_chain_keep_quiet(&transaction->respmod->chain);
+}
+
+/* The response may be read from a service, and a page that waits for it tells of its end. */
+static void respmod_end(struct transaction *transaction) {
+    response_close_body(&transaction->response);
+    waiting_page_end(transaction);
+    if (transaction->respmod != NULL)
+        adapt_chain_close(&transaction->respmod->chain);
+}
+
+static bool respmod_is_needed(const struct settings *settings) {
+    return settings_ask_at(settings, ADAPT_RESPMOD_PRECACHE);
+}
+
+static bool respmod_is_wanted(struct transaction *transaction) {
+    const struct adapt_set *set = transaction->adapt;
+    const struct http_head *response = transaction->response.head;
+    return adapt_set_has(set, ADAPT_RESPMOD_PRECACHE, request_rules(transaction)) &&
+           response->status != 304 && response->status != 206 && !internal_is_asked(transaction) &&
+           adapt_set_has(set, ADAPT_RESPMOD_PRECACHE,
+                         request_rules_for_response(transaction, response));
+}
+
+static const struct adapt_chain *respmod_chain(const struct transaction *transaction) {
+    return transaction->respmod != NULL ? &transaction->respmod->chain : NULL;
+}
+
+const struct step_row respmod_step = {
+    .name = "RESPMOD",
+    .step = STEP_RESPMOD,
+    .run = respmod_run,
+    .is_needed = respmod_is_needed,
+    .is_wanted = respmod_is_wanted,
+    .begins = true,
+    .end = respmod_end,
+    .chain = respmod_chain,
+};

@@ -1,0 +1,237 @@
+#include "worker_internal.h"
+
+#include "adapt/foreign_call.h"
+#include "base/assert.h"
+#include "event/mailbox.h"
+#include "net/listener.h"
+#include "net/resolver.h"
+
+#include <unistd.h>
+
+/* What other threads want of a worker: orders, and questions. Each is a message to its mailbox, which
+ * its thread delivers. */
+
+struct reload_message {
+    struct message message;
+    struct worker *worker;
+    struct worker_news news;
+};
+
+static void on_reload(struct message *message) {
+    struct reload_message *reload = CONTAINER_OF(message, struct reload_message, message);
+    struct worker *worker = reload->worker;
+    struct worker_news news = reload->news;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    free(reload);
+    worker_take_settings(worker, &news);
+    claims_free(&news.claims);
+    origin_groups_release(&news.origins);
+    shared_services_release(&news.services);
+}
+
+void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
+                   struct shared_services *services, struct claims **claimsp) {
+    struct reload_message *reload = xcalloc(1, sizeof *reload);
+    reload->message.deliver = on_reload;
+    reload->worker = worker;
+    reload->news =
+        (struct worker_news){settings_reference(settings), origin_groups_reference(origins),
+                             shared_services_reference(services), *claimsp};
+    *claimsp = NULL;
+    mailbox_post(&worker->mailbox, &reload->message);
+}
+
+struct post_message {
+    struct message message;
+    struct worker *worker;
+    void (*run)(struct transaction_host *host, void *arg);
+    void *arg;
+};
+
+static void on_post(struct message *message) {
+    struct post_message *post = CONTAINER_OF(message, struct post_message, message);
+    CHECK_OBJ(post->worker, WORKER_MAGIC);
+    post->run(&post->worker->host, post->arg);
+    free(post);
+}
+
+void worker_post(struct worker *worker, void (*run)(struct transaction_host *host, void *arg),
+                 void *arg) {
+    struct post_message *post = xcalloc(1, sizeof *post);
+    *post =
+        (struct post_message){.message.deliver = on_post, .worker = worker, .run = run, .arg = arg};
+    mailbox_post(&worker->mailbox, &post->message);
+}
+
+static void worker_on_question(void *subject, void *answer) {
+    struct worker *worker;
+    CAST_OBJ(worker, subject, WORKER_MAGIC);
+    access_logs_count_lost(worker->host.logs);
+    worker_report_fill(answer, &worker->host);
+}
+
+static void release_answer(void *answer) {
+    worker_report_release(answer);
+}
+
+/* A worker that has been in a module's function for longer than anybody waits is not asked: nobody
+ * would take the question out of its mailbox. */
+static bool may_answer(struct worker *worker, unsigned patience) {
+    struct foreign_call_seen seen;
+    return !foreign_call_look(&worker->adapters.foreign, &seen) || seen.milliseconds < patience;
+}
+
+bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience) {
+    static const struct question_class question = {sizeof *report, worker_on_question,
+                                                   release_answer};
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    return may_answer(worker, patience) &&
+           question_ask(&worker->mailbox, &question, worker, report, patience);
+}
+
+/* The wish lives until the question is answered, also when nobody waits any more. */
+struct names_wish {
+    struct worker *worker;
+    struct resolver_wish wish;
+};
+
+struct names_answer {
+    struct names_wish *wish;
+    struct resolver_report report;
+};
+
+static void on_names_question(void *subject, void *answer) {
+    struct names_wish *wish = subject;
+    struct names_answer *names = answer;
+    CHECK_OBJ(wish->worker, WORKER_MAGIC);
+    names->wish = wish;
+    resolver_report_fill(&names->report, wish->worker->net.resolver, &wish->wish);
+}
+
+static void release_names(void *answer) {
+    struct names_answer *names = answer;
+    resolver_report_release(&names->report);
+    free(names->wish);
+}
+
+bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
+                      struct resolver_report *report, unsigned patience) {
+    static const struct question_class question = {sizeof(struct names_answer), on_names_question,
+                                                   release_names};
+    struct names_answer answer;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    if (!may_answer(worker, patience))
+        return false;
+    struct names_wish *copy = xcalloc(1, sizeof *copy);
+    copy->worker = worker;
+    copy->wish = *wish;
+    if (!question_ask(&worker->mailbox, &question, copy, &answer, patience))
+        return false;
+    *report = answer.report;
+    free(copy);
+    return true;
+}
+
+static void worker_on_sockets(void *subject, void *answer) {
+    struct worker *worker;
+    struct worker_sockets *sockets = answer;
+    CAST_OBJ(worker, subject, WORKER_MAGIC);
+    sockets->fds = xcalloc(worker->listener_count + 1, sizeof *sockets->fds);
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        int fd = listener_copy(worker->listeners[i]);
+        if (fd >= 0)
+            sockets->fds[sockets->count++] = fd;
+    }
+}
+
+void worker_sockets_release(struct worker_sockets *sockets) {
+    for (size_t i = 0; i < sockets->count; i++)
+        close(sockets->fds[i]);
+    free(sockets->fds);
+    *sockets = (struct worker_sockets){0};
+}
+
+static void release_sockets(void *answer) {
+    worker_sockets_release(answer);
+}
+
+bool worker_ask_sockets(struct worker *worker, struct worker_sockets *sockets, unsigned patience) {
+    static const struct question_class question = {sizeof *sockets, worker_on_sockets,
+                                                   release_sockets};
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    return may_answer(worker, patience) &&
+           question_ask(&worker->mailbox, &question, worker, sockets, patience);
+}
+
+struct order_message {
+    struct message message;
+    struct worker *worker;
+};
+
+static void post_order(struct worker *worker, void (*deliver)(struct message *message)) {
+    struct order_message *order = xcalloc(1, sizeof *order);
+    order->message.deliver = deliver;
+    order->worker = worker;
+    mailbox_post(&worker->mailbox, &order->message);
+}
+
+static struct worker *take_order(struct message *message) {
+    struct order_message *order = CONTAINER_OF(message, struct order_message, message);
+    struct worker *worker = order->worker;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    free(order);
+    return worker;
+}
+
+static void on_drain(struct message *message) {
+    struct worker *worker = take_order(message);
+    timer_cancel(&worker->loop.timers, &worker->retire_timer);
+    if (!worker->draining)
+        worker_begin_drain(worker);
+    clients_drain(&worker->clients);
+}
+
+/* A client may be sending a request on an idle connection at this moment, which a close would
+ * reset. So the connection is closed by the response to its next request. */
+static void on_retire(struct message *message) {
+    struct worker *worker = take_order(message);
+    if (worker->draining)
+        return;
+    worker_begin_drain(worker);
+    clients_close_with_next(&worker->clients);
+    loop_timer_after(&worker->loop, &worker->retire_timer, worker->settings->drain_timeout / 2);
+}
+
+void worker_retire(struct worker *worker) {
+    post_order(worker, on_retire);
+}
+
+void worker_drain(struct worker *worker) {
+    post_order(worker, on_drain);
+}
+
+static void on_look_again(struct message *message) {
+    struct worker *worker = take_order(message);
+    for (size_t i = 0; i < worker->listener_count; i++)
+        listener_look_again(worker->listeners[i]);
+}
+
+void worker_look_again(struct worker *worker) {
+    post_order(worker, on_look_again);
+}
+
+static void on_reopen(struct message *message) {
+    worker_open_logs_again(take_order(message));
+}
+
+void worker_reopen_logs(struct worker *worker) {
+    post_order(worker, on_reopen);
+}
+
+static void on_stop(struct message *message) {
+    take_order(message)->stopped = true;
+}
+
+void worker_stop(struct worker *worker) {
+    post_order(worker, on_stop);
+}

@@ -1,0 +1,16 @@
+if PART_ACCESS
+proxy_libproxy_a_SOURCES += \
+	proxy/parts/access/part.c \
+	proxy/parts/access/destination.c proxy/parts/access/destination.h \
+	proxy/parts/access/permit.c proxy/parts/access/permit.h \
+	proxy/parts/access/purge.c \
+	proxy/parts/access/recheck.c \
+	proxy/parts/access/refusal.c proxy/parts/access/refusal.h \
+	proxy/parts/access/rules.c proxy/parts/access/rules.h \
+	proxy/parts/access/state.c proxy/parts/access/state.h \
+	proxy/parts/access/step.c
+tests_unit_proxy_unit_proxy_SOURCES += tests/unit/proxy/test_access_rules.c
+if PART_ADMIN
+proxy_libproxy_a_SOURCES += proxy/parts/access/pages.c
+endif
+endif

@@ -1,0 +1,62 @@
+#include "admin/feed_reply.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+
+/* BLOCK: bytes that libmicrohttpd asks for at a time. */
+enum { BLOCK = 8192 };
+
+struct feed_reply {
+    unsigned magic;
+#define FEED_REPLY_MAGIC 0xe4e47e91u
+    struct page_feed feed;
+    bool (*may_still)(void *arg);
+    void *arg;
+};
+
+static void feed_reply_pause(void *arg) {
+    MHD_suspend_connection(arg);
+}
+
+static void feed_reply_wake(void *arg) {
+    MHD_resume_connection(arg);
+}
+
+static ssize_t feed_reply_read(void *arg, uint64_t at, char *bytes, size_t most) {
+    struct feed_reply *reply;
+    (void)at;
+    CAST_OBJ(reply, arg, FEED_REPLY_MAGIC);
+    if (!reply->may_still(reply->arg))
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    ssize_t got = reply->feed.class->read(reply->feed.arg, bytes, most, feed_reply_pause);
+    return got < 0 ? MHD_CONTENT_READER_END_OF_STREAM : got;
+}
+
+static void feed_reply_free(void *arg) {
+    struct feed_reply *reply;
+    CAST_OBJ(reply, arg, FEED_REPLY_MAGIC);
+    reply->feed.class->release(reply->feed.arg);
+    FREE_OBJ(reply);
+}
+
+struct MHD_Response *feed_reply_new(struct MHD_Connection *connection, const struct page_feed *feed,
+                                    bool (*may_still)(void *arg), void *arg) {
+    struct feed_reply *reply;
+    ALLOC_OBJ(reply, FEED_REPLY_MAGIC);
+    reply->feed = *feed;
+    reply->may_still = may_still;
+    reply->arg = arg;
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    feed->class->bind(feed->arg, fd, feed_reply_wake, connection);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK, feed_reply_read, reply, feed_reply_free);
+    if (response == NULL) {
+        feed_reply_free(reply);
+        return NULL;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              (unsigned)FEED_REPLY_PATIENCE);
+    return response;
+}

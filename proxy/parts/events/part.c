@@ -1,0 +1,148 @@
+#include "part.h"
+
+#include "base/assert.h"
+#include "events/settings.h"
+#include "events/stream.h"
+#include "events/watch.h"
+#include "server.h"
+#include "transaction/transaction.h"
+#include "transaction/watcher.h"
+
+/*
+ * The tap of a worker: it sees each transaction that ends while somebody reads the event stream, and
+ * writes those that a consumer wants into the worker's ring, as lines of the JSON access log.
+ */
+
+struct event_tap {
+    struct entry_watcher watcher;
+    unsigned worker;                                       /* its ring in watch->rings */
+    struct event_watch *watch;                             /* referenced; NULL: nobody listens */
+    const struct url_class *classes[EVENT_CONSUMERS_MOST]; /* of the settings */
+    struct access_log_line_time time;
+};
+
+static uint32_t tap_consumers(const struct event_tap *tap, const struct access_entry *entry) {
+    const struct event_watch *watch = tap->watch;
+    uint32_t consumers = 0;
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
+        if (watch->filters[i] != NULL &&
+            event_filter_fits(watch->filters[i], entry, tap->classes[i]))
+            consumers |= (uint32_t)1 << i;
+    return consumers;
+}
+
+static void tap_lose(const struct event_watch *watch, struct event_ring *ring, uint32_t consumers) {
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
+        if ((consumers >> i & 1) != 0)
+            event_ring_lose(ring, i, watch->since[i]);
+}
+
+static void tap_on_entry(struct entry_watcher *watcher, struct transaction *transaction,
+                         const struct access_entry *entry) {
+    static const struct log_settings json = {.format = ACCESS_LOG_JSON};
+    struct event_tap *tap = CONTAINER_OF(watcher, struct event_tap, watcher);
+    (void)transaction;
+    CHECK_OBJ(tap->watch, EVENT_WATCH_MAGIC);
+    struct event_ring *ring = tap->watch->rings[tap->worker];
+    struct event_head head = {entry->number, tap->watch->number, tap_consumers(tap, entry), 0};
+    if (head.consumers == 0)
+        return;
+    char *line = event_ring_begin(ring);
+    if (line == NULL) {
+        tap_lose(tap->watch, ring, head.consumers);
+        return;
+    }
+    head.length = (uint32_t)access_log_line_write(line, &json, entry, &tap->time) - 1; /* no '\n' */
+    event_ring_end(ring, &head);
+}
+
+static void event_tap_settings_changed(struct event_tap *tap, const struct settings *settings) {
+    tap->watcher.asks_class = false;
+    for (unsigned i = 0; tap->watch != NULL && i < EVENT_CONSUMERS_MOST; i++) {
+        const struct event_filter *filter = tap->watch->filters[i];
+        const char *name = filter != NULL ? event_filter_class(filter) : NULL;
+        tap->classes[i] = name != NULL ? settings_class(settings, name) : NULL;
+        tap->watcher.asks_class |= name != NULL;
+    }
+}
+
+/* The settings of the host outlive this watch, or event_tap_settings_changed comes before their end. */
+static void event_tap_watch(struct event_tap *tap, struct event_watch *watch,
+                            struct transaction_host *host) {
+    event_watch_release(&tap->watch);
+    tap->watch = event_watch_reference(watch);
+    tap->watcher.on_entry = tap_on_entry;
+    event_tap_settings_changed(tap, host->net->settings);
+    if (watch != NULL)
+        entry_watcher_join(&host->watcher, &tap->watcher);
+    else
+        entry_watcher_leave(&host->watcher, &tap->watcher);
+}
+
+/* The part events: what it does in the server and in a worker. */
+
+/* ---- the server -------------------------------------------------------------------------------- */
+
+/* In the worker's thread. */
+static void events_on_watch(struct transaction_host *host, void *arg) {
+    struct event_watch *watch = arg;
+    event_tap_watch(host->parts[PART_EVENTS], watch, host);
+    event_watch_release(&watch);
+}
+
+static void events_publish(void *context, struct event_watch *watch) {
+    struct server *server = context;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_post(server->workers[i], events_on_watch, event_watch_reference(watch));
+}
+
+static void events_await(void *context) {
+    server_await_workers(context);
+}
+
+static void events_open(struct server *server) {
+    const struct event_settings *settings = server->settings->parts[PART_EVENTS];
+    const struct event_demand demand = {
+        .workers = server->settings->workers,
+        .consumers = settings->consumers,
+        .queue = settings->queue,
+        .heartbeat = settings->heartbeat,
+        .context = server,
+        .publish = events_publish,
+        .await = events_await,
+    };
+    server->parts[PART_EVENTS] = event_stream_new(&demand);
+}
+
+static void events_close(struct server *server) {
+    struct event_stream *stream = server->parts[PART_EVENTS];
+    server->parts[PART_EVENTS] = NULL;
+    event_stream_free(&stream);
+}
+
+/* ---- a worker ---------------------------------------------------------------------------------- */
+
+static void events_join(struct transaction_host *host, void *state) {
+    (void)state;
+    struct event_tap *tap = xcalloc(1, sizeof *tap);
+    tap->worker = host->index;
+    host->parts[PART_EVENTS] = tap;
+}
+
+static void events_change(struct transaction_host *host) {
+    event_tap_settings_changed(host->parts[PART_EVENTS], host->net->settings);
+}
+
+static void events_leave(struct transaction_host *host) {
+    struct event_tap *tap = host->parts[PART_EVENTS];
+    if (tap != NULL)
+        event_tap_watch(tap, NULL, host);
+    free(tap);
+    host->parts[PART_EVENTS] = NULL;
+}
+
+const struct part part_events = {
+    .settings = &events_part_settings,
+    .process = {.open = events_open, .close = events_close},
+    .worker = {.join = events_join, .change = events_change, .leave = events_leave},
+};

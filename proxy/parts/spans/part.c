@@ -1,0 +1,179 @@
+#include "part.h"
+
+#include "base/clocks.h"
+#include "server.h"
+#include "spans/exporter.h"
+#include "transaction/spans.h"
+#include "transaction/transaction.h"
+
+/* The part spans: what a traced transaction has noted (transaction/spans.h) becomes spans, which go to the
+ * collector. */
+
+/* ---- the server -------------------------------------------------------------------------------- */
+
+static void spans_open(struct server *server) {
+    server->parts[PART_SPANS] = span_exporter_new();
+    span_exporter_configure(server->parts[PART_SPANS], server->settings);
+}
+
+static void spans_change(struct server *server, struct settings *settings) {
+    span_exporter_configure(server->parts[PART_SPANS], settings);
+}
+
+static void spans_close(struct server *server) {
+    struct span_exporter *exporter = server->parts[PART_SPANS];
+    server->parts[PART_SPANS] = NULL;
+    span_exporter_free(&exporter);
+}
+
+/* ---- a transaction ----------------------------------------------------------------------------- */
+
+/* Spans in the making. `offset`: what is added to the monotonic clock. */
+struct spans_text {
+    struct transaction *transaction;
+    struct span_set *set;
+    uint64_t offset, end;
+};
+
+/* NULL: there are too many. `ended` 0: it goes on at the end of the transaction. */
+static struct span *add_span(struct spans_text *text, struct slice name, enum span_kind kind,
+                             unsigned number, uint64_t parent, uint64_t begun, uint64_t ended) {
+    struct span *span = span_set_add(text->set, name, kind);
+    if (span == NULL)
+        return NULL;
+    if (ended == 0 || ended > text->end)
+        ended = text->end > begun ? text->end : begun;
+    span->id = trace_context_child(text->set->context.span, number);
+    span->parent = parent;
+    span->begun = begun + text->offset;
+    span->ended = ended + text->offset;
+    return span;
+}
+
+/* A target that is no URL is not shown: nobody knows what stands where in it. */
+static struct slice shown_url(const struct transaction *transaction) {
+    struct slice url = transaction->request.original_url;
+    size_t length = 0;
+    if (transaction->request.url_text.length == 0)
+        return slice_make("", 0);
+    while (length < url.length && url.base[length] != '?' && url.base[length] != '#')
+        length++;
+    if (!transaction->settings->tracing.queries)
+        url.length = length;
+    return url;
+}
+
+/* OpenTelemetry writes "2" where logs and Via write "2.0". */
+static struct slice version_name(struct slice version) {
+    return slice_equal(version, SLICE("2.0")) ? SLICE("2") : version;
+}
+
+static void add_root(struct spans_text *text) {
+    struct transaction *transaction = text->transaction;
+    const struct exchange *exchange = transaction->exchange;
+    const struct outcome *outcome = &transaction->outcome;
+    struct slice method = transaction->request.original_method;
+    struct span *span = add_span(text, method.length > 0 ? method : SLICE("HTTP"),
+                                 exchange->background ? SPAN_INTERNAL : SPAN_SERVER, 0,
+                                 transaction->spans->caller, exchange->started, text->end);
+    if (span == NULL)
+        return;
+    span->id = text->set->context.span;
+    span_put_text(text->set, span, "http.request.method", method);
+    span_put_text(text->set, span, "url.full", shown_url(transaction));
+    span_put_text(text->set, span, "network.protocol.version", version_name(exchange->version));
+    span_put_text(text->set, span, "retort.transaction_id",
+                  slice_from(transaction_id(transaction)));
+    span_put_text(text->set, span, "retort.result", cache_result_name(outcome->result));
+    if (outcome->status > 0)
+        span_put_number(span, "http.response.status_code", outcome->status);
+    if (outcome->status >= 500 || exchange->state == EXCHANGE_ABORTED)
+        span_fail(text->set, span,
+                  outcome->error != NULL                ? outcome->error
+                  : exchange->state == EXCHANGE_ABORTED ? "the client has left"
+                                                        : "");
+}
+
+static void add_services(struct spans_text *text, enum step step, uint64_t parent) {
+    const struct adapt_chain *chain = transaction_chain(text->transaction, step);
+    for (unsigned i = 0; chain != NULL && i < chain->at; i++) {
+        const struct adapt_record *record = &chain->records[i];
+        const struct adapter_call *call = chain->calls[i];
+        uint64_t took = call != NULL && call->figures.last_byte > 0
+                            ? call->figures.last_byte * 1000
+                            : (uint64_t)record->milliseconds * 1000000;
+        struct slice words[] = {chain->reqmod ? SLICE("REQMOD ") : SLICE("RESPMOD "),
+                                slice_from(record->service)};
+        struct span *span =
+            add_span(text, arena_join(&text->transaction->arena, words, 2), SPAN_CLIENT, 0, parent,
+                     record->started, record->started + took);
+        if (span == NULL)
+            return;
+        span->id = record->span;
+        span_put_text(text->set, span, "retort.service", slice_from(record->service));
+        span_put_text(text->set, span, "retort.verdict", slice_from(record->verdict));
+        if (call != NULL && call->figures.status > 0)
+            span_put_number(span, "retort.icap.status", call->figures.status);
+        if (adapt_record_error(record, call) != NULL)
+            span_fail(text->set, span, adapt_record_error(record, call));
+    }
+}
+
+static void add_calls(struct spans_text *text, uint64_t parent) {
+    const struct spans *spans = text->transaction->spans;
+    for (unsigned i = 0; i < spans->call_count; i++) {
+        const struct spans_call *call = &spans->calls[i];
+        struct span *span = add_span(text, call->method, SPAN_CLIENT, SPANS_CALLS_FROM + i, parent,
+                                     call->begun, call->ended);
+        if (span == NULL)
+            return;
+        span_put_text(text->set, span, "http.request.method", call->method);
+        span_put_text(text->set, span, "server.address", call->origin);
+        if (call->status > 0)
+            span_put_number(span, "http.response.status_code", call->status);
+        else
+            span_fail(text->set, span,
+                      call->error != NULL ? call->error : "nobody waited for the answer any more");
+    }
+}
+
+static void add_steps(struct spans_text *text) {
+    const struct spans *spans = text->transaction->spans;
+    for (enum step step = STEP_RECEIVE; step < STEP_LOG; step++) {
+        uint64_t id = trace_context_child(spans->context.span, step);
+        if (spans->begun[step] == 0 ||
+            add_span(text, slice_from(step_name(step)), SPAN_INTERNAL, step, spans->context.span,
+                     spans->begun[step], spans->ended[step]) == NULL)
+            continue;
+        add_services(text, step, id);
+        if (step == STEP_FETCH)
+            add_calls(text, id);
+    }
+}
+
+static void spans_join(struct transaction_host *host, void *state) {
+    host->parts[PART_SPANS] = state;
+}
+
+static void spans_traced(struct transaction *transaction, uint64_t end) {
+    struct spans_text text = {
+        .transaction = transaction,
+        .set = span_set_new(&transaction->spans->context),
+        .offset = clocks_nanoseconds(CLOCK_REALTIME) - clocks_nanoseconds(CLOCK_MONOTONIC),
+        .end = end,
+    };
+    add_root(&text);
+    add_steps(&text);
+    span_exporter_post(transaction->host->parts[PART_SPANS], &text.set);
+}
+
+const struct part part_spans = {
+    .process =
+        {
+            .open = spans_open,
+            .change = spans_change,
+            .write_out = spans_close,
+            .close = spans_close,
+        },
+    .worker = {.join = spans_join, .traced = spans_traced},
+};
