@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-/* SESSION_TURN: what one connection is sent before others get their turn. SESSION_SPACE: of the
- * outbox, for one turn of a stream whose data is copied. LINGER_MOST: bytes that are read away. */
+/* SESSION_TURN: what one connection is sent before others get their turn and its own requests are
+ * read, one of which may be more urgent. SESSION_SPACE: of the outbox, for one turn of a stream whose
+ * data is copied. LINGER_MOST: bytes that are read away. */
 enum {
-    SESSION_TURN = 1024 * 1024,
+    SESSION_TURN = 256 * 1024,
     SESSION_TURNS = 256,
     SESSION_SPACE = 20 * 1024,
     SESSION_UNSENT = 128 * 1024,
