@@ -61,7 +61,7 @@ struct attempts *attempts_new(const struct authentication_settings *settings);
 void attempts_configure(struct attempts *attempts, const struct authentication_settings *settings);
 void attempts_free(struct attempts **attemptsp);
 
-/* `client`: a name of limit_name_of_client. `user`: empty when the credentials do not say who. After
+/* `client`: a key of address_network_key. `user`: empty when the credentials do not say who. After
  * ATTEMPT_WAIT the attempt has not begun. `wait` is 0 with ATTEMPT_MAY only. */
 enum attempt_verdict attempts_begin(struct attempts *attempts, struct attempt *attempt,
                                     struct slice client, struct slice user, uint64_t now,

@@ -24,7 +24,7 @@
 #define RETORT_IDENTITY_CHECK_THREADS_H
 
 #include "event/mailbox.h"
-#include "limits/limit_table.h"
+#include "net/address.h"
 
 struct check_threads;
 
@@ -37,7 +37,7 @@ struct check_job {
     struct mailbox *mailbox;
     struct list_link link;
     size_t client_length;
-    char client[LIMIT_NAME];
+    char client[ADDRESS_NETWORK_KEY];
 };
 
 /* `count`: how many threads there are at most; they are started when they are needed. */
@@ -48,7 +48,7 @@ void check_threads_stop(struct check_threads *threads);
 void check_threads_free(struct check_threads **threadsp);
 
 /* False: the queue is full, the client has its share of it, or the threads are stopped. `client`: a
- * name of limit_name_of_client. */
+ * key of address_network_key. */
 bool check_threads_post(struct check_threads *threads, struct check_job *job,
                         struct mailbox *mailbox, struct slice client);
 

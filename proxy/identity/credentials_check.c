@@ -121,7 +121,7 @@ void credentials_check_start(struct credentials_check *check, struct slice autho
     CHECK_OBJ(check->authentication, AUTHENTICATION_MAGIC);
     check->state = CHECK_WAITING;
     task_init(&check->retry, credentials_check_on_retry);
-    check->client_name = limit_name_of_client(&check->client, 32, 64, check->client_text);
+    check->client_name = address_network_key(&check->client, 32, 64, check->client_text);
     check->remembers = authenticator->method->remembers;
     if (!read_credentials(check, authorization)) {
         check->net->counters.identity_refused++;

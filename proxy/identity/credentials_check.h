@@ -69,7 +69,7 @@ struct credentials_check {
     struct authorization authorization;
     struct slice user, password; /* Basic: decoded, in the arena; wiped at the end */
     struct address client;
-    struct slice client_name; /* see limit_name_of_client */
+    struct slice client_name; /* see address_network_key */
     bool no_guess;            /* what is refused says nothing about a secret: it is no attempt */
     void *method_state;       /* the method's, while it works */
     void *groups_state;       /* of helper_groups.c, while it asks */
@@ -84,7 +84,7 @@ struct credentials_check {
     struct flight_place place;
     struct attempt attempt;
     uint64_t wait; /* for the client, if these credentials are bad as well; 0: none */
-    char client_text[LIMIT_NAME];
+    char client_text[ADDRESS_NETWORK_KEY];
 };
 
 /* Ends the check, and wipes the password. Harmless when authenticator_check was never called or the

@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "limits/limit_table.h"
 
 #include <sys/epoll.h>
 
@@ -86,11 +85,11 @@ static bool helper_question_may_ask(const struct helper_question *question) {
         return false;
     if (net->question_count < QUESTIONS_OF_CLIENT)
         return true;
-    char text[LIMIT_NAME], other[LIMIT_NAME];
-    struct slice client = limit_name_of_client(&question->client, IPV4_BITS, IPV6_BITS, text);
+    char text[ADDRESS_NETWORK_KEY], other[ADDRESS_NETWORK_KEY];
+    struct slice client = address_network_key(&question->client, IPV4_BITS, IPV6_BITS, text);
     LIST_FOR_EACH (link, &net->questions) {
         const struct helper_question *one = CONTAINER_OF(link, struct helper_question, link);
-        own += slice_equal(client, limit_name_of_client(&one->client, IPV4_BITS, IPV6_BITS, other));
+        own += slice_equal(client, address_network_key(&one->client, IPV4_BITS, IPV6_BITS, other));
     }
     return own < QUESTIONS_OF_CLIENT;
 }

@@ -39,7 +39,7 @@ void remembered_free(struct remembered **rememberedp);
 enum remembered_state remembered_find(struct remembered *remembered,
                                       const unsigned char key[SECRET_DIGEST], uint64_t now,
                                       int64_t wall, struct identity **identity);
-/* `client`: a name of limit_name_of_client. `until`: when the proof expires by itself; 0: never.
+/* `client`: a key of address_network_key. `until`: when the proof expires by itself; 0: never.
  * Returns whether another entry that was still good made room. */
 bool remembered_note_proven(struct remembered *remembered, const unsigned char key[SECRET_DIGEST],
                             struct slice client, const struct identity *identity, uint64_t now,

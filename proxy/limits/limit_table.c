@@ -44,30 +44,8 @@ struct limit_table {
     struct limit_part parts[PARTS];
 };
 
-/* Names. The first byte says what the rest is: '4' and '6', the length of the prefix and its bytes;
- * 'u' and a user; 'a' alone. */
-
-static struct slice write_prefix(char kind, const void *bytes, unsigned length, unsigned prefix,
-                                 char *out) {
-    out[0] = kind;
-    out[1] = (char)prefix;
-    memcpy(out + CLIENT_HEAD, bytes, length);
-    for (unsigned bit = prefix; bit < length * 8; bit++)
-        out[CLIENT_HEAD + bit / 8] =
-            (char)((unsigned char)out[CLIENT_HEAD + bit / 8] & ~(0x80u >> bit % 8));
-    return slice_make(out, CLIENT_HEAD + length);
-}
-
-struct slice limit_name_of_client(const struct address *client, unsigned ipv4_prefix,
-                                  unsigned ipv6_prefix, char *out) {
-    struct address plain = *client;
-    address_unmap(&plain);
-    if (plain.any.sa_family == AF_INET)
-        return write_prefix('4', &plain.v4.sin_addr, 4, ipv4_prefix, out);
-    if (plain.any.sa_family == AF_INET6)
-        return write_prefix('6', &plain.v6.sin6_addr, 16, ipv6_prefix, out);
-    return limit_name_of_all(out);
-}
+/* Names. The first byte says what the rest is: '4' and '6', as address_network_key writes them; 'u' and a
+ * user; 'a' alone. */
 
 struct slice limit_name_of_user(struct slice user, char *out) {
     size_t length = user.length < LIMIT_USER ? user.length : LIMIT_USER;

@@ -5,7 +5,7 @@
  *     struct limit_table *table = limit_table_new(100000);
  *     char name[LIMIT_NAME];
  *     struct limit_key key = {.section = section};
- *     key.name = limit_name_of_client(&address, 32, 64, name);
+ *     key.name = address_network_key(&address, 32, 64, name);
  *     struct limit_demand demand = {.rate = rate, .most_active = 8};
  *     struct limit_entry *entry = limit_table_take(table, &key, &demand, now, &verdict);
  *     if (entry == NULL) ... verdict says why, verdict.wait when to try again ...
@@ -47,12 +47,10 @@ struct limit_table;
 
 struct limit_key {
     const void *section; /* what the limit belongs to; never followed */
-    struct slice name;   /* from a function below */
+    struct slice name;   /* of address_network_key, or from a function below */
 };
 
 /* The names in keys. `out` has LIMIT_NAME bytes, and the name lies in there. */
-struct slice limit_name_of_client(const struct address *client, unsigned ipv4_prefix,
-                                  unsigned ipv6_prefix, char *out);
 struct slice limit_name_of_user(struct slice user, char *out);
 struct slice limit_name_of_all(char *out);
 /* Writes the name for people: "192.0.2.0/24", "2001:db8::/64", "user anna", "all". Returns the

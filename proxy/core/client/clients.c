@@ -111,9 +111,9 @@ static struct limit_entry *count_for_client(struct client_connection *connection
     const struct limit_demand demand = {.most_active = most};
     struct limit_verdict verdict;
     char name[LIMIT_NAME];
-    const struct limit_key key = {
-        section, limit_name_of_client(&connection->ends.client, settings->client.ipv4_prefix,
-                                      settings->client.ipv6_prefix, name)};
+    const struct limit_key key = {section, address_network_key(&connection->ends.client,
+                                                               settings->client.ipv4_prefix,
+                                                               settings->client.ipv6_prefix, name)};
     struct limit_entry *entry =
         limit_table_take(connection->clients->total->limits->table, &key, &demand,
                          connection->clients->net->loop->now_nanoseconds, &verdict);

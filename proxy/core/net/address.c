@@ -141,6 +141,29 @@ void address_unmap(struct address *address) {
     *address = v4;
 }
 
+static struct slice network_key(char kind, const void *bytes, unsigned length, unsigned prefix,
+                                char *out) {
+    enum { HEAD = 2 };
+    out[0] = kind;
+    out[1] = (char)prefix;
+    memcpy(out + HEAD, bytes, length);
+    for (unsigned bit = prefix; bit < length * 8; bit++)
+        out[HEAD + bit / 8] = (char)((unsigned char)out[HEAD + bit / 8] & ~(0x80u >> bit % 8));
+    return slice_make(out, HEAD + length);
+}
+
+struct slice address_network_key(const struct address *address, unsigned ipv4_prefix,
+                                 unsigned ipv6_prefix, char *out) {
+    struct address plain = *address;
+    address_unmap(&plain);
+    if (plain.any.sa_family == AF_INET)
+        return network_key('4', &plain.v4.sin_addr, 4, ipv4_prefix, out);
+    if (plain.any.sa_family == AF_INET6)
+        return network_key('6', &plain.v6.sin6_addr, 16, ipv6_prefix, out);
+    out[0] = 'a';
+    return slice_make(out, 1);
+}
+
 bool address_is_loopback(const struct address *address) {
     if (address->any.sa_family == AF_INET)
         return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum { ADDRESS_TEXT = 128, ADDRESS_IP_TEXT = 48 };
+enum { ADDRESS_TEXT = 128, ADDRESS_IP_TEXT = 48, ADDRESS_NETWORK_KEY = 18 };
 
 struct address {
     socklen_t length;
@@ -46,6 +46,11 @@ void address_unmap(struct address *address);
 bool address_equal(const struct address *a, const struct address *b);
 uint16_t address_port(const struct address *address);
 void address_set_port(struct address *address, uint16_t port);
+/* The network that stands for a client: the first bits of its address. As bytes, which differ where the networks do: '4' or
+ * '6', the number of bits, and the address without the rest; 'a' alone for an address that is none of IP. They lie in
+ * `out`, which has ADDRESS_NETWORK_KEY bytes. */
+struct slice address_network_key(const struct address *address, unsigned ipv4_prefix,
+                                 unsigned ipv6_prefix, char *out);
 /* Is the address in 127.0.0.0/8, or ::1? Only this machine can reach such an address. */
 bool address_is_loopback(const struct address *address);
 

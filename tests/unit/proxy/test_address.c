@@ -103,6 +103,25 @@ static bool contains(const char *text, const char *ip) {
     return network_contains(&network, &address);
 }
 
+static struct slice key_of(const char *ip, char *out) {
+    struct address address;
+    ck_assert(address_parse_ip(&address, slice_from(ip), 1));
+    return address_network_key(&address, 24, 57, out);
+}
+
+START_TEST(networks_stand_for_clients) {
+    static const char v6[] = "6\x39\x20\x01\x0d\xb8\0\1\0\x80\0\0\0\0\0\0\0";
+    char one[ADDRESS_NETWORK_KEY], other[ADDRESS_NETWORK_KEY];
+    struct address local;
+    ck_assert(slice_equal(key_of("192.0.2.77", one), slice_make("4\x18\xc0\0\2\0", 6)));
+    ck_assert(slice_equal(key_of("192.0.2.77", one), key_of("::ffff:192.0.2.1", other)));
+    ck_assert(!slice_equal(key_of("192.0.2.77", one), key_of("192.0.3.77", other)));
+    ck_assert(slice_equal(key_of("2001:db8:1:ff:3::4", one), slice_make(v6, sizeof v6)));
+    ck_assert(address_parse(&local, SLICE("/run/x.sock"), 0));
+    ck_assert(slice_equal(address_network_key(&local, 24, 57, one), SLICE("a")));
+}
+END_TEST
+
 START_TEST(networks_contain_their_addresses) {
     ck_assert(contains("10.0.0.0/8", "10.255.255.255"));
     ck_assert(!contains("10.0.0.0/8", "11.0.0.0"));
@@ -152,10 +171,15 @@ END_TEST
 
 Suite *address_suite(void) {
     const TTest *const tests[] = {
-        addresses_are_read_and_written,    bad_addresses_are_refused,
-        addresses_end_where_the_text_ends, addresses_are_compared_with_their_ports,
-        loopback_addresses_are_known,      networks_contain_their_addresses,
-        bad_networks_are_refused,          networks_with_bits_behind_the_prefix_are_refused,
+        addresses_are_read_and_written,
+        bad_addresses_are_refused,
+        addresses_end_where_the_text_ends,
+        addresses_are_compared_with_their_ports,
+        loopback_addresses_are_known,
+        networks_stand_for_clients,
+        networks_contain_their_addresses,
+        bad_networks_are_refused,
+        networks_with_bits_behind_the_prefix_are_refused,
     };
     return suite_of("address", tests, COUNT_OF(tests));
 }

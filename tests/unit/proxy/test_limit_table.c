@@ -15,7 +15,7 @@ static struct limit_entry *take_as(struct limit_table *table, const void *sectio
     struct address address;
     char name[LIMIT_NAME];
     ck_assert(address_parse_ip(&address, slice_from(ip), 1));
-    const struct limit_key key = {section, limit_name_of_client(&address, 32, 64, name)};
+    const struct limit_key key = {section, address_network_key(&address, 32, 64, name)};
     return limit_table_take(table, &key, demand, now, verdict);
 }
 
@@ -99,7 +99,7 @@ START_TEST(names_are_networks_users_or_all) {
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ck_assert(address_parse_ip(&address, slice_from(cases[i].ip), 9));
-        struct slice got = limit_name_of_client(&address, cases[i].v4, cases[i].v6, name);
+        struct slice got = address_network_key(&address, cases[i].v4, cases[i].v6, name);
         limit_name_text(got, text);
         ck_assert_str_eq(text, cases[i].text);
     }

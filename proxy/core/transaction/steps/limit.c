@@ -24,8 +24,8 @@ static struct slice name_of(const struct transaction *transaction,
         return limit_name_of_all(out);
     if (limit->by == LIMIT_BY_USER && user != NULL)
         return limit_name_of_user(user->name, out);
-    return limit_name_of_client(request_client(transaction), limit->ipv4_prefix, limit->ipv6_prefix,
-                                out);
+    return address_network_key(request_client(transaction), limit->ipv4_prefix, limit->ipv6_prefix,
+                               out);
 }
 
 static enum step limit_break_off(struct transaction *transaction, const char *reason) {
