@@ -14,7 +14,7 @@ from harness.origin import Origin
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.suite import heavy
-from harness.wire import chunked, request
+from harness.wire import Wire, chunked, request
 
 TIMES = 40
 WAITING = {"epoll_wait", "rt_sigtimedwait", "restart_syscall"}
@@ -30,6 +30,21 @@ def state(pid):
         return stat.read().rsplit(")", 1)[1].split()[0]
 
 
+class Alone(Retort):
+    """Without an admin plane, whose sampler asks the worker now and then."""
+
+    def text(self, **changes):
+        # No access log: what is written for it is not the way of the request.
+        return re.sub(r"^(access_log|admin) .*", "", super().text(**changes), flags=re.MULTILINE)
+
+    def _answers(self):
+        try:
+            Wire(self.forward, timeout=1).close()
+            return True
+        except OSError:
+            return False
+
+
 class Traced:
     """A proxy under strace that has some hits stored."""
 
@@ -38,11 +53,8 @@ class Traced:
         self.origin = Origin(lab)
         self.path = lab.path("calls")
         # -D: the tracer stands aside, and the proxy is our own child.
-        self.proxy = Retort(lab, reverse={"/": self.origin.url("/"), **(maps or {})}, start_seconds=60, stop_seconds=60, **options,
-                            under=["strace", "-D", "-f", "-qq", "-o", self.path])
-        # No access log: what is written for it is not the way of the request.
-        self.proxy.write_config(re.sub(r"access_log .*", "", self.proxy.text()))
-        self.proxy.restart()
+        self.proxy = Alone(lab, reverse={"/": self.origin.url("/"), **(maps or {})}, start_seconds=60, stop_seconds=60, **options,
+                           under=["strace", "-D", "-f", "-qq", "-o", self.path])
         self.marks = self.wire()
         for name in ("begin", "end", "hello"):
             self.ask(self.marks, name)
@@ -71,9 +83,8 @@ class Traced:
             lines = out.read().split("\n")
         marks = [max(i for i, line in enumerate(lines) if 'recvfrom' in line and f'"GET /text?say={name}' in line)
                  for name in ("begin", "end")]
-        # Threads that serve no clients may still be beginning: those of the admin plane, and those without a loop.
-        workers = {line.split(" ", 1)[0] for line in lines if "epoll_wait(" in line}
-        workers -= {line.split(" ", 1)[0] for line in lines if 'PR_SET_NAME, "MHD' in line}
+        # Threads that serve no clients may still be beginning.
+        workers = {line.split(" ", 1)[0] for line in lines if 'PR_SET_NAME, "rt-worker-' in line}
         self.lines = [line for line in lines[marks[0] + 1:marks[1]] if line.split(" ", 1)[0] in workers]
         names = (re.match(r"\d+ +(\w+)\(", line) for line in self.lines)
         counts = collections.Counter(match.group(1) for match in names if match)
