@@ -44,7 +44,7 @@ MASKS = [(re.compile(expression, re.M), replacement) for expression, replacement
     (r"\b(libcurl|OpenSSL|c-ares|libmicrohttpd|GnuTLS|jansson|PCRE2|zlib|brotli|zstd|libjpeg\S*|ngtcp2|nghttp3|liburing|libconfuse|netpbm) \d[\w.+-]*", r"\1 V"),
     (r"retort(ctl|-helperd)? \d+\.\d+\.\d+", r"retort\1 V"),
     (r'("version": )"[\d.]+"', r'\1"V"'),
-    (r"\bServer: nginx/[\d.]+", "Server: nginx/V"),
+    (r"Server: nginx/[\d.]+", "Server: nginx/V"),
     # Identities: of transactions, traces, certificates, processes.
     (r"\b[0-9a-f]{64}\b", "F" * 64),
     (r"\b([0-9A-F]{2}:){31}[0-9A-F]{2}\b", "F" * 64),
