@@ -46,7 +46,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/api.c proxy/parts/admin/api.h proxy/parts/admin/call.h proxy/parts/admin/calls.def
 
 # The web page is part of the program.
-web_names = index.html icon.svg page.css page.js api.js chart.js element.js events.js format.js \
+web_names = index.html icon.svg page.css page.js api.js chart.js element.js events.js form.js format.js \
 	view_overview.js view_services.js view_helpers.js view_origins.js \
 	view_inspect.js view_transaction.js view_certificates.js view_clients.js view_cache.js view_live.js \
 	body.js difference.js server_change.js

@@ -32,46 +32,45 @@ static double resident_bytes(void) {
 
 static void print_gauges(FILE *out, const struct admin_calls *calls,
                          const struct admin_report *report) {
-    metric_text_number(out, "uptime_seconds", COUNTER_GAUGE, "Seconds since the proxy started.",
-                       (double)report->uptime / 1000);
-    metric_text_number(out, "workers", COUNTER_GAUGE, "Threads that serve clients.",
-                       report->settings->workers);
-    metric_text_number(
-        out, "workers_silent", COUNTER_GAUGE,
-        "Workers that did not answer in time, so the other numbers do not include them.",
-        report->workers_silent);
-    metric_text_number(
-        out, "memory_resident_bytes", COUNTER_GAUGE,
-        "Bytes of memory that the process has from the system, without those of helpers.",
-        resident_bytes());
-    metric_text_number(
-        out, "memory_returns", COUNTER_TOTAL,
-        "Times that memory was given back to the system because connections held 16 MB "
-        "less than before.",
-        (double)report->memory_returns);
-    metric_text_number(out, "cache_bytes", COUNTER_GAUGE, "Bytes that the cache holds.",
-                       (double)report->cache_bytes);
-    metric_text_number(out, "cache_limit_bytes", COUNTER_GAUGE,
-                       "Bytes that the cache may hold at most (cache.memory).",
-                       (double)report->cache_limit);
-    metric_text_number(out, "cache_evictions", COUNTER_TOTAL,
-                       "Objects that made room for others in memory (cache.memory).",
-                       (double)report->cache_evictions);
-    metric_text_number(
-        out, "cache_variants_dropped", COUNTER_TOTAL,
-        "Variants that made room for newer ones of the same URL (cache.max_variants).",
-        (double)report->cache_variants_dropped);
-    metric_text_number(out, "cache_objects", COUNTER_GAUGE, "Objects in the cache.",
-                       (double)report->cache_objects);
-    metric_text_number(out, "verdicts", COUNTER_GAUGE,
-                       "Stored verdicts of ICAP services on requests.",
-                       (double)report->verdicts.count);
-    metric_text_number(out, "verdict_bytes", COUNTER_GAUGE,
-                       "Bytes of memory that stored verdicts take.",
-                       (double)report->verdicts.bytes);
-    metric_text_number(out, "verdict_limit_bytes", COUNTER_GAUGE,
-                       "Bytes that stored verdicts may take at most (verdict_space).",
-                       (double)report->verdicts.limit);
+    const struct {
+        const char *name;
+        enum counter_kind kind;
+        const char *help;
+        double value;
+    } own[] = {
+        {"uptime_seconds", COUNTER_GAUGE, "Seconds since the proxy started.",
+         (double)report->uptime / 1000.0},
+        {"workers", COUNTER_GAUGE, "Threads that serve clients.", report->settings->workers},
+        {"workers_silent", COUNTER_GAUGE,
+         "Workers that did not answer in time, so the other numbers do not include them.",
+         report->workers_silent},
+        {"memory_resident_bytes", COUNTER_GAUGE,
+         "Bytes of memory that the process has from the system, without those of helpers.",
+         resident_bytes()},
+        {"memory_returns", COUNTER_TOTAL,
+         "Times that memory was given back to the system because connections held 16 MB less than "
+         "before.",
+         (double)report->memory_returns},
+        {"cache_bytes", COUNTER_GAUGE, "Bytes that the cache holds.", (double)report->cache_bytes},
+        {"cache_limit_bytes", COUNTER_GAUGE,
+         "Bytes that the cache may hold at most (cache.memory).", (double)report->cache_limit},
+        {"cache_evictions", COUNTER_TOTAL,
+         "Objects that made room for others in memory (cache.memory).",
+         (double)report->cache_evictions},
+        {"cache_variants_dropped", COUNTER_TOTAL,
+         "Variants that made room for newer ones of the same URL (cache.max_variants).",
+         (double)report->cache_variants_dropped},
+        {"cache_objects", COUNTER_GAUGE, "Objects in the cache.", (double)report->cache_objects},
+        {"verdicts", COUNTER_GAUGE, "Stored verdicts of ICAP services on requests.",
+         (double)report->verdicts.count},
+        {"verdict_bytes", COUNTER_GAUGE, "Bytes of memory that stored verdicts take.",
+         (double)report->verdicts.bytes},
+        {"verdict_limit_bytes", COUNTER_GAUGE,
+         "Bytes that stored verdicts may take at most (verdict_space).",
+         (double)report->verdicts.limit},
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        metric_text_number(out, own[i].name, own[i].kind, own[i].help, own[i].value);
     PAGES_FOR_EACH (number, print_sizes)
         if (calls->parts != NULL)
             part_pages_table[number]->print_sizes(out, calls->parts[number]);

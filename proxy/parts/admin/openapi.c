@@ -23,11 +23,14 @@ static json_t *parameter_schema(const struct call_parameter *parameter) {
 static json_t *parameters_json(const struct call *route) {
     json_t *list = json_array();
     for (const struct call_parameter *parameter = route->parameters; parameter->name != NULL;
-         parameter++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", parameter->name,
-                                              "in", "query", "required", (int)parameter->required,
-                                              "description", parameter->what, "schema",
-                                              parameter_schema(parameter)));
+         parameter++) {
+        json_t *one = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", parameter->name, "in", "query",
+                                "required", (int)parameter->required, "description",
+                                parameter->what, "schema", parameter_schema(parameter));
+        if (parameter->role != 0)
+            json_object_set_new(one, "x-role", json_string(operator_role_name(parameter->role)));
+        json_array_append_new(list, one);
+    }
     return list;
 }
 
@@ -131,7 +134,8 @@ void openapi_make(struct page *page, const struct admin_calls *calls) {
     (void)calls;
     json_t *info =
         json_pack("{s:s, s:s, s:s}", "title", "Retort's admin plane", "version", PACKAGE_VERSION,
-                  "description", "x-role is the least role that a caller needs.");
+                  "description",
+                  "x-role is the least role that a caller needs, for a call or a parameter.");
     json_t *components =
         json_pack("{s:{s:{s:s, s:s}}, s:{s:o}}", "securitySchemes", "token", "type", "http",
                   "scheme", "bearer", "responses", "Error", error_response());

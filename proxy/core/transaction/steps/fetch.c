@@ -229,13 +229,10 @@ static void fetch_note_server(struct transaction *transaction) {
     ASSERT(url_parse(&transaction->fetch.server, arena_slice(&transaction->arena, text)));
 }
 
-/* False: the request can't be made as the rules for its fields want it. */
-static bool fetch_start_call(struct transaction *transaction) {
-    struct aim aim = {.tunnel = SLICE("")}, *to = &aim;
-    struct arena *arena = &transaction->arena;
-    struct http_head written, *head = &written;
-    route_aim(transaction, to);
-    fetch_note_server(transaction);
+/* The head for the next hop: without what was for us, and with what the hop has to know. False: the
+ * request can't be made as the rules for its fields want it. */
+static bool fetch_make_head(struct transaction *transaction, const struct aim *to,
+                            struct http_head *head, struct origin_request *request) {
     http_head_assign(head, outgoing(transaction));
     remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
@@ -244,31 +241,27 @@ static bool fetch_start_call(struct transaction *transaction) {
     http_head_set(head, HTTP_HOST, to->host_header);
     remove_ranges(transaction, head);
     set_conditions(transaction, head);
-    char *trailer_space = ask_for_trailers(transaction, head);
+    request->trailer_space = ask_for_trailers(transaction, head);
     forwarding_tell_origin(transaction, head);
     if (transaction->spans != NULL)
         spans_tell_origin(transaction, head);
-    bool chunked, fits = !transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
-                         head_rules_change_outgoing(transaction, head);
-    if (!fits || !frame_body(transaction, head, &chunked)) {
-        if (transaction->spans != NULL)
-            spans_forget_call(transaction);
-        return false;
-    }
+    bool fits = !transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
+                head_rules_change_outgoing(transaction, head);
+    return fits && frame_body(transaction, head, &request->chunked);
+}
+
+/* The request but for its head and the hop that it goes to. */
+static struct origin_request fetch_request(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
-    struct origin_request request = {
-        .method = head->method_id,
+    bool upgrade = transaction->request.kind == REQUEST_UPGRADE;
+    return (struct origin_request){
         .body = transaction->request.body,
-        .chunked = chunked,
-        .upgrade = transaction->request.kind == REQUEST_UPGRADE ? transaction->request.upgrade
-                                                                : slice_make("", 0),
+        .upgrade = upgrade ? transaction->request.upgrade : slice_make("", 0),
         .on_interim = on_interim,
         .interim_arg = transaction,
         .on_http1 = on_http1,
         .http1_arg = transaction,
-        .trailer_space = trailer_space,
         .repeatable = is_repeatable(transaction),
-        .used_up = may_prove_connection(head),
         .slot = transaction->fetch.slot,
         .deadline = transaction->fetch.deadline,
         .connect_timeout = settings->origin.connect_timeout,
@@ -278,12 +271,10 @@ static bool fetch_start_call(struct transaction *transaction) {
         .max_head = settings->origin.max_head,
         .max_idle = settings->origin.max_idle,
     };
-    if (needs_own_connection(transaction, head))
-        to->protocols = ORIGIN_HTTP1;
-    transaction->fetch.origin_name = next_hop_set(transaction, to, &request);
-    fetch_set_head(transaction, head, &request);
-    if (transaction->spans != NULL)
-        spans_name_origin(transaction, transaction->fetch.origin_name);
+}
+
+static void fetch_send(struct transaction *transaction, const struct origin_request *request) {
+    struct arena *arena = &transaction->arena;
     transaction->fetch.asked_at = transaction->net->loop->now;
     /* A stored response counts from the moment when it was looked up. So the answer of the origin
      * does not bring back what has been purged since. */
@@ -291,8 +282,31 @@ static bool fetch_start_call(struct transaction *transaction) {
         storing_note_moment(transaction);
     transaction->fetch.call = arena_alloc(arena, sizeof *transaction->fetch.call);
     origin_call_start(transaction->fetch.call, transaction->net, transaction->host->origins,
-                      &request, arena_alloc(arena, sizeof *transaction->response.head),
+                      request, arena_alloc(arena, sizeof *transaction->response.head),
                       &transaction->task);
+}
+
+/* False as fetch_make_head. */
+static bool fetch_start_call(struct transaction *transaction) {
+    struct aim aim = {.tunnel = SLICE("")};
+    struct origin_request request = fetch_request(transaction);
+    struct http_head head;
+    route_aim(transaction, &aim);
+    fetch_note_server(transaction);
+    if (!fetch_make_head(transaction, &aim, &head, &request)) {
+        if (transaction->spans != NULL)
+            spans_forget_call(transaction);
+        return false;
+    }
+    request.method = head.method_id;
+    request.used_up = may_prove_connection(&head);
+    if (needs_own_connection(transaction, &head))
+        aim.protocols = ORIGIN_HTTP1;
+    transaction->fetch.origin_name = next_hop_set(transaction, &aim, &request);
+    fetch_set_head(transaction, &head, &request);
+    if (transaction->spans != NULL)
+        spans_name_origin(transaction, transaction->fetch.origin_name);
+    fetch_send(transaction, &request);
     return true;
 }
 

@@ -253,6 +253,43 @@ static bool lookup_begin(struct transaction *transaction) {
     return true;
 }
 
+/* Nothing that is stored will do. */
+static enum step lookup_failed(struct transaction *transaction) {
+    return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
+                                                       : miss(transaction);
+}
+
+/* What was found has to be confirmed by the origin, where the origin can be asked about it. */
+static enum step lookup_revalidate(struct transaction *transaction) {
+    struct object *object = transaction->lookup.object;
+    if (transaction->caching.control.only_if_cached)
+        return only_if_cached(transaction);
+    if (drop_unable(transaction))
+        return miss(transaction);
+    if (transaction->variant != NULL && transaction->variant->only) {
+        object_release(&transaction->lookup.object); /* the origin does not understand it */
+        return miss(transaction);
+    }
+    transaction->lookup.revalidating = object->etag_length > 0 || object_last_modified(object) != 0;
+    return miss(transaction);
+}
+
+/* RFC 9111 §4.2: may what was found be used without a question to the origin? */
+static enum step lookup_judge(struct transaction *transaction) {
+    struct freshness freshness = object_freshness(transaction->lookup.object);
+    switch (
+        freshness_judge(&freshness, &transaction->caching.control, transaction->net->loop->wall)) {
+    case FRESHNESS_FRESH: return hit(transaction, RESULT_HIT);
+    case FRESHNESS_STALE_ALLOWED: return hit(transaction, RESULT_STALE);
+    case FRESHNESS_STALE_MEANWHILE:
+        if (!transaction->exchange->background && transaction->lookup.object->status != 206)
+            return stale_meanwhile(transaction);
+        break;
+    case FRESHNESS_REVALIDATE: break;
+    }
+    return lookup_revalidate(transaction);
+}
+
 static enum step lookup_run(struct transaction *transaction) {
     if (transaction->request.kind == REQUEST_CONNECT ||
         transaction->request.kind == REQUEST_UPGRADE || !matter_for_cache(transaction))
@@ -273,36 +310,13 @@ static enum step lookup_run(struct transaction *transaction) {
     drop_excluded(transaction);
     drop_outdated(transaction);
     if (transaction->lookup.object == NULL)
-        return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
-                                                           : miss(transaction);
+        return lookup_failed(transaction);
     if (transaction->lookup.object->status == 206 && !part_will_do(transaction)) {
         transaction->lookup.part = transaction->lookup.object;
         transaction->lookup.object = NULL;
-        return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
-                                                           : miss(transaction);
+        return lookup_failed(transaction);
     }
-    struct freshness freshness = object_freshness(transaction->lookup.object);
-    switch (
-        freshness_judge(&freshness, &transaction->caching.control, transaction->net->loop->wall)) {
-    case FRESHNESS_FRESH: return hit(transaction, RESULT_HIT);
-    case FRESHNESS_STALE_ALLOWED: return hit(transaction, RESULT_STALE);
-    case FRESHNESS_STALE_MEANWHILE:
-        if (!transaction->exchange->background && transaction->lookup.object->status != 206)
-            return stale_meanwhile(transaction);
-        break;
-    case FRESHNESS_REVALIDATE: break;
-    }
-    if (transaction->caching.control.only_if_cached)
-        return only_if_cached(transaction);
-    if (drop_unable(transaction))
-        return miss(transaction);
-    if (transaction->variant != NULL && transaction->variant->only) {
-        object_release(&transaction->lookup.object); /* the origin does not understand it */
-        return miss(transaction);
-    }
-    transaction->lookup.revalidating = transaction->lookup.object->etag_length > 0 ||
-                                       object_last_modified(transaction->lookup.object) != 0;
-    return miss(transaction);
+    return lookup_judge(transaction);
 }
 
 void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome) {

@@ -76,17 +76,31 @@ static bool is_unable(const struct transaction *transaction) {
 /* STORE_ON_DISK: it is too large for memory, but may stand on disk. */
 enum storage { STORE_NOWHERE, STORE_ON_DISK, STORE_IN_MEMORY };
 
+/* A response is not kept if a service had no chance to adapt it, or left it alone because this client
+ * wants no change. Otherwise all clients would get it for its whole lifetime. */
+static bool may_keep_adapted(const struct transaction *transaction) {
+    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
+    if (transaction->outcome.result == RESULT_SERVICE ||
+        (outgoing != NULL && outgoing->reqmod.chain.left_out))
+        return false;
+    return transaction->respmod == NULL || (!transaction->caching.control.no_transform &&
+                                            adapt_chain_is_storable(&transaction->respmod->chain));
+}
+
+/* What a service could not work on is kept for a short time, or not at all: a part of a body never,
+ * because others would be joined to it. */
+static bool may_keep_unable(struct transaction *transaction, struct freshness *freshness) {
+    uint64_t lifetime = transaction->settings->cache.failed_lifetime;
+    if (lifetime == 0 || transaction->response.head->status == 206)
+        return false;
+    freshness_cut(freshness, lifetime);
+    transaction->net->counters.adapted_unable++;
+    return true;
+}
+
 static enum storage where_to_store(struct transaction *transaction, struct freshness *freshness) {
     bool post = !transaction->caching.allowed && prepare_post(transaction);
-    if ((!transaction->caching.allowed && !post) || transaction->outcome.result == RESULT_SERVICE)
-        return STORE_NOWHERE;
-    if (transaction->reqmod_postcache != NULL &&
-        transaction->reqmod_postcache->reqmod.chain.left_out)
-        return STORE_NOWHERE;
-    /* A response is not kept if a service had no chance to adapt it, or left it alone because this
-     * client wants no change. Otherwise all clients would get it for its whole lifetime. */
-    if (transaction->respmod != NULL && (transaction->caching.control.no_transform ||
-                                         !adapt_chain_is_storable(&transaction->respmod->chain)))
+    if ((!transaction->caching.allowed && !post) || !may_keep_adapted(transaction))
         return STORE_NOWHERE;
     caching_review(transaction, transaction->response.head);
     struct freshness_rules rules = caching_freshness_rules(transaction, transaction->response.head);
@@ -96,14 +110,8 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
                           transaction->response.response_time);
     if (!freshness->storable || (post && freshness->heuristic))
         return STORE_NOWHERE;
-    if (is_unable(transaction)) {
-        uint64_t lifetime = transaction->settings->cache.failed_lifetime;
-        if (lifetime == 0 ||
-            transaction->response.head->status == 206) /* others would be joined to it */
-            return STORE_NOWHERE;
-        freshness_cut(freshness, lifetime);
-        transaction->net->counters.adapted_unable++;
-    }
+    if (is_unable(transaction) && !may_keep_unable(transaction, freshness))
+        return STORE_NOWHERE;
     if (has_body(transaction) && transaction->response.body->length >= 0 &&
         (uint64_t)transaction->response.body->length > transaction->settings->cache.max_object) {
         transaction->net->counters.cache_too_large++;

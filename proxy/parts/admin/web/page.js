@@ -19,6 +19,7 @@ const AGAIN = 3000; // milliseconds after a failure
 
 const main = document.getElementById("main"), notice = document.getElementById("notice"), who = document.getElementById("who");
 let me = null;       // what /v1/whoami says
+let calls = {};      // the paths of /v1/openapi.json
 let view = null;     // the one that is shown
 let timer = 0, asking = null;
 let beginning = 0, again = 0; // the latest begin(), and the timer of its next try
@@ -34,6 +35,11 @@ const session = {
     tell,
     needsToken, // is it the refusal of a token? Then the page asks for another one
     may: (role) => me !== null && RANKS.indexOf(me.role) >= RANKS.indexOf(role),
+    // What a call takes; each parameter has the role that it needs. A proxy without the call: nothing.
+    parameters(method, path) {
+        const one = (calls[`/v1${path}`] || {})[method];
+        return one ? one.parameters.map((parameter) => ({"x-role": one["x-role"], ...parameter})) : [];
+    },
     // A button for what a role may do; for others it is there and can't be used.
     button(role, text, label, press) {
         const able = session.may(role);
@@ -148,9 +154,10 @@ async function begin() {
     const mine = ++beginning;
     clearTimeout(again);
     try {
-        const answer = await api.get("/whoami");
+        const answers = await Promise.all([api.get("/whoami"), api.get("/openapi.json")]);
         if (mine !== beginning) return;
-        me = answer;
+        me = answers[0];
+        calls = answers[1].paths;
     } catch (reason) {
         if (mine !== beginning || needsToken(reason)) return;
         tell(reason instanceof api.Refused ? reason.message : "The proxy does not answer; the page goes on trying.", true);

@@ -1,6 +1,7 @@
 // The cache: search, ages, and removal.
 
 import {el, setText, Table} from "./element.js";
+import {sentence} from "./form.js";
 import * as format from "./format.js";
 
 const LIMIT = 100;
@@ -11,8 +12,9 @@ export default {
     every: 0,
     make(session) {
         const text = el("input", {type: "search", id: "cache-text", autocomplete: "off"});
-        const kind = el("select", {id: "cache-kind"}, [["host", "host"], ["prefix", "beginning of URLs"], ["regex", "expression for URLs"], ["tag", "tag"]]
-            .map(([value, label]) => el("option", {value}, label)));
+        // What is found can be purged, so both calls take the same.
+        const kind = el("select", {id: "cache-kind"}, session.parameters("post", "/cache/purge").filter((one) => !one.schema.enum)
+            .map((one) => el("option", {value: one.name}, sentence(one.description))));
         const more = el("button", {type: "button"}, "More");
         const count = el("p", {class: "faint", role: "status"});
         const form = el("form", {class: "card"}, el("div", {class: "row"},

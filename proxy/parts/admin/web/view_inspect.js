@@ -1,30 +1,23 @@
 // Inspection: an operator chooses the next transactions, and opens one of those that are kept.
 
 import {el, setText, Table} from "./element.js";
+import {field} from "./form.js";
 import * as format from "./format.js";
+
+const BEGINS = {transactions: 5, seconds: 300};
 
 export default {
     name: "inspect",
     title: "Inspect",
     every: 2,
     make(session) {
-        const field = (name, label, properties) => {
-            const input = el("input", {type: "text", id: `inspect-${name}`, name, autocomplete: "off", disabled: !session.may("operate"), ...properties});
-            return el("div", null, el("label", {for: `inspect-${name}`}, el("span", null, label)), input);
-        };
         const able = session.may("operate");
-        const unmasked = el("input", {type: "checkbox", id: "inspect-unmasked", name: "unmasked", disabled: !session.may("admin")});
         const form = el("form", {class: "card"}, el("h2", null, "Inspect the next requests"), el("div", {class: "row"},
-            field("transactions", "How many", {type: "number", min: 1, max: 100, value: 5}), field("host", "Of the host"),
-            field("prefix", "URL begins with"), field("client", "Of the client (address)"),
-            field("seconds", "For at most (seconds)", {type: "number", min: 1, max: 86400, value: 300}),
-            el("label", {for: "inspect-unmasked"}, unmasked, " with cookies and credentials (role admin)"),
+            session.parameters("post", "/inspect").map((one) => field(session, "inspect", one, BEGINS[one.name])),
             el("button", {type: "submit", class: "main", disabled: !able, title: able ? undefined : "This needs the role operate."}, "Inspect")));
         form.addEventListener("submit", (event) => {
             event.preventDefault();
-            const values = Object.fromEntries(new FormData(form));
-            values.unmasked = unmasked.checked ? "yes" : undefined;
-            session.change("The next requests that fit are inspected.", "/inspect", values);
+            session.change("The next requests that fit are inspected.", "/inspect", Object.fromEntries(new FormData(form)));
         });
         const state = el("p", {class: "faint"});
         const list = new Table("Inspected transactions, the newest first", (one) => one.id, [

@@ -2,6 +2,7 @@
 
 import {el, setText, Table} from "./element.js";
 import {Events} from "./events.js";
+import {field} from "./form.js";
 import * as format from "./format.js";
 
 const MOST = 200; // rows
@@ -17,10 +18,8 @@ export default {
         this.drawing = 0;
         this.events = new Events(session, (event) => this.take(event), (lost) => this.lose(lost), (text) => this.say(text));
         const able = session.may("operate");
-        const field = (name, label) => el("div", null, el("label", {for: `live-${name}`}, el("span", null, label)),
-            el("input", {type: "text", id: `live-${name}`, name, autocomplete: "off", disabled: !able}));
-        const form = el("form", {class: "card"}, el("div", {class: "row"}, field("host", "Host"), field("client", "Client"),
-            field("status", "Status, such as 5xx"), field("result", "Result, such as HIT"),
+        const form = el("form", {class: "card"}, el("div", {class: "row"},
+            session.parameters("get", "/events").map((one) => field(session, "live", one)),
             el("button", {type: "submit", class: "main", disabled: !able}, "Filter"),
             session.button("operate", "Pause", "Pause the list", () => this.pause())));
         form.addEventListener("submit", (event) => {
