@@ -335,18 +335,25 @@ proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor_none.c
 endif
 EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 
-# The objects of the core are the same whichever parts are built (part.h). So tests/check-parts.sh links them with other parts than
-# the configured ones, which proxy/with.c lists: make proxy/retort-with PARTS="events ...".
+# The objects of the core are the same whichever parts are built (part.h). So tests/link-parts.sh links them, and the unit tests,
+# with other PARTS than the configured ones, which proxy/parts-$(WITH).c lists. LEFT_OUT are the unit tests of the other parts.
+WITH = none
 PARTS =
+LEFT_OUT =
 with_objects = for object in $(proxy_libproxy_a_OBJECTS); do echo "$$object"; done
-proxy/libwith.a: proxy/libproxy.a proxy/with.c
+unit_objects = for object in $(tests_unit_proxy_unit_proxy_OBJECTS); do echo "$$object"; done
+proxy/libproxy-$(WITH).a: proxy/libproxy.a proxy/parts-$(WITH).c
 	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(proxy_libproxy_a_CPPFLAGS) $(CPPFLAGS) $(proxy_libproxy_a_CFLAGS) \
-		$(CFLAGS) -c -o proxy/with.o proxy/with.c && rm -f $@ && \
-	$(AR) cr $@ proxy/with.o `$(with_objects) | grep -v -e '^proxy/parts/' -e 'a-parts\.o$$'` \
+		$(CFLAGS) -c -o proxy/parts-$(WITH).o proxy/parts-$(WITH).c && rm -f $@ && \
+	$(AR) cr $@ proxy/parts-$(WITH).o `$(with_objects) | grep -v -e '^proxy/parts/' -e 'a-parts\.o$$'` \
 		`for part in $(PARTS); do $(with_objects) | grep "^proxy/parts/$$part/"; done`
-proxy/retort-with: proxy/libwith.a $(proxy_retort_OBJECTS)
-	$(AM_V_CCLD)$(proxy_retort_LINK) $(proxy_retort_OBJECTS) proxy/libwith.a $(proxy_below)
-CLEANFILES += proxy/libwith.a proxy/retort-with proxy/with.c proxy/with.o
+proxy/retort-$(WITH): proxy/libproxy-$(WITH).a $(proxy_retort_OBJECTS)
+	$(AM_V_CCLD)$(proxy_retort_LINK) $(proxy_retort_OBJECTS) proxy/libproxy-$(WITH).a $(proxy_below)
+tests/unit/proxy/unit-proxy-$(WITH): proxy/libproxy-$(WITH).a $(tests_unit_proxy_unit_proxy_OBJECTS)
+	$(AM_V_CCLD)$(tests_unit_proxy_unit_proxy_LINK) \
+		`$(unit_objects) | grep -v -e '^-$$' $(LEFT_OUT:%=-e '-%\.o$$')` proxy/libproxy-$(WITH).a $(proxy_below) $(CHECK_LIBS)
+CLEANFILES += proxy/libproxy-*.a proxy/parts-*.[co] proxy/retort-minimal proxy/retort-none proxy/retort-with \
+	tests/unit/proxy/unit-proxy-minimal tests/unit/proxy/unit-proxy-none
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags) -DCONFIGURATION='"$(retortconfdir)/retort.conf"'
 proxy_retort_CFLAGS = $(proxy_cflags)

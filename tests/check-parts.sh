@@ -1,15 +1,15 @@
 #!/bin/bash
 # Is retort a core and parts? Links it from the objects of this build without any part, and without each of them (and those that
 # need it): a core that names a part does not link. Each such retort lists its parts, refuses the options of the part that it does
-# not have, and the one without any serves a page, is steered by signals, and is as small as it should be. One check a retort
-# and question.
+# not have, and the one without any serves a page, is steered by signals, and is as small as it should be. The unit tests of the
+# one without any, and of the core with ICAP, are run. One check a retort and question, and a test of theirs.
 # Usage: check-parts.sh, in a build directory, by make check.
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 [ -f proxy/libproxy.a ] || { echo "no build directory: run make check"; exit 77; }
 command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"; rm -f proxy/with.c; kill $proxy $origin 2>/dev/null' EXIT
+trap 'rm -rf "$scratch"; kill $proxy $origin 2>/dev/null' EXIT
 passed=0
 failed=0
 proxy=
@@ -31,24 +31,29 @@ without() {
     done
 }
 
-# link WHAT PARTS...: 0 when it links and lists them.
+# link WHAT NAME PARTS...: 0 when it links and lists them. With the NAME of what is tested further, also the unit tests.
 link() {
-    local what=$1 listed declared= rows= pages= page_rows= part
-    shift
-    for part; do
-        declared="$declared PART($part)" rows="$rows PART(${part^^}, $part),"
-        [[ " $* " == *" admin "* && -e $top/proxy/parts/$part/pages.c ]] &&
-            pages="$pages PAGES($part)" page_rows="$page_rows PAGES(${part^^}, $part),"
-    done
-    sed -e "s/@configure_input@/Made by tests\/check-parts.sh/" -e "s/@parts_declared@/$declared/" -e "s/@parts_listed@/$rows/" \
-        -e "s/@pages_declared@/$pages/" -e "s/@pages_listed@/$page_rows/" \
-        "$top/proxy/parts.c.in" >proxy/with.c
-    rm -f proxy/libwith.a proxy/retort-with
-    "${MAKE:-make}" -s proxy/retort-with PARTS="$*" >"$scratch/link" 2>&1
+    local what=$1 name=$2 listed only=
+    shift 2
+    [ "$name" != with ] || only=--no-unit
+    "$top/tests/link-parts.sh" $only "$name" "$@" >"$scratch/link" 2>&1
     count $? "retort $what does not link: $(grep -m 3 'undefined reference' "$scratch/link")"
-    listed=$(proxy/retort-with -V | sed -n 's/^parts: \(.*\); left out:.*/\1/p' | tr -d ,)
+    retort=proxy/retort-$name
+    listed=$($retort -V | sed -n 's/^parts: \(.*\); left out:.*/\1/p' | tr -d ,)
     [ "$listed" = "${*:-none}" ]
     count $? "retort $what says that it has: $listed"
+}
+
+# unit WHAT NAME: runs the unit tests of a retort.
+unit() {
+    local line tests bad
+    "tests/unit/proxy/unit-proxy-$2" >"$scratch/unit" 2>&1
+    line=$(grep '^[0-9]*%: Checks:' "$scratch/unit")
+    read -r tests bad <<<"$(sed -E 's/^[0-9]+%: Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2+\3/' <<<"$line")"
+    echo "unit tests of retort $1: ${line:-none}; $(tail -1 "$scratch/unit" | grep -x '[0-9]* tests need .*')"
+    passed=$((passed + ${tests:-0} - (${bad:-0})))
+    failed=$((failed + (${bad:-1})))
+    grep -E '^[^ ]+:[0-9]+:[FE]:' "$scratch/unit" | sed 's/^/FAIL /'
 }
 
 # row_of SECTION, title_of SECTION: the row of the section, up to its title; x when it has one.
@@ -73,17 +78,17 @@ refuses() {
         else
             echo "$option = 1"
         fi >"$scratch/retort.conf"
-        [ "$(proxy/retort-with -T -f "$scratch/retort.conf" 2>&1 | grep -c "$name: this retort was built without the part $1")" = 1 ]
-        count $? "retort without $1 takes $option: $(proxy/retort-with -T -f "$scratch/retort.conf" 2>&1 | head -1)"
+        [ "$($retort -T -f "$scratch/retort.conf" 2>&1 | grep -c "$name: this retort was built without the part $1")" = 1 ]
+        count $? "retort without $1 takes $option: $($retort -T -f "$scratch/retort.conf" 2>&1 | head -1)"
     done
 }
 
 # The libraries that only one part uses.
 declare -A only_there=([admin]=libmicrohttpd [disk]=liburing [spans]=libcurl)
 for part in $built; do
-    link "without $part" $(without "$part")
+    link "without $part" with $(without "$part")
     if [ -n "${only_there[$part]}" ]; then
-        ! readelf -d proxy/retort-with | grep -q "NEEDED.*${only_there[$part]}"
+        ! readelf -d $retort | grep -q "NEEDED.*${only_there[$part]}"
         count $? "retort without $part needs ${only_there[$part]}"
     fi
     refuses "$part"
@@ -94,12 +99,12 @@ done
 # files that are compiled into it, with those of common/. Of a build by gcc -O2 alone.
 made_of() { # WHAT LIBRARIES KB LINES
     local libraries size lines
-    readelf --debug-dump=info --dwarf-depth=1 proxy/retort-with >"$scratch/dwarf" 2>/dev/null
+    readelf --debug-dump=info --dwarf-depth=1 $retort >"$scratch/dwarf" 2>/dev/null
     if ! grep -q 'DW_AT_producer.*-O2' "$scratch/dwarf" || grep -q 'DW_AT_producer.*-fsanitize' "$scratch/dwarf"; then
         return
     fi
-    libraries=$(ldd proxy/retort-with | grep -vcE 'linux-vdso|ld-linux|lib(c|m)\.so')
-    strip -o "$scratch/stripped" proxy/retort-with
+    libraries=$(ldd $retort | grep -vcE 'linux-vdso|ld-linux|lib(c|m)\.so')
+    strip -o "$scratch/stripped" $retort
     size=$(($(stat -c %s "$scratch/stripped") / 1024))
     lines=$(sed -n 's/.*DW_AT_name .*: \(.*\)\.c$/\1/p' "$scratch/dwarf" | while read -r unit; do
         cat "$(dirname "${unit#../}")"/.deps/*-"$(basename "$unit")".P*o 2>/dev/null
@@ -110,10 +115,12 @@ made_of() { # WHAT LIBRARIES KB LINES
 }
 
 if [[ " $built " == *" icap "* ]]; then
-    link minimal icap
+    link minimal minimal icap
+    unit minimal minimal
     made_of minimal 18 1520 97500
 fi
-link "without parts"
+link "without parts" none
+unit "without parts" none
 made_of "without parts" 18 1450 92500
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
@@ -136,7 +143,7 @@ workers = 1
 listen "127.0.0.1:$port" { mode = reverse }
 map "/" { origin = "http://127.0.0.1:$(cat "$scratch/origin")" }
 END
-proxy/retort-with -f "$scratch/retort.conf" 2>"$scratch/log" &
+$retort -f "$scratch/retort.conf" 2>"$scratch/log" &
 proxy=$!
 answer=$(python3 - "$port" <<'END'
 import http.client, sys, time

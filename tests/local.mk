@@ -10,7 +10,7 @@ checks = \
 	tests/check-icap-table.sh tests/check-includes.sh \
 	tests/check-names.sh tests/check-parts.sh tests/check-sources.sh tests/check-writers.sh
 TESTS += $(checks)
-EXTRA_DIST += $(checks) tests/check tests/data/fetch.sh tests/data/pages tests/golden tests/hooks tests/install.sh tests/other-debian.sh tests/package tests/run.sh tests/valgrind
+EXTRA_DIST += $(checks) tests/check tests/data/fetch.sh tests/data/pages tests/golden tests/hooks tests/install.sh tests/link-parts.sh tests/other-debian.sh tests/package tests/run.sh tests/valgrind
 
 include tests/unit/common/local.mk
 include tests/unit/proxy/local.mk

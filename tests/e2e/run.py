@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs the end-to-end tests: the functions test_* of the files test_*.py beside this one.
 
-    run.py [--builddir DIR] [--valgrind] [--quick] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--host HOST] [--again]
+    run.py [--builddir DIR] [--valgrind] [--quick] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--host HOST] [--parts NAME] [--again]
 
 Each file runs in a process of its own, several at a time: N, and up to twice as many while the machine mostly waits. One line a
 test; the last line counts.
@@ -66,6 +66,8 @@ def parse_arguments():
     parser.add_argument("--kills", type=int, help="how often the crash test of the disk kills the proxy (default: 20)")
     parser.add_argument("--host", choices=("icap", "inside", "thread", "process"), help="where the services run that "
                         "harness/services.py starts: at c-icap, or in the proxy, there also in threads or processes (default: icap, or $RETORT_HOST)")
+    parser.add_argument("--parts", metavar="NAME", help="the proxy is proxy/retort-NAME, which tests/link-parts.sh has linked with fewer parts, such "
+                        "as none or minimal; what needs the others is skipped")
     parser.add_argument("--again", action="store_true", help="run tests that failed once more, each alone")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     parser.add_argument("--only", help=argparse.SUPPRESS)
@@ -73,6 +75,8 @@ def parse_arguments():
     if options.host:
         os.environ["RETORT_HOST"] = "icap" if options.host == "icap" else "inside"
         os.environ["RETORT_RUNS"] = options.host if options.host in ("thread", "process") else "worker"
+    if options.parts:
+        os.environ["RETORT_PARTS"] = options.parts
     if options.kills:
         os.environ["RETORT_KILLS"] = str(options.kills)  # tests are in processes of their own
     return options

@@ -26,6 +26,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/http2/session.c proxy/parts/http2/session.h \
 	proxy/parts/http2/stream.c proxy/parts/http2/stream.h
 tests_unit_proxy_unit_proxy_SOURCES += \
+	tests/unit/proxy/http2_lab.c tests/unit/proxy/http2_lab.h \
 	tests/unit/proxy/test_head_blocks.c \
 	tests/unit/proxy/test_hpack.c \
 	tests/unit/proxy/test_http2_block.c \

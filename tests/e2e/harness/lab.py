@@ -3,9 +3,14 @@
 close() stops it all in reverse order and returns what was wrong with how it ran.
 """
 
+import functools
 import os
+import re
 import shutil
+import subprocess
 import tempfile
+
+from .checks import Skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(os.path.dirname(HERE))
@@ -23,7 +28,17 @@ def sanitized(builddir, kind="address"):
         return False
 
 
+@functools.lru_cache(maxsize=None)
+def parts_left_out(program):
+    """Those that this retort was built without."""
+    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
+    found = re.search("^parts: .*; left out: (.*)$", said, re.MULTILINE)
+    return found.group(1).split(", ") if found else []
+
+
 class Lab:
+    """The environment variable RETORT_PARTS (run.py --parts) names a retort with fewer parts, which tests/link-parts.sh has linked."""
+
     def __init__(self, builddir, valgrind=False, keep=False, name="lab"):
         self.builddir = os.path.abspath(builddir)
         self.valgrind = valgrind
@@ -54,10 +69,19 @@ class Lab:
 
     def built(self, name):
         """A program or module of the build tree."""
-        path = os.path.join(self.builddir, name)
+        parts = os.environ.get("RETORT_PARTS")
+        path = os.path.join(self.builddir, f"{name}-{parts}" if parts and name == "proxy/retort" else name)
         if not os.path.exists(path):
             raise AssertionError(f"{path} does not exist: build first, or give --builddir")
         return path
+
+    def has_part(self, part):
+        return part not in parts_left_out(self.built("proxy/retort"))
+
+    def needs(self, part):
+        """A test that needs a part which the retort under test was built without is skipped."""
+        if not self.has_part(part):
+            raise Skip(f"needs the part {part}")
 
     def data(self, name):
         """A file of the fetched test data."""

@@ -7,6 +7,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -121,7 +122,13 @@ class Retort:
                                environment=self.environment, memcheck=self.memcheck,
                                stop_seconds=self.stop_seconds, before_start=self.before_start)
         self.pid = self.process.pid
-        self.process.wait_ready(self._answers, self.start_seconds)
+        try:
+            self.process.wait_ready(self._answers, self.start_seconds)
+        except AssertionError:
+            if not self.process.running() and needs_of(self.process.log()):
+                self.process.expected_status = self.process.popen.returncode
+                self.lab.needs(needs_of(self.process.log()))
+            raise
 
     def restart(self):
         self.stop()
@@ -136,7 +143,8 @@ class Retort:
     def _answers(self):
         try:
             wire.Wire(self.forward, timeout=1).close()
-            wire.Wire(self.admin_path, timeout=1).close()
+            if self.lab.has_part("admin"):
+                wire.Wire(self.admin_path, timeout=1).close()
             return True
         except OSError:
             return False
@@ -148,9 +156,10 @@ class Retort:
         lines = [f'workers = {given["workers"]}',
                  f'listen "{quoted[0]}" {{ mode = forward  local_destinations = allow }}',
                  f'listen "{quoted[1]}" {{ mode = reverse }}',
-                 f'access_log "{self.log_path}" {{ format = {given["log_format"]} }}',
-                 section("admin", {"listen": self.admin_listen(), **({"token_file": self.token_path} if self.token else {}),
-                                    **given["admin"]})]
+                 f'access_log "{self.log_path}" {{ format = {given["log_format"]} }}']
+        if self.lab.has_part("admin"):
+            lines.append(section("admin", {"listen": self.admin_listen(), **({"token_file": self.token_path} if self.token else {}),
+                                           **given["admin"]}))
         if given["drain_timeout"]:
             lines.append(f'drain_timeout = "{given["drain_timeout"]}"')
         for kind in ("cache", "client", "origin"):
@@ -246,6 +255,7 @@ class Retort:
     # Its admin plane.
 
     def admin(self, method, path, body=None, token=None, headers=None):
+        self.lab.needs("admin")
         token = token or self.token
         headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
         return wire.fetch(self.admin_path, method, path, headers, body=body, host="localhost",
@@ -264,6 +274,7 @@ class Retort:
 
     def run_ctl(self, *arguments):
         """Runs retortctl; returns the process, which has ended."""
+        self.lab.needs("admin")
         return subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_listen(), *arguments],
                               capture_output=True, text=True, timeout=30 * self.lab.patience, check=False,
                               env={**os.environ, **self.lab.environment(), "RETORT_TOKEN": self.token or ""})
@@ -282,8 +293,16 @@ class Retort:
         return status_field(self.pid, "VmHWM")
 
     def reload(self):
-        """A reload through the admin plane, done when this returns."""
-        return self.admin("POST", "/reload")
+        """A reload through the admin plane, or by SIGHUP where there is none; done when this returns."""
+        return self.admin("POST", "/reload") if self.lab.has_part("admin") else self._reload_by_signal()
+
+    def _reload_by_signal(self):
+        def outcomes():
+            return re.findall("configuration read again|reload refused", self.process.log())
+        before = len(outcomes())
+        self.hang_up()
+        checks.until(lambda: len(outcomes()) > before, 10 * self.lab.patience, "the reload to be done")
+        return wire.Response("HTTP/1.1 " + ("200 OK" if "read" in outcomes()[before] else "409 Conflict"), [])
 
     def hang_up(self):
         self.process.send_signal(signal.SIGHUP)
@@ -318,7 +337,15 @@ def run_check(lab, path, flag="-t"):
     """`retort -t -f PATH`: (exit status, standard output and error). -T: of the file alone."""
     done = subprocess.run([lab.built("proxy/retort"), flag, "-f", path], capture_output=True, text=True,
                           timeout=20 * lab.patience, check=False, env={**os.environ, **lab.environment()})
+    if needs_of(done.stderr):
+        lab.needs(needs_of(done.stderr))
     return done.returncode, done.stdout + done.stderr
+
+
+def needs_of(said):
+    """The part that a configuration needs, as retort has said when it refused it; None: none."""
+    found = re.search("this retort was built without the part ([a-z0-9_]+)", said)
+    return found and found.group(1)
 
 
 def measure(call):

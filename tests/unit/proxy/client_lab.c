@@ -1,5 +1,7 @@
 #include "client_lab.h"
 
+#include "part.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -113,7 +115,7 @@ static void lab_on_request(struct exchange *exchange, void *arg) {
 static void lab_adopt(struct clients *clients, const struct client_arrival *arrival) {
     struct client_lab *lab = clients->arg;
     if (arrival->http2)
-        http2_adopt(lab->http2, arrival);
+        part_table[PART_HTTP2]->protocol.adopt(lab->worker.parts[PART_HTTP2], arrival);
     else
         http1_adopt(lab->host, arrival);
 }
@@ -222,8 +224,9 @@ struct client_lab *client_lab_open(const char *settings) {
     clients_init(&lab->clients, &lab->net, &lab->mailbox, &lab->total, lab_on_request, lab);
     lab->host = xmalloc(sizeof *lab->host);
     http1_host_init(lab->host, &lab->clients);
-    lab->http2 = xmalloc(sizeof *lab->http2);
-    http2_host_init(lab->http2, &lab->clients);
+    lab->worker.clients = &lab->clients;
+    if (part_table[PART_HTTP2] != NULL)
+        part_table[PART_HTTP2]->worker.join(&lab->worker, NULL);
     lab->clients.adopt = lab_adopt;
     client_lab_connect(lab);
     return lab;
@@ -248,7 +251,8 @@ void client_lab_close(struct client_lab *lab) {
     ck_assert_uint_eq(lab->net.counters.client_http2_connections_open, 0);
     ck_assert_uint_eq(lab->net.counters.client_http2_streams_open, 0);
     http1_host_release(lab->host);
-    http2_host_release(lab->http2);
+    if (part_table[PART_HTTP2] != NULL)
+        part_table[PART_HTTP2]->worker.leave(&lab->worker);
     clients_release(&lab->clients);
     mailbox_release(&lab->mailbox);
     timer_cancel(&lab->loop.timers, &lab->now);
@@ -256,7 +260,6 @@ void client_lab_close(struct client_lab *lab) {
     loop_release(&lab->loop);
     settings_release(&lab->settings);
     free(lab->host);
-    free(lab->http2);
     free(lab->received);
     free(lab->log);
     free(lab);

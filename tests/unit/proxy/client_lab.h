@@ -1,6 +1,6 @@
 /*
- * The HTTP/1 and HTTP/2 rooms of proxy/core/client between two ends that a test has in its hands: a client's socket,
- * and a transaction that reads each request with its body and replies as it is told.
+ * HTTP/1 and, in a build with the part http2, HTTP/2 toward a client between two ends that a test has in its hands: a
+ * client's socket, and a transaction that reads each request with its body and replies as it is told.
  *
  *     struct client_lab *lab = client_lab_open("client { max_requests = 2 }\n");
  *     client_lab_send(lab, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -18,7 +18,7 @@
 #include "suites.h"
 
 #include "client/http1/http1.h"
-#include "http2/client/http2.h"
+#include "transaction/transaction.h"
 
 enum { CLIENT_LAB_RECEIVED = 8 << 20, CLIENT_LAB_LOG = 1 << 20 };
 
@@ -45,7 +45,7 @@ struct client_lab {
     struct client_total total;
     struct clients clients;
     struct http1_host *host;
-    struct http2_host *http2; /* serves a connection that begins with the preface of HTTP/2 */
+    struct transaction_host worker; /* clients, and what the part http2 keeps for them */
     struct timer now;
     int fd;     /* the client's; -1: closed */
     bool deaf;  /* it reads nothing but what client_lab_take does */

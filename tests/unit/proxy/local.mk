@@ -8,7 +8,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/certificate_lab.c tests/unit/proxy/certificate_lab.h \
 	tests/unit/proxy/authority_lab.c tests/unit/proxy/authority_lab.h \
 	tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h \
-	tests/unit/proxy/http2_lab.c tests/unit/proxy/http2_lab.h \
 	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
 	tests/unit/proxy/suites.h \
 	tests/unit/proxy/test_access_log.c \

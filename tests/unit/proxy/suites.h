@@ -77,7 +77,7 @@ Suite *server_identity_suite(void) __attribute__((weak));
 Suite *authentication_suite(void);
 Suite *leaf_suite(void) __attribute__((weak));
 Suite *range_suite(void);
-Suite *access_rules_suite(void);
+Suite *access_rules_suite(void) __attribute__((weak));
 Suite *egress_suite(void);
 Suite *text_template_suite(void);
 Suite *ticket_keys_suite(void);
@@ -112,6 +112,9 @@ Suite *verdicts_suite(void) __attribute__((weak));
 
 /* A suite of one test case. */
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);
+/* Further tests of it, which need these parts of retort: names with blanks between them, or "all". Where one of the parts is
+ * left out, so are they. */
+void suite_add_with(Suite *suite, const char *parts, const TTest *const *tests, size_t count);
 
 /* The directory that the tests may write to; removed with its files at the end. */
 const char *scratch(void);

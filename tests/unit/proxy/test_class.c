@@ -503,7 +503,6 @@ Suite *class_suite(void) {
         users_are_known_or_pending,
         one_of_the_destinations_is_enough,
         classes_name_others,
-        what_is_not_known_stays_so,
         contradictions_are_seen,
         lists_have_comments_and_blanks,
         half_written_lists_are_refused,
@@ -514,5 +513,8 @@ Suite *class_suite(void) {
         bad_lines_are_refused,
         many_names_are_found,
     };
-    return suite_of("class", tests, COUNT_OF(tests));
+    const TTest *const with_access[] = {what_is_not_known_stays_so};
+    Suite *suite = suite_of("class", tests, COUNT_OF(tests));
+    suite_add_with(suite, "access", with_access, COUNT_OF(with_access));
+    return suite;
 }

@@ -246,15 +246,12 @@ END_TEST
 
 Suite *config_faults_suite(void) {
     const TTest *const tests[] = {
-        faults_of_all_sections_are_told,
-        consequences_are_not_told,
-        bad_lines_are_told_together,
-        many_faults_are_counted,
-        files_are_included_in_their_order,
-        faults_name_the_included_file,
-        includes_have_a_depth,
-        the_large_configuration_is_good,
-        no_mutation_does_harm,
+        bad_lines_are_told_together,   many_faults_are_counted, files_are_included_in_their_order,
+        faults_name_the_included_file, includes_have_a_depth,   no_mutation_does_harm,
     };
-    return suite_of("config faults", tests, COUNT_OF(tests));
+    const TTest *const with_all[] = {faults_of_all_sections_are_told, consequences_are_not_told,
+                                     the_large_configuration_is_good};
+    Suite *suite = suite_of("config faults", tests, COUNT_OF(tests));
+    suite_add_with(suite, "all", with_all, COUNT_OF(with_all));
+    return suite;
 }

@@ -65,7 +65,6 @@ START_TEST(what_is_not_stated_has_its_default) {
     ck_assert_uint_eq(s->origin.dns_ttl_max, 300000);
     ck_assert(s->origin.dns_ipv6);
     ck_assert_ptr_null(s->admin.listen);
-    ck_assert_uint_eq(disks_of(s)->count, 0);
     ck_assert_uint_eq(s->listens[0].allow_count, 0);
     ck_assert(settings_connect_port_allowed(s, 443));
     ck_assert(!settings_connect_port_allowed(s, 25));
@@ -177,6 +176,9 @@ START_TEST(a_cache_may_have_several_disks) {
     ck_assert_uint_eq(s->cache.max_ranges, 5);
     ck_assert_uint_eq(s->client.max_head, 2 << 10);
     settings_release(&s);
+    s = settings_from("listen \":1\" { mode = forward }\n");
+    ck_assert_uint_eq(disks_of(s)->count, 0);
+    settings_release(&s);
 }
 END_TEST
 
@@ -201,7 +203,7 @@ START_TEST(the_environment_may_be_used) {
 END_TEST
 
 START_TEST(references_keep_a_snapshot) {
-    struct settings *s = settings_from(everything);
+    struct settings *s = settings_from("workers = 1\nlisten \":1\" { mode = forward }\n");
     struct settings *mine = settings_reference(s);
     settings_release(&s);
     ck_assert_uint_eq(mine->workers, 1);
@@ -214,7 +216,7 @@ START_TEST(a_refused_file_leaves_the_parser_sound) {
     char *bad = scratch_file("bad.conf", "listen \":1\" { mode = \"for\n");
     ck_assert_ptr_null(settings_load(bad, error));
     free(bad);
-    struct settings *s = settings_from(everything);
+    struct settings *s = settings_from("listen \":1\" { mode = forward }\n");
     settings_release(&s);
 }
 END_TEST
@@ -370,21 +372,26 @@ END_TEST
 
 Suite *settings_suite(void) {
     const TTest *const tests[] = {
-        the_whole_language_is_read,
         what_is_not_stated_has_its_default,
         a_forward_proxy_is_not_open_by_default,
         values_may_be_written_in_many_ways,
-        sections_may_refer_to_later_ones,
         a_small_cache_lowers_max_object,
-        a_cache_may_have_several_disks,
         connect_may_be_forbidden,
         the_environment_may_be_used,
         references_keep_a_snapshot,
         a_refused_file_leaves_the_parser_sound,
-        what_can_have_no_effect_is_warned_about,
-        what_opens_something_is_by_the_file,
         twins_are_changed_alike,
-        the_installed_example_is_good,
     };
-    return suite_of("settings", tests, COUNT_OF(tests));
+    const TTest *const with_icap[] = {sections_may_refer_to_later_ones};
+    const TTest *const with_disk[] = {a_cache_may_have_several_disks};
+    const TTest *const with_both[] = {the_whole_language_is_read,
+                                      what_can_have_no_effect_is_warned_about};
+    const TTest *const with_all[] = {what_opens_something_is_by_the_file,
+                                     the_installed_example_is_good};
+    Suite *suite = suite_of("settings", tests, COUNT_OF(tests));
+    suite_add_with(suite, "icap", with_icap, COUNT_OF(with_icap));
+    suite_add_with(suite, "disk", with_disk, COUNT_OF(with_disk));
+    suite_add_with(suite, "disk icap", with_both, COUNT_OF(with_both));
+    suite_add_with(suite, "all", with_all, COUNT_OF(with_all));
+    return suite;
 }

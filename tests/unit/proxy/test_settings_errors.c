@@ -324,11 +324,13 @@ END_TEST
 
 Suite *settings_errors_suite(void) {
     const TTest *const tests[] = {
-        bad_files_are_refused_with_their_line,
         a_file_without_listeners_is_refused,
         what_is_no_file_is_refused,
         a_zero_byte_is_refused,
         cut_files_do_no_harm,
     };
-    return suite_of("settings errors", tests, COUNT_OF(tests));
+    const TTest *const with_all[] = {bad_files_are_refused_with_their_line};
+    Suite *suite = suite_of("settings errors", tests, COUNT_OF(tests));
+    suite_add_with(suite, "all", with_all, COUNT_OF(with_all));
+    return suite;
 }

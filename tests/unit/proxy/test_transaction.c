@@ -315,14 +315,18 @@ START_TEST(settings_list_the_steps_that_they_need) {
 END_TEST
 
 Suite *transaction_suite(void) {
-    const TTest *const tests[] = {requests_are_admitted_or_refused,
-                                  requests_are_forwarded_without_what_is_ours,
-                                  cache_status_says_how_the_cache_took_part,
-                                  parts_of_what_is_stored_are_chosen,
-                                  several_parts_are_chosen,
-                                  locations_lead_through_the_map,
-                                  a_path_outside_of_all_maps_is_not_found,
-                                  either_side_may_leave_at_any_byte,
-                                  settings_list_the_steps_that_they_need};
-    return suite_of("transaction", tests, COUNT_OF(tests));
+    const TTest *const tests[] = {
+        requests_are_admitted_or_refused,
+        requests_are_forwarded_without_what_is_ours,
+        cache_status_says_how_the_cache_took_part,
+        parts_of_what_is_stored_are_chosen,
+        several_parts_are_chosen,
+        locations_lead_through_the_map,
+        a_path_outside_of_all_maps_is_not_found,
+        either_side_may_leave_at_any_byte,
+    };
+    const TTest *const with_all[] = {settings_list_the_steps_that_they_need};
+    Suite *suite = suite_of("transaction", tests, COUNT_OF(tests));
+    suite_add_with(suite, "all", with_all, COUNT_OF(with_all));
+    return suite;
 }

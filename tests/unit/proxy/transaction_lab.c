@@ -4,13 +4,13 @@
 #include "adapters.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
-#include "http2/origin/http2.h"
 #include "net/egress.h"
 #include "net/resolver.h"
 #include "origin/group.h"
 #include "origin/host.h"
 #include "origin/http1/http1.h"
 #include "origin/security.h"
+#include "part.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -107,7 +107,9 @@ static void start_transactions(struct transaction_lab *lab) {
     host->origin_hosts = origin_hosts_new();
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
-    host->origins = origin_pool_new(net, &origin_http1_class, &origin_http2_class);
+    host->origins = origin_pool_new(
+        net, &origin_http1_class,
+        part_table[PART_HTTP2] != NULL ? part_table[PART_HTTP2]->protocol.origin : NULL);
     host->origin_securities = origin_securities_new(net);
     host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
     host->logs = access_logs_open(net, client->settings);
