@@ -4,6 +4,7 @@
 #   - installs the packages that are missing, fetches the test data
 #   - builds in ./build; unit tests and the check of includes (make check)
 #   - end-to-end tests with real c-icap, nginx, Squid
+#   - a part of them against a retort without any of its parts, and against one with ICAP alone (make check has their unit tests)
 #   - what users see, compared with the golden files: commands, pages, logs, messages about configurations
 #   - the services in c-icap, spoken to by an ICAP client of the tests, and the same tests with the services in the proxy
 #   - the public suite http-cache-tests, through Retort in reverse and in forward mode and by HTTP/2
@@ -15,7 +16,7 @@
 #   - the Debian packages: built, installed in a fresh chroot, used, upgraded, purged
 #   - each deployment in examples/ with --check
 #
-#     tests/run.sh [STEP...]     only these: build unit services golden e2e conformance memcheck
+#     tests/run.sh [STEP...]     only these: build unit services golden e2e parts conformance memcheck
 #                               asan tsan fuzz docs packages quickstart
 #
 # Further steps, which run only when they are named:
@@ -36,6 +37,7 @@ passed=0
 failed=0
 alone=0 # of those that passed, how many only alone (tests/unsteady.txt)
 failed_steps=
+took= # each step with its seconds; what ends behind its step is in none of them
 jobs=$(nproc)
 skipped=$build/skipped # a line for each test that did not run: the step, the test, a tab, why
 failures=$build/failures # each test that failed: a line with the step and the test, then up to ten lines that it said
@@ -113,6 +115,7 @@ finish() {
     list_skipped
     list_failed
     printf '\n%s s\n' "$SECONDS"
+    [ -z "$took" ] || echo "seconds of each step:$took"
     [ -z "$failed_steps" ] || echo "failed steps:$failed_steps"
     echo "$alone of them passed only alone"
     echo "$passed passed, $failed failed"
@@ -361,6 +364,31 @@ smoke() {
     end_check "$build"
 }
 
+# parts_alone NAME FILTER...: end-to-end tests against a retort that is linked from the objects of the build with fewer parts.
+parts_alone() {
+    local name=$1 filter filters=()
+    shift
+    for filter; do
+        filters+=(--filter "test_$filter")
+    done
+    if (cd "$build" && "$source_dir/tests/link-parts.sh" --no-unit "$name") >"$build/link-$name.log" 2>&1; then
+        e2e "parts-$name" "$build" --quick --parts "$name" "${filters[@]}"
+    else
+        fail "link-$name" "$build/link-$name.log"
+    fi
+}
+
+# The core alone, and the core with ICAP. make check, which links them too, runs their unit tests.
+parts() {
+    end_check "$build"
+    parts_alone none forward. forwarding. reverse framing. cpdos connect. upgrade. trailers. bodies. errors. urls. pages. keepalive. collapse. \
+        ranges. parts. policy. cache.test_what cache.test_fields cache.test_max_age cache.test_vary cache.test_revalidation cache.test_304_f \
+        cache.test_conditional cache.test_head_from cache.test_request cache.test_stale cache.test_unsafe cache.test_a_304 cache.test_auth \
+        cache.test_hits origins. parents. tls_listeners. tls_origins. tls_attacks. log. log_targets. reload. signals.
+    parts_alone minimal forward. reverse. connect.test_t cache.test_what cache.test_revalidation ranges. \
+        icap_requests icap_messages icap_bodies icap_previews icap_chains icap_verdicts icap_cache icap_options icap_connections icap_mixed icap_cicap
+}
+
 conformance() {
     local status=0 log=$build/conformance.log
     tests/e2e/conformance/run.sh "$build" >"$log" 2>&1 || status=$?
@@ -510,7 +538,7 @@ mkdir -p "$build"
 : >"$skipped"
 : >"$failures"
 use_python_of_debian
-usual="build unit services golden e2e conformance memcheck asan tsan fuzz docs packages quickstart"
+usual="build unit services golden e2e parts conformance memcheck asan tsan fuzz docs packages quickstart"
 case "$*" in
 "") steps=$usual ;;
 all) steps="${usual% quickstart} trixie quickstart" ;;
@@ -529,6 +557,7 @@ rm -f "$build"/ahead.* "$build"/other-*/made
 build_ahead
 for step in $steps; do
     heading "$step"
+    began=$SECONDS
     case $step in
     build) passed=$((passed + 1)) ;;
     unit) begin_check "$build" check ;;
@@ -543,6 +572,7 @@ for step in $steps; do
         e2e e2e-process "$build" --host process --filter test_inside. --filter test_services.test_pages \
             --filter test_inside_cache. --filter test_inside_faults.test_each --filter test_inside_faults.test_a_body
         ;;
+    parts) parts ;;
     smoke) smoke ;;
     golden) golden ;;
     conformance) conformance ;;
@@ -585,6 +615,7 @@ for step in $steps; do
     quickstart) quickstart ;;
     *) fail "no such step: $step" ;;
     esac
+    took="$took $step $((SECONDS - began))"
 done
 for tree in "$build" "$build/asan" "$build/tsan"; do
     end_check "$tree"

@@ -60,6 +60,7 @@ def test_one_request_for_a_crowd(lab):
 
 def test_waiting_has_one_end(lab):
     """Whatever is fetched is purged on its way, so that those who wait try together again; but not longer than collapse_timeout."""
+    lab.needs("admin")
     at_once, most, lock = 0, 0, threading.Lock()
 
     def answer(connection, _request):

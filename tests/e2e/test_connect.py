@@ -107,6 +107,7 @@ WAYS_TO_LEAVE = ((1, "close"), (2, "reset"), (2, "close"))
 @memcheck
 def test_a_client_leaves_after_its_end(lab):
     """A tunnel whose client has ended its direction, and then is lost, is over, also if the server says nothing."""
+    lab.needs("admin")
     ended, gone = threading.Semaphore(0), threading.Semaphore(0)
 
     def silent(connection, _number):
@@ -139,6 +140,7 @@ def reset_at(connected):
 
 def test_a_client_leaves_a_server_that_reads_nothing(lab):
     """What the server has not taken does not keep the tunnel of a client that is lost."""
+    lab.needs("admin")
     release = threading.Event()
 
     def deaf(_connection, _number):

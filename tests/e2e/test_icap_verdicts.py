@@ -177,6 +177,7 @@ def test_options_tell_of_another_istag(lab):
 
 def test_what_is_under_way_when_it_is_bumped(lab):
     """Its verdict is of before, also where only OPTIONS told the ISTag."""
+    lab.needs("admin")
     for istag in (b'ISTag: "test-1"\r\n', b""):
         arrived, gate = threading.Event(), threading.Event()
 

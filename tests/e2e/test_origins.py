@@ -334,6 +334,7 @@ def start_all(proxy, count):
 
 @seconds(90)
 def test_limits_hold_over_all_workers(lab):
+    lab.needs("admin")
     gate = Gate(lab, 2)
     proxy = house(lab, gate.origins, workers=2, max_connections=3, queue_timeout="30s")
     threads, answers = start_all(proxy, 40)
@@ -349,6 +350,7 @@ def test_limits_hold_over_all_workers(lab):
 
 
 def test_queue_is_bounded_in_length_and_time(lab):
+    lab.needs("admin")
     gate = Gate(lab, 1)
     proxy = house(lab, gate.origins, workers=2, max_connections=1, queue_max=2, queue_timeout="700ms")
     threads, answers = start_all(proxy, 6)
@@ -368,6 +370,7 @@ def test_queue_is_bounded_in_length_and_time(lab):
 
 
 def test_who_waits_may_leave(lab):
+    lab.needs("admin")
     gate = Gate(lab, 1)
     proxy = house(lab, gate.origins, max_connections=1, queue_timeout="30s", queue_max=1)
     threads, answers = start_all(proxy, 1)
@@ -567,6 +570,7 @@ def test_websocket_holds_its_place(lab):
 
 
 def test_a_reload_drops_nobody_who_waits(lab):
+    lab.needs("admin")
     gate = Gate(lab, 1)
     proxy = house(lab, gate.origins, workers=2, max_connections=1, queue_timeout="30s")
     threads, answers = start_all(proxy, 4)
@@ -582,6 +586,7 @@ def test_a_reload_drops_nobody_who_waits(lab):
 
 
 def test_a_reload_lets_in_who_waits(lab):
+    lab.needs("admin")
     gate = Gate(lab, 1)
     proxy = house(lab, gate.origins, workers=2, max_connections=1, queue_timeout="30s")
     threads, answers = start_all(proxy, 4)

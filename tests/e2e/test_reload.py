@@ -101,6 +101,7 @@ def only_from(proxy, network):
 def test_a_request_outlives_reloads(lab):
     """What began under the old settings of the listener ends under them, its body included; the next request on the same connection
     goes by the new ones."""
+    lab.needs("admin")
     head, rest = threading.Semaphore(0), threading.Semaphore(0)
 
     def answer(connection, _request):
@@ -167,6 +168,7 @@ def reload_says(proxy, lab, expect=1):
 
 def test_what_a_reload_leaves_is_said(lab):
     """Each thing with what to do, as often as it is asked, and the rest is applied."""
+    lab.needs("admin")
     origin = Origin(lab)
     proxy = Retort(lab, reverse={"/": origin.url("/one/")})
     nowhere = lab.path("nowhere")
@@ -194,6 +196,7 @@ def test_what_a_reload_leaves_is_said(lab):
 
 def test_a_reload_says_what_it_did(lab):
     """Options with their values, sections that come and go; 409 where something is refused, and the rest is in use."""
+    lab.needs("admin")
     proxy = Retort(lab)
     proxy.write_config(proxy.text(drain_timeout="20s", workers=2) + 'icap_service s { uri = "icap://127.0.0.1:1/s"  point = reqmod_precache }\n')
     answer = proxy.reload()
@@ -210,6 +213,7 @@ def test_a_reload_says_what_it_did(lab):
 
 def test_no_reload_while_it_stops(lab):
     """Whoever reloads then is told so, and is not told that the settings are in use."""
+    lab.needs("admin")
     origin = RawOrigin(lab, lambda _connection, _request: threading.Event().wait(1) and False)
     proxy = Retort(lab, drain_timeout="20s")
     with proxy.wire() as wire:
@@ -223,6 +227,7 @@ def test_no_reload_while_it_stops(lab):
 
 
 def test_a_reload_with_a_file_that_can_not_be_used_changes_nothing(lab):
+    lab.needs("admin")
     origin = Origin(lab)
     proxy = Retort(lab, reverse={"/": origin.url("/one/")})
     service = Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none"))
@@ -233,6 +238,7 @@ def test_a_reload_with_a_file_that_can_not_be_used_changes_nothing(lab):
 
 def test_a_reload_that_can_not_listen_changes_nothing(lab):
     """All addresses that can't be had are named."""
+    lab.needs("admin")
     origin = Origin(lab)
     proxy = Retort(lab, reverse={"/": origin.url("/one/")})
     taken = [Origin(lab).port for _ in range(2)]

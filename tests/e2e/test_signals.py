@@ -59,6 +59,7 @@ def test_terminate_drains_an_upload(lab):
 
 def test_drain_is_asked_for_by_many(lab):
     """Two orders that come at the same time are one order, not an order to hurry."""
+    lab.needs("admin")
     origin, proxy = Origin(lab), Retort(lab, drain_timeout="20s")
     with proxy.wire() as wire:
         wire.send(request("GET", origin.url("/drip", n=20000, piece=1000, delay=50, cc="no-store")))

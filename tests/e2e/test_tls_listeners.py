@@ -130,6 +130,7 @@ def strict(root):
 
 
 def test_algorithms(lab):
+    lab.needs("http2")
     leaf = Authority(lab).leaf("a.test", rsa=2048)
     site = Site(lab, ("reverse", [leaf.both], {}), ("reverse", [leaf.both], {"min_version": "tls1.3"}),
                 ("forward", [leaf.both], {"ciphers": '"ECDHE+AESGCM"', "groups": '"P-384"'}))
@@ -329,6 +330,7 @@ def test_clear_text_where_tls_is_spoken_and_the_reverse(lab):
 
 @memcheck
 def test_reload(lab):
+    lab.needs("admin")
     root = Authority(lab)
     old, new = root.leaf("a.test"), root.leaf("a.test", "b.test")
     path, key = lab.path("www.pem"), lab.path("www.pem.key")

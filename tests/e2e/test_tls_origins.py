@@ -339,6 +339,7 @@ def test_locations(lab, shared):
 
 def test_reload_with_another_trust(lab, shared):
     """What was opened under the old trust is not used under the new one; an unchanged trust keeps its connections."""
+    lab.needs("admin")
     origin = TlsOrigin(lab, shared["leaf"])
     trusted = lab.path("trusted.pem")
 

@@ -118,6 +118,7 @@ class Retort:
         if self.process:
             self.process.stop()
             self.earlier_findings += self.process.findings()
+        self.served = self.process.log().count(" serving with ") if self.process else 0
         self.process = Process(self.lab, self.name, self.under + [self.program, "-f", self.config_path],
                                environment=self.environment, memcheck=self.memcheck,
                                stop_seconds=self.stop_seconds, before_start=self.before_start)
@@ -144,7 +145,9 @@ class Retort:
         try:
             wire.Wire(self.forward, timeout=1).close()
             if self.lab.has_part("admin"):
-                wire.Wire(self.admin_path, timeout=1).close()
+                wire.Wire(self.admin_path, timeout=1).close()  # the last socket that it opens
+            elif "error_log" not in self.given["extra"]:
+                return self.process.log().count(" serving with ") > self.served
             return True
         except OSError:
             return False
