@@ -132,10 +132,9 @@ static json_t *error_response(void) {
 
 void openapi_make(struct page *page, const struct admin_calls *calls) {
     (void)calls;
-    json_t *info =
-        json_pack("{s:s, s:s, s:s}", "title", "Retort's admin plane", "version", PACKAGE_VERSION,
-                  "description",
-                  "x-role is the least role that a caller needs, for a call or a parameter.");
+    json_t *info = json_pack(
+        "{s:s, s:s, s:s}", "title", "Retort's admin plane", "version", PACKAGE_VERSION,
+        "description", "x-role is the least role that a caller needs, for a call or a parameter.");
     json_t *components =
         json_pack("{s:{s:{s:s, s:s}}, s:{s:o}}", "securitySchemes", "token", "type", "http",
                   "scheme", "bearer", "responses", "Error", error_response());
