@@ -17,8 +17,10 @@ fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
 if LLHTTP
 fuzzers += tests/fuzz/fuzz_compare
 endif
+if PART_HTTP2
 if NGHTTP2
 fuzzers += tests/fuzz/fuzz_hpack
+endif
 endif
 if FUZZ
 noinst_PROGRAMS += $(fuzzers)
@@ -228,8 +230,10 @@ tests_fuzz_compare_hpack_SOURCES = tests/fuzz/compare_hpack.c tests/fuzz/fuzz_hp
 tests_fuzz_compare_hpack_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_compare_hpack_CFLAGS = $(AM_CFLAGS) $(NGHTTP2_CFLAGS)
 tests_fuzz_compare_hpack_LDADD = $(proxy_libs) $(NGHTTP2_LIBS)
+if PART_HTTP2
 if NGHTTP2
 check_PROGRAMS += tests/fuzz/compare-hpack
 TESTS += tests/fuzz/compare-hpack.sh
+endif
 endif
 EXTRA_DIST += tests/fuzz/compare-hpack.sh
