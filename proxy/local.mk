@@ -68,9 +68,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/client/proxy_protocol.c proxy/core/client/proxy_protocol.h proxy/core/client/requester.h \
 	proxy/core/client/body_clock.c proxy/core/client/body_clock.h \
 	proxy/core/client/clients.c proxy/core/client/clients.h \
-	proxy/core/client/connection_holds.c proxy/core/client/connection_holds.h \
 	proxy/core/client/exchange.c proxy/core/client/exchange.h \
 	proxy/core/client/handshake.c proxy/core/client/handshake.h \
+	proxy/core/client/pace.h \
 	proxy/core/client/intercepted.c proxy/core/client/intercepted.h \
 	proxy/core/client/listen_set.c proxy/core/client/listen_set.h \
 	proxy/core/client/first_bytes.c proxy/core/client/first_bytes.h \
@@ -122,10 +122,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/identity/method_negotiate.c \
 	proxy/core/settings/load_identity.c proxy/core/settings/options_identity.def \
 	proxy/core/settings/load_identity_helpers.c proxy/core/settings/options_identity_helpers.def \
-	proxy/limits/bucket.c proxy/limits/bucket.h \
-	proxy/limits/limit_table.c proxy/limits/limit_table.h \
-	proxy/limits/limits.c proxy/limits/limits.h \
-	proxy/limits/pace.c proxy/limits/pace.h \
 	proxy/core/log/format.c proxy/core/log/format.h proxy/core/log/codes.def \
 	proxy/core/log/line.c proxy/core/log/line.h \
 	proxy/core/log/place.c proxy/core/log/place.h \
@@ -245,13 +241,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/access.c proxy/core/transaction/access.h \
 	proxy/core/transaction/purge_orders.c proxy/core/transaction/purge_orders.h \
 	proxy/core/transaction/invalidation_relay.c proxy/core/transaction/invalidation_relay.h \
-	proxy/core/transaction/steps/limit.c proxy/core/transaction/steps/limit.h \
 	proxy/core/transaction/steps/rewrite.c \
 	proxy/core/transaction/steps/reqmod.c proxy/core/transaction/steps/reqmod.h \
 	proxy/core/transaction/steps/reqmod_postcache.c proxy/core/transaction/steps/reqmod_postcache.h \
 	proxy/core/transaction/steps/lookup.c proxy/core/transaction/steps/lookup.h \
 	proxy/core/transaction/destination.c proxy/core/transaction/destination.h \
-	proxy/core/transaction/early_tunnel.h \
+	proxy/core/transaction/early_tunnel.h proxy/core/transaction/limiting.h \
 	proxy/core/transaction/bumped.c proxy/core/transaction/bumped.h \
 	proxy/core/transaction/steps/fetch.c proxy/core/transaction/steps/fetch.h \
 	proxy/core/transaction/steps/respmod.c proxy/core/transaction/steps/respmod.h \
@@ -276,7 +271,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/access.h proxy/core/settings/load_access.c proxy/core/settings/options_access.def \
 	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_inside.c proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
-	proxy/core/settings/limit.h proxy/core/settings/load_limit.c proxy/core/settings/options_limits.def \
 	proxy/core/settings/head_rules.h proxy/core/settings/load_head_rules.c proxy/core/settings/options_head_rules.def \
 	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \

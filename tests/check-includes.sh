@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/config, common/record, common/service <- common/runner
-#     <- proxy/: tls <- net <- limits <- match <- identity, log, rewrite <- settings <- cache, origin <- client
+#     <- proxy/: tls <- net <- match <- identity, log, rewrite <- settings <- cache, origin <- client
 #        <- adapt, client/http1
 #     <- transaction <- worker, admin, main, ctl <- parts/*
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
@@ -33,7 +33,6 @@ BEGIN {
     rooms(2.3, "common/runner")
     rooms(2.5, "proxy/core/tls")
     rooms(3, "proxy/core/net")
-    rooms(3.5, "proxy/limits")
     rooms(4, "proxy/core/match")
     rooms(4.5, "proxy/identity proxy/core/log proxy/core/rewrite")
     rooms(5, "proxy/core/settings")

@@ -74,6 +74,8 @@ struct option {
     unsigned
         owner; /* whose destination `at` is in, where a table is put together from several; else 0 */
     const char *name;
+    const char *
+        after; /* of another owner: the option of its section that it stands behind in the manual; NULL: the last one */
     enum option_type type;
     bool required;
     bool empty;                /* an empty text is an element, or, alone, as good as none */

@@ -9,7 +9,6 @@
 #include "cache/memory.h"
 #include "cache/removal.h"
 #include "identity/authentication.h"
-#include "limits/limits.h"
 #include "log/target.h"
 #include "net/memory_share.h"
 #include "net/notify.h"
@@ -165,21 +164,6 @@ static struct shared_services *usable_services(const struct server *server,
     return NULL;
 }
 
-/* Entries of the table: what the file says, and one for each connection and each half-open one. */
-static size_t limits_room(const struct settings *settings) {
-    return settings->limits_entries + 2 * (size_t)settings->client.max_connections;
-}
-
-/* Before the settings are at work: finds what was counted for their limit sections before. */
-static void adopt_limits(struct server *server, struct settings *settings) {
-    limits_begin_change(server->clients.limits);
-    limit_table_set_room(server->clients.limits->table, limits_room(settings),
-                         clocks_milliseconds(CLOCK_MONOTONIC) * 1000000);
-    for (size_t i = 0; i < settings->limit_count; i++)
-        settings->limits[i].section =
-            limits_section(server->clients.limits, settings->limits[i].name);
-}
-
 /* What was there before is released behind the lock: a service may take its time to end. */
 static void server_replace(struct server *server, struct settings *settings,
                            struct origin_groups *origins, struct shared_services *services) {
@@ -205,7 +189,6 @@ static void apply_settings(struct server *server, struct settings *settings,
     PARTS_FOR_EACH (number, process.change)
         part_table[number]->process.change(server, settings);
     authentication_configure(server->authentication, &settings->authentication);
-    adopt_limits(server, settings);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_reload(server->workers[i], settings, origins, services, claimsp);
@@ -596,8 +579,6 @@ static void make_shared(struct server *server) {
     server->memory = memory_shares_new(settings->workers);
     server->clients.tickets =
         ticket_keys_new((int64_t)(clocks_milliseconds(CLOCK_BOOTTIME) / 1000));
-    server->clients.limits = limits_new(limits_room(settings));
-    adopt_limits(server, server->settings);
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
@@ -714,7 +695,6 @@ bool server_release(struct server *server) {
         shared_fetches_free(&server->shared_fetches);
     memory_shares_free(&server->memory);
     ticket_keys_release(&server->clients.tickets);
-    limits_free(&server->clients.limits);
     origin_hosts_free(&server->origin_hosts);
     intermediates_free(&server->intermediates);
     authentication_free(&server->authentication);

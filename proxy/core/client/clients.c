@@ -1,6 +1,5 @@
 #include "client/clients.h"
 
-#include "client/connection_holds.h"
 #include "client/redirection.h"
 #include "identity/identity.h"
 #include "net/connection.h"
@@ -85,77 +84,30 @@ void clients_set_destination(struct client_connection *connection,
     connection->ends.destination = connection->destination;
 }
 
-static bool clients_list_has(const struct network *networks, size_t count,
-                             const struct address *client) {
-    for (size_t i = 0; i < count; i++)
-        if (network_contains(&networks[i], client))
-            return true;
-    return false;
-}
-
-/* A proxy in front has many clients. */
-static bool is_uncounted(const struct client_connection *connection) {
-    const struct settings *settings = connection->clients->net->settings;
-    const struct listen_settings *listen = connection->listen;
-    const struct address *client = &connection->ends.client;
-    size_t count = settings->client.uncounted_count;
-    return count == 0 || clients_list_has(settings->client.uncounted, count, client) ||
-           (listen != NULL &&
-            clients_list_has(listen->trusted_proxies, listen->trusted_proxy_count, client));
-}
-
-/* Counts the connection under the section; at most `most`, or any number for 0. */
-static struct limit_entry *count_for_client(struct client_connection *connection,
-                                            struct limit_section *section, unsigned most) {
-    const struct settings *settings = connection->clients->net->settings;
-    const struct limit_demand demand = {.most_active = most};
-    struct limit_verdict verdict;
-    char name[LIMIT_NAME];
-    const struct limit_key key = {section, address_network_key(&connection->ends.client,
-                                                               settings->client.ipv4_prefix,
-                                                               settings->client.ipv6_prefix, name)};
-    struct limit_entry *entry =
-        limit_table_take(connection->clients->total->limits->table, &key, &demand,
-                         connection->clients->net->loop->now_nanoseconds, &verdict);
-    if (entry == NULL)
-        limit_section_refused(section, verdict.reason == LIMIT_TABLE_FULL
-                                           ? LIMIT_COUNT_TABLE
-                                           : LIMIT_COUNT_CONNECTIONS);
-    return entry;
-}
-
 bool clients_count(struct client_connection *connection) {
-    struct clients *clients = connection->clients;
-    struct limits *limits = clients->total->limits;
-    if (limits == NULL || is_uncounted(connection))
-        return true;
-    connection->counted = count_for_client(
-        connection, limits->connections, clients->net->settings->client.max_connections_per_client);
-    clients->net->counters.client_share_rejected += connection->counted == NULL;
-    return connection->counted != NULL;
+    struct client_counter *counter = connection->clients->total->counter;
+    bool taken = counter == NULL || counter->count(counter, connection);
+    connection->clients->net->counters.client_share_rejected += !taken;
+    return taken;
 }
 
 bool clients_count_half_open(struct client_connection *connection) {
-    struct clients *clients = connection->clients;
-    if (connection->counted == NULL)
-        return true;
-    connection->half_open = count_for_client(connection, clients->total->limits->half_open,
-                                             clients->net->settings->client.max_half_open);
-    clients->net->counters.client_half_open_rejected += connection->half_open == NULL;
-    return connection->half_open != NULL;
+    struct client_counter *counter = connection->clients->total->counter;
+    bool taken = counter == NULL || counter->count_half_open(counter, connection);
+    connection->clients->net->counters.client_half_open_rejected += !taken;
+    return taken;
 }
 
 void clients_spoke(struct client_connection *connection) {
+    struct client_counter *counter = connection->clients->total->counter;
     if (connection->half_open != NULL)
-        limit_table_leave(connection->clients->total->limits->table, &connection->half_open);
+        counter->spoke(counter, connection);
 }
 
-/* A connection that goes on as another one is counted again, though there is no room: it was let in
- * before, and what held it counts itself off. */
-static void count_arrival(struct client_connection *connection) {
-    struct limits *limits = connection->clients->total->limits;
-    if (limits != NULL && !is_uncounted(connection))
-        connection->counted = count_for_client(connection, limits->connections, 0);
+static void clients_forget(struct client_connection *connection) {
+    struct client_counter *counter = connection->clients->total->counter;
+    if (connection->counted != NULL || connection->ends.holds != NULL)
+        counter->forget(counter, connection);
 }
 
 void clients_redirected(struct client_connection *connection, struct redirection **redirectionp) {
@@ -171,7 +123,8 @@ void clients_note_arrival(struct client_connection *connection,
     struct clients *clients = connection->clients;
     atomic_fetch_add_explicit(&clients->total->count, 1, memory_order_relaxed);
     clients->net->counters.client_connections--; /* it was counted when it was accepted */
-    count_arrival(connection);
+    if (clients->total->counter != NULL)
+        clients->total->counter->count_again(clients->total->counter, connection);
     clients_set_destination(connection, arrival->destination);
     connection->ends.rewritten = arrival->rewritten;
     if (arrival->redirection != NULL)
@@ -213,11 +166,7 @@ void clients_remove(struct client_connection *connection) {
     clients->connection_count--;
     atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);
     clients->net->counters.client_connections_open--;
-    clients_spoke(connection);
-    if (connection->counted != NULL)
-        limit_table_leave(clients->total->limits->table, &connection->counted);
-    if (connection->ends.holds != NULL)
-        connection_holds_release(&connection->ends.holds, clients->total->limits);
+    clients_forget(connection);
     intercepted_release(&connection->ends.intercepted);
     tls_facts_release(&connection->ends.tls);
     free(connection->destination);

@@ -32,14 +32,31 @@
  * stands alone in its line of memory: only who accepts and closes connections touches it. */
 struct client_total {
     alignas(64) _Atomic unsigned count;
-    _Atomic unsigned handshakes; /* of TLS, bounded by client.max_handshakes */
-    struct ticket_keys *tickets; /* of all listeners with TLS; NULL: no tickets */
-    struct limits *limits;       /* what each client uses; NULL: nothing is counted */
+    _Atomic unsigned handshakes;    /* of TLS, bounded by client.max_handshakes */
+    struct ticket_keys *tickets;    /* of all listeners with TLS; NULL: no tickets */
+    struct client_counter *counter; /* NULL: no client is counted by itself */
 };
 
 struct client_connection;
 struct limit_entry;
-struct limits;
+
+/* Who counts the connections of each client, of all workers together. What it keeps for a connection is in `counted`,
+ * `half_open` and `ends.holds` of that. For example, where a connection is accepted:
+ *
+ *     if (!clients_count(connection)) ...                    the client has its share: close it
+ *
+ * Threads: the connection's worker. */
+struct client_counter {
+    /* See clients_count and clients_count_half_open. */
+    bool (*count)(struct client_counter *counter, struct client_connection *connection);
+    bool (*count_half_open)(struct client_counter *counter, struct client_connection *connection);
+    /* A connection that goes on as another one: it was let in before, and what held it counts itself off. */
+    void (*count_again)(struct client_counter *counter, struct client_connection *connection);
+    /* The connection is half-open no more. */
+    void (*spoke)(struct client_counter *counter, struct client_connection *connection);
+    /* The connection is closed. */
+    void (*forget)(struct client_counter *counter, struct client_connection *connection);
+};
 
 struct client_connection_class {
     const char *name;
@@ -91,12 +108,11 @@ struct client_connection {
     struct exchange_ends ends;
     const struct client_connection_class *class;
     struct list_link link;
-    struct address listener;         /* where the connection was accepted */
-    struct address *destination;     /* owned; NULL: the client meant the listener */
-    struct redirection *redirection; /* owned; NULL: the listener is not transparent */
-    /* What counts the connection for its client; NULL: it is not counted. */
-    struct limit_entry *counted, *half_open;
-    uint64_t since; /* nanoseconds of the loop's clock */
+    struct address listener;                 /* where the connection was accepted */
+    struct address *destination;             /* owned; NULL: the client meant the listener */
+    struct redirection *redirection;         /* owned; NULL: the listener is not transparent */
+    struct limit_entry *counted, *half_open; /* for its client; NULL: not counted */
+    uint64_t since;                          /* nanoseconds of the loop's clock */
     struct client_end end;
 };
 

@@ -43,9 +43,9 @@
 #include "cache/body.h"
 #include "cache/body_reader.h"
 #include "client/listen_set.h"
+#include "client/pace.h"
 #include "event/source.h"
 #include "http/head.h"
-#include "limits/pace.h"
 #include "net/duplex.h"
 #include "tls/facts.h"
 
@@ -142,8 +142,7 @@ struct exchange_ends {
     struct tls_facts *tls;           /* counted; NULL: the client's connection is clear text */
     struct intercepted *intercepted; /* the connection is the inside of an intercepted one; NULL:
                                           it is not */
-    struct connection_hold
-        *holds; /* limits that count the connection (client/connection_holds.h) */
+    struct connection_hold *holds;   /* what counts the connection for users (clients.h) */
 };
 
 /* The client behind a proxy that the listener trusts. */
@@ -196,11 +195,11 @@ struct exchange {
                                        here */
     struct identity
         *identity;        /* whose the request is, by its transaction; NULL: nobody is proved */
-    bool body_too_large;  /* body_failed, because of paces[LIMIT_UP]->most */
-    bool reply_too_large; /* the reply was broken off because of paces[LIMIT_DOWN]->most */
+    bool body_too_large;  /* body_failed, because of paces[PACE_UP]->most */
+    bool reply_too_large; /* the reply was broken off because of paces[PACE_DOWN]->most */
     /* How fast the reply and the body may flow, and how long they may be; the transaction's. NULL:
      * that is not limited. */
-    struct pace *paces[LIMIT_WAYS];
+    struct pace *paces[PACE_WAYS];
     struct task *waker;
     uint64_t bytes_sent; /* to the client, all of the reply and interim responses */
     uint64_t head_bytes; /* of those, what goes before the reply's body */

@@ -307,25 +307,6 @@ const struct option_section option_sections[] = {
         .example = "authentication { attempts = 3  wait_max = \"1h\" }",
     },
     {
-        .name = "limit",
-        .title = "CLASS",
-        .repeats = true,
-        .documentation =
-            "Limits what clients may use of the proxy for requests of a URL class. All sections "
-            "that match a request apply; the section may occur several times. A request above a "
-            "limit is answered as status says, and retort_limit_refused_total counts it for each "
-            "section and reason. \"retortctl limits\" shows who has used how much. What has been "
-            "used stays counted over a reload, as long as the section stays.",
-        .example = "limit all { requests = \"20/s\"  burst = 100  concurrent = 50 }\n"
-                   "limit downloads { by = user  bandwidth = \"2MB\" }\n"
-                   "limit all { by = class  bandwidth = \"50MB\" }",
-    },
-    {
-        .name = "limits",
-        .documentation = "Configures how limit sections count.",
-        .example = "limits { entries = 1000000 }",
-    },
-    {
         .name = "admin",
         .documentation =
             "Configures the admin plane: status, metrics, reload and drain, over HTTP and JSON. "

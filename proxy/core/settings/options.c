@@ -55,8 +55,6 @@ static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
 static const char *const access_action_words[] = {"allow",    "deny",   "authenticate",
                                                   "redirect", "tunnel", NULL};
-static const char *const limit_by_words[] = {"client", "user", "class", NULL};
-static const char *const limit_answer_words[] = {"429", "503", "close", NULL};
 /* enum tls_staple_check. */
 static const char *const staple_words[] = {"off", "on", "strict", NULL};
 static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
@@ -89,7 +87,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
 #define ACCESS(member) .section = "access", .at = offsetof(struct access_settings, member)
 #define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
-#define LIMIT(member)  .section = "limit", .at = offsetof(struct limit_settings, member)
 #define AUTHENTICATOR(member)                                                                      \
     .section = "authenticator", .at = offsetof(struct authenticator_settings, member)
 #define AUTHENTICATION(member) ONCE("authentication", authentication.member)
@@ -284,34 +281,6 @@ static const struct option options[] = {
          "retort_client_connections_rejected_total. Each connection needs a file descriptor: see "
          "LimitNOFILE or ulimit -n.",
      .example = "2000"},
-    {ONCE("client", client.max_connections_per_client), .name = "max_connections_per_client",
-     COUNT(0, 10e6), DEFAULT("0"),
-     DOC "Limits the number of connections of one client at a time, for all workers together, so "
-         "that no client can take all of max_connections. A connection above that is closed at "
-         "once, and retort_client_share_rejected_total counts it. The value 0 means a quarter of "
-         "max_connections.",
-     .example = "200"},
-    {ONCE("client", client.max_half_open), .name = "max_half_open", COUNT(0, 10e6), DEFAULT("0"),
-     DOC "Limits the number of connections of one client on which it has not sent a byte yet, or "
-         "whose TLS handshake is not complete. A connection above that is closed, and "
-         "retort_client_half_open_rejected_total counts it. The value 0 means a quarter of "
-         "max_connections_per_client.",
-     .example = "20"},
-    {ONCE("client", client.ipv4_prefix), .name = "ipv4_prefix", COUNT(0, 32), DEFAULT("32"),
-     DOC "Sets how many leading bits of an IPv4 address tell clients apart for "
-         "max_connections_per_client and max_half_open.",
-     .example = "24"},
-    {ONCE("client", client.ipv6_prefix), .name = "ipv6_prefix", COUNT(0, 128), DEFAULT("64"),
-     DOC "Sets how many leading bits of an IPv6 address tell clients apart for "
-         "max_connections_per_client and max_half_open.",
-     .example = "56"},
-    {ONCE("client", client.uncounted), .name = "uncounted", ELEMENTS(option_networks),
-     .count_at = offsetof(struct settings, client.uncounted_count),
-     .fallback_note = "this machine (127.0.0.0/8, ::1)",
-     DOC "Lists the addresses and networks for which max_connections_per_client and max_half_open "
-         "do not count: load balancers, and gateways behind which many clients share an address. "
-         "The value all exempts everybody; name 0.0.0.0 alone to exempt nobody.",
-     .example = "{ \"127.0.0.0/8\", \"::1\", \"10.0.0.5\" }"},
     {ONCE("client", client.min_rate), .name = "min_rate", SIZE_OF(0, 1 * MB), DEFAULT("10"),
      DOC "Sets how many bytes a second the head and the body of a request must have on average, "
          "from min_rate_after on. Only the time counts in which Retort waits for the client. A "
@@ -342,7 +311,6 @@ static const struct option options[] = {
 #include "settings/options_head_rules.def"
 #include "settings/options_identity.def"
 #include "settings/options_identity_helpers.def"
-#include "settings/options_limits.def"
 #include "settings/options_logs.def"
 #include "settings/options_pages.def"
 #include "settings/options_services.def"
@@ -377,12 +345,21 @@ static size_t sections_of(const struct option_section *sections) {
     return count;
 }
 
+/* The place behind the last of `count` rows that is of the section, and has the name, unless that is NULL; 0: none is. */
+static size_t place_behind(const struct option *rows, size_t count, const char *section,
+                           const char *name) {
+    while (count > 0 && (strcmp(rows[count - 1].section, section) != 0 ||
+                         (name != NULL && strcmp(rows[count - 1].name, name) != 0)))
+        count--;
+    return count;
+}
+
 /* Rows of one section stand together. */
 static void add_rows(struct option *to, const struct option *rows, unsigned owner) {
     for (size_t i = 0, count = rows_of(to); i < rows_of(rows); i++, count++) {
-        size_t at = count;
-        while (at > 0 && strcmp(to[at - 1].section, rows[i].section) != 0)
-            at--;
+        size_t at = place_behind(to, count, rows[i].section, rows[i].after);
+        if (at == 0) /* the option is of a part that is not built */
+            at = place_behind(to, count, rows[i].section, NULL);
         at = at == 0 ? count : at;
         memmove(&to[at + 1], &to[at], (count - at) * sizeof *to);
         to[at] = rows[i];

@@ -32,7 +32,6 @@ static const struct rule_kind_place kinds[RULE_KINDS] = {
     [RULE_REWRITE] = KIND("rewrite", struct rewrite_settings, rewrites, rewrite_count),
     [RULE_ERROR_PAGE] =
         KIND("error_page", struct error_page_settings, error_pages, error_page_count),
-    [RULE_LIMIT] = KIND("limit", struct limit_settings, limits, limit_count),
 };
 
 /* Where the sections stand: in `base`, which are the settings or what they have of a part. False: there are none. */

@@ -38,32 +38,6 @@ static bool apply_top(struct load *load) {
     return true;
 }
 
-/* One client has a quarter of all connections, and a quarter of these may be half-open. */
-static bool check_client_shares(struct load *load, const struct document_section *section) {
-    unsigned *most = &load->settings->client.max_connections_per_client;
-    unsigned *half_open = &load->settings->client.max_half_open;
-    if (*most > load->settings->client.max_connections)
-        return load_fail(load, load_line_of(section, "max_connections_per_client"),
-                         "max_connections_per_client: %u is more than max_connections, which all "
-                         "clients share: %u",
-                         *most, load->settings->client.max_connections);
-    if (*most == 0)
-        *most = (load->settings->client.max_connections + 3) / 4;
-    if (*half_open == 0)
-        *half_open = (*most + 3) / 4;
-    return true;
-}
-
-/* Connections of this machine are not bounded one by one, unless the file says otherwise. */
-static void uncount_loopback(struct settings *settings) {
-    static const char *const loopback[] = {"127.0.0.0/8", "::1"};
-    enum { COUNT = sizeof loopback / sizeof loopback[0] };
-    settings->client.uncounted = xcalloc(COUNT, sizeof *settings->client.uncounted);
-    settings->client.uncounted_count = COUNT;
-    for (size_t i = 0; i < COUNT; i++)
-        ASSERT(network_parse(&settings->client.uncounted[i], slice_from(loopback[i])));
-}
-
 /* What the listener leaves open. */
 static void set_largest_head(struct listen_settings *listen, size_t max_head) {
     if (listen->max_head == 0)
@@ -76,10 +50,8 @@ static bool load_client(struct load *load) {
     struct settings *settings = load->settings;
     size_t *memory = &settings->client.memory;
     const struct document_section *section = document_section(load->document, "client", NULL);
-    if (!load_values(load, section, "client", settings) || !check_client_shares(load, section))
+    if (!load_values(load, section, "client", settings))
         return false;
-    if (section == NULL || document_value(section, "uncounted") == NULL)
-        uncount_loopback(settings);
     for (size_t i = 0; i < settings->listen_count; i++)
         set_largest_head(&settings->listens[i], settings->client.max_head);
     if (*memory == 0)
@@ -188,7 +160,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_accesses,
     load_policies,
     load_parents,
-    load_limits,
     load_rules_of_parts,
     load_head_rules,
     load_error_pages,
@@ -453,7 +424,6 @@ void settings_release(struct settings **settingsp) {
     release_listens(settings);
     release_maps(settings);
     release_parents(settings);
-    release_limits(settings);
     release_origins_groups(settings);
     release_logs(settings);
     release_admin(settings);

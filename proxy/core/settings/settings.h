@@ -28,7 +28,6 @@
 #include "settings/error_page.h"
 #include "settings/forwarding.h"
 #include "settings/head_rules.h"
-#include "settings/limit.h"
 #include "settings/logs.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
@@ -272,11 +271,8 @@ struct settings {
     struct error_page_settings *error_pages; /* likewise */
     size_t error_page_count;
     struct error_page_settings own_pages; /* where no section says anything; a file of each type */
-    struct limit_settings *limits;        /* likewise */
-    size_t limit_count;
-    unsigned limits_entries; /* of the table of limits */
-    unsigned asks_of_parts;  /* what rules that parts have for themselves ask for (rules_ask) */
-    bool removes_alt_svc;    /* of responses to clients of forward and transparent listeners */
+    unsigned asks_of_parts; /* what rules that parts have for themselves ask for (rules_ask) */
+    bool removes_alt_svc;   /* of responses to clients of forward and transparent listeners */
     struct forwarding_settings forwarding;
     struct tracing_settings tracing;
     bool watches_transactions; /* each step is looked at: log_level is debug, or there is tracing */
@@ -363,17 +359,12 @@ struct settings {
         uint64_t body_timeout;      /* limit for a pause of a request body */
         uint64_t send_timeout;      /* limit for a pause of a client that reads a response */
         size_t max_head;
-        unsigned max_connections;            /* for all workers together */
-        unsigned max_connections_per_client; /* a 0 in the file is already resolved */
-        unsigned max_half_open;              /* likewise; of one client */
-        unsigned ipv4_prefix, ipv6_prefix;   /* bits of an address that tell clients apart */
-        struct network *uncounted; /* clients whose connections are not bounded one by one */
-        size_t uncounted_count;
-        size_t min_rate;         /* bytes a second of heads and bodies; 0: no limit */
-        uint64_t min_rate_after; /* milliseconds of a message for which min_rate does not count */
-        size_t memory;           /* bytes that all connections may hold; a 0 in the file is
+        unsigned max_connections; /* for all workers together */
+        size_t min_rate;          /* bytes a second of heads and bodies; 0: no limit */
+        uint64_t min_rate_after;  /* milliseconds of a message for which min_rate does not count */
+        size_t memory;            /* bytes that all connections may hold; a 0 in the file is
                                    * already resolved */
-        unsigned max_requests;   /* requests on one connection; 0: no limit */
+        unsigned max_requests;    /* requests on one connection; 0: no limit */
         /* Of one HTTP/2 connection: requests at a time; bytes of a body, and of all bodies, that may
          * be sent ahead; bytes of a frame; units of work without use. */
         unsigned http2_streams;

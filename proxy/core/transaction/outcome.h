@@ -33,6 +33,8 @@ struct outcome {
     unsigned status;   /* of the response, as the client got it */
     const char *error; /* for the log and the error page; NULL: none */
     const char *step;  /* that decided it; NULL: DELIVER */
+    const char
+        *limit; /* the limit section that has refused the request or broken it off; NULL: none */
 };
 
 static inline void outcome_set_result(struct outcome *outcome, enum cache_result result) {
@@ -52,6 +54,11 @@ static inline void outcome_set_page(struct outcome *outcome, enum cache_result r
 
 static inline void outcome_set_error(struct outcome *outcome, const char *error) {
     outcome->error = error;
+}
+
+/* Refuses the request, or breaks it off: the limit section of that name, which lives as long as the settings. */
+static inline void outcome_set_limit(struct outcome *outcome, const char *limit) {
+    outcome->limit = limit;
 }
 
 struct slice cache_result_name(enum cache_result result);

@@ -17,7 +17,7 @@
 #ifndef RETORT_TRANSACTION_RELAY_H
 #define RETORT_TRANSACTION_RELAY_H
 
-#include "limits/pace.h"
+#include "client/pace.h"
 #include "net/duplex.h"
 
 struct relay_way {

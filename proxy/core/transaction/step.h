@@ -2,17 +2,17 @@
  * The steps of a transaction, in their order, which is the core's. A step is a row of data that stands in the file of
  * its functions (transaction/steps/, or the folder of a part):
  *
- *     static bool limit_is_needed(const struct settings *settings) {
- *         return settings->limit_count > 0;
+ *     static bool reqmod_is_needed(const struct settings *settings) {
+ *         return settings_ask_at(settings, ADAPT_REQMOD_PRECACHE);
  *     }
  *
- *     const struct step_row limit_step = {
- *         .name = "LIMIT",
- *         .step = STEP_LIMIT,
- *         .run = step_limit,
- *         .is_needed = limit_is_needed,
+ *     const struct step_row reqmod_step = {
+ *         .name = "REQMOD",
+ *         .step = STEP_REQMOD,
+ *         .run = reqmod_run,
+ *         .is_needed = reqmod_is_needed,
  *         .begins = true,
- *         .end = limit_end,
+ *         .end = reqmod_end,
  *     };
  *
  * When settings come into use, steps_compile lists the rows that these settings need. The runner
@@ -100,9 +100,9 @@ struct step_list {
 };
 
 /* The rows of the core, each in the file of its step. A part has a list of its own (part.h). */
-extern const struct step_row receive_step, admit_step, limit_step, collect_step, rewrite_step,
-    reqmod_step, lookup_step, reqmod_postcache_step, fetch_step, respmod_step, store_step,
-    tunnel_step, variant_step, respmod_postcache_step, deliver_step, log_step;
+extern const struct step_row receive_step, admit_step, collect_step, rewrite_step, reqmod_step,
+    lookup_step, reqmod_postcache_step, fetch_step, respmod_step, store_step, tunnel_step,
+    variant_step, respmod_postcache_step, deliver_step, log_step;
 
 /* Is the step in the list? */
 static inline bool step_is_listed(const struct step_list *list, enum step step) {

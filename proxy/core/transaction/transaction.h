@@ -28,6 +28,7 @@
 #include "transaction/destination.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/early_tunnel.h"
+#include "transaction/limiting.h"
 #include "transaction/outcome.h"
 #include "transaction/request.h"
 #include "transaction/response.h"
@@ -86,7 +87,6 @@ struct destination;
 struct client_total;
 struct clients;
 struct identity;
-struct limiting;
 struct reqmod;
 struct reqmod_postcache;
 struct respmod;
@@ -126,7 +126,7 @@ struct transaction {
     void *parts[PART_COUNT];        /* what each part keeps for this transaction (part.h) */
     struct spans *spans;            /* NULL: there is no tracing section */
     struct access *access;          /* NULL: there are no rules of access */
-    struct limiting *limiting;      /* NULL: no limit section matches */
+    struct limiting *limiting;      /* NULL: nothing bounds what the client may use */
     struct adapt_opt_out *opt_outs; /* modules of services that want to hear no more of it */
     struct identity *identity;      /* who the client is, once proven; NULL: nobody (access.h) */
     struct purge_order *told; /* owned by invalidate.c; NULL: nobody has to be told of a removal */

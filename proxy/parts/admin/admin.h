@@ -32,7 +32,6 @@ struct admin_connections;
 struct admin_guard;
 struct helper_numbers;
 struct history;
-struct limits;
 struct origin_groups;
 struct overrides;
 struct settings_outcome;
@@ -55,7 +54,6 @@ struct admin_calls {
     /* See service_tag_bump. `kept` is true when a restart does not undo it. Returns false when
      * there is no such service. NULL: there are no services. */
     bool (*bump)(void *context, const char *service, bool *kept);
-    struct limits *limits;                       /* NULL: there are none */
     struct cache *cache;                         /* NULL: there are no pages about the cache */
     struct second_level *second_level;           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced; not NULL */

@@ -5,7 +5,6 @@
 #include "admin/dns_page.h"
 #include "admin/helpers_page.h"
 #include "admin/history_page.h"
-#include "admin/limits_page.h"
 #include "admin/metrics_page.h"
 #include "admin/openapi.h"
 #include "admin/origins_page.h"

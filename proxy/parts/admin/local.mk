@@ -18,7 +18,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/server_numbers.c proxy/parts/admin/server_numbers.h \
 	proxy/parts/admin/web_files.c proxy/parts/admin/web_files.h \
 	proxy/parts/admin/whoami_page.c proxy/parts/admin/whoami_page.h \
-	proxy/parts/admin/limits_page.c proxy/parts/admin/limits_page.h \
 	proxy/parts/admin/metric_text.c proxy/parts/admin/metric_text.h \
 	proxy/parts/admin/metrics_page.c proxy/parts/admin/metrics_page.h \
 	proxy/parts/admin/origins_page.c proxy/parts/admin/origins_page.h \

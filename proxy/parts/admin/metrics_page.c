@@ -5,7 +5,6 @@
 #include "admin/connections.h"
 #include "admin/guard.h"
 #include "admin/helper_numbers.h"
-#include "admin/limits_page.h"
 #include "admin/metric_text.h"
 #include "admin/origins_page.h"
 #include "admin/part_pages.h"
@@ -245,7 +244,6 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, report);
     trust_page_print_metrics(out, report);
-    limits_page_print_metrics(out, calls);
     PAGES_FOR_EACH (number, print_metrics)
         if (calls->parts != NULL)
             part_pages_table[number]->print_metrics(out, calls->parts[number]);

@@ -83,7 +83,6 @@ struct admin_calls server_calls_of(struct server *server) {
         .names = control_names,
         .bump = control_bump,
         .cache = server->cache,
-        .limits = server->clients.limits,
         .second_level = server->second_level,
         .settings = control_settings,
         .origins = control_origins,

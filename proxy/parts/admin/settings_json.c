@@ -209,12 +209,6 @@ static void add_error_pages(json_t *root, const struct settings *settings) {
                     &settings->error_pages[i]);
 }
 
-static void add_limits(json_t *root, const struct settings *settings) {
-    for (size_t i = 0; i < settings->limit_count; i++)
-        add_element(root, "limit", "class", url_class_name(settings->limits[i].url_class),
-                    &settings->limits[i]);
-}
-
 /* Writes only options that the policy sets: another policy may set the rest. */
 static void add_policies(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->policy_count; i++) {
@@ -311,7 +305,6 @@ json_t *settings_json(const struct settings *settings) {
     add_authenticators(root, settings);
     add_head_rules(root, settings);
     add_error_pages(root, settings);
-    add_limits(root, settings);
     add_parts(root, settings);
     return root;
 }

@@ -69,8 +69,8 @@ static void fetch_stop_reading(struct content_fetch *fetch) {
         return;
     fetch->reads = false;
     body_reader_close(&fetch->reader);
-    if (fetch->exchange.paces[LIMIT_DOWN] != NULL)
-        pace_end(fetch->exchange.paces[LIMIT_DOWN]);
+    if (fetch->exchange.paces[PACE_DOWN] != NULL)
+        pace_end(fetch->exchange.paces[PACE_DOWN]);
 }
 
 static void fetch_end(struct content_fetch *fetch, enum exchange_state state) {
@@ -83,7 +83,7 @@ static void fetch_end(struct content_fetch *fetch, enum exchange_state state) {
 
 /* How many of so many bytes may be taken now; less than 0: never, the reply is too large. */
 static ssize_t fetch_may_take(struct content_fetch *fetch, size_t bytes) {
-    struct pace *pace = fetch->exchange.paces[LIMIT_DOWN];
+    struct pace *pace = fetch->exchange.paces[PACE_DOWN];
     if (pace == NULL)
         return (ssize_t)bytes;
     if (pace->most > 0 && fetch->exchange.bytes_sent + bytes > pace->most) {
@@ -107,8 +107,8 @@ static void fetch_read(struct content_fetch *fetch) {
                 return;
             body_reader_advance(&fetch->reader, (size_t)now);
             exchange->bytes_sent += (uint64_t)now;
-            if (exchange->paces[LIMIT_DOWN] != NULL)
-                pace_used(exchange->paces[LIMIT_DOWN], (size_t)now);
+            if (exchange->paces[PACE_DOWN] != NULL)
+                pace_used(exchange->paces[PACE_DOWN], (size_t)now);
         }
         if (body_reader_done(&fetch->reader)) {
             fetch_end(fetch, EXCHANGE_SENT);
@@ -135,7 +135,7 @@ static void fetch_on_pace(void *arg) {
 
 static void fetch_reply(struct exchange *exchange, const struct reply *reply) {
     struct content_fetch *fetch = fetch_of(exchange);
-    struct pace *pace = exchange->paces[LIMIT_DOWN];
+    struct pace *pace = exchange->paces[PACE_DOWN];
     fetch->operation->result.http_status = reply->status;
     if (reply->body == NULL || body_state(reply->body) == BODY_COMPLETE ||
         reply_has_no_content(reply)) {

@@ -28,7 +28,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_runner_ring.c \
 	tests/unit/proxy/test_authentication.c \
-	tests/unit/proxy/test_limit_table.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
 	tests/unit/proxy/test_name.c \

@@ -58,7 +58,7 @@ Suite *info_text_suite(void) __attribute__((weak));
 Suite *log_entry_suite(void) __attribute__((weak));
 Suite *inspections_suite(void) __attribute__((weak));
 Suite *http1_ends_suite(void);
-Suite *limit_table_suite(void);
+Suite *limit_table_suite(void) __attribute__((weak));
 Suite *http1_replies_suite(void);
 Suite *http1_requests_suite(void);
 Suite *hpack_suite(void) __attribute__((weak));

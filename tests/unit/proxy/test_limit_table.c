@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "client/connection_holds.h"
+#include "limits/connection_holds.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -292,7 +292,7 @@ static void *use_table(void *arg) {
         snprintf(ip, sizeof ip, "10.0.0.%u", i % 50);
         struct limit_entry *entry = take_as(table, &one_section, ip, &demand, i + 1, &verdict);
         if (entry != NULL)
-            limit_table_reserve(table, entry, LIMIT_DOWN, 3, 1, i);
+            limit_table_reserve(table, entry, PACE_DOWN, 3, 1, i);
         limit_table_leave(table, &entry);
     }
     return NULL;

@@ -315,7 +315,7 @@ static void on_pace(void *arg) {
  * nothing now. */
 static size_t paced_turn(struct http1_exchange *exchange) {
     struct exchange *base = &exchange->base;
-    struct pace *pace = base->paces[LIMIT_DOWN];
+    struct pace *pace = base->paces[PACE_DOWN];
     uint64_t turn = HTTP1_TURN_BYTES;
     if (pace->most > 0 && exchange->has_reader) {
         uint64_t end = base->head_bytes + pace->most;
@@ -341,7 +341,7 @@ static size_t paced_turn(struct http1_exchange *exchange) {
 void http1_reply_sender_send(struct http1_exchange *exchange) {
     CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
     struct http1_connection *connection = exchange->connection;
-    struct pace *pace = exchange->base.paces[LIMIT_DOWN];
+    struct pace *pace = exchange->base.paces[PACE_DOWN];
     size_t left = pace == NULL ? HTTP1_TURN_BYTES : paced_turn(exchange), sent;
     bool tried;
     if (left == 0)

@@ -168,7 +168,7 @@ static enum source_status request_body_read(struct source *source, char *buffer,
     send_continue(exchange);
     if (exchange->connection->socket == NULL)
         return request_body_failed(exchange); /* it went instead of taking the 100 */
-    struct pace *pace = exchange->base.paces[LIMIT_UP];
+    struct pace *pace = exchange->base.paces[PACE_UP];
     return pace == NULL ? read_framed(exchange, buffer, capacity, got)
                         : read_paced(exchange, pace, buffer, capacity, got);
 }

@@ -11,7 +11,6 @@
 #include "transaction/head_rules.h"
 #include "transaction/https.h"
 #include "transaction/ranges.h"
-#include "transaction/steps/limit.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
@@ -237,7 +236,7 @@ static enum step deliver_run(struct transaction *transaction) {
         transaction->delivery.replied = true;
         deliver_prepare(transaction);
         if (transaction->limiting != NULL)
-            limit_refuses_reply(transaction);
+            transaction->limiting->class->refuse_reply(transaction);
         if (transaction->settings->any_response_fields[FIELDS_AT_CLIENT])
             change_fields(transaction);
         if (exchange->ends->tls != NULL)

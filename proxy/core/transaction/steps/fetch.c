@@ -14,7 +14,6 @@
 #include "transaction/request_rules.h"
 #include "transaction/reverse_map.h"
 #include "transaction/spans.h"
-#include "transaction/steps/limit.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
@@ -471,7 +470,7 @@ static enum step no_request(struct transaction *transaction) {
                          "changed the body's length without changing Content-Length");
     transaction->net->counters.client_aborts++;
     if (exchange->body_too_large)
-        return limit_request_too_large(transaction);
+        return transaction->limiting->class->refuse_request(transaction);
     if (exchange->body_timed_out)
         return fail_with(transaction, 408, "the request's body did not arrive in time");
     return fail_with(transaction, 400, transaction->fetch.call->error);

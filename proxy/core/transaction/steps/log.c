@@ -11,7 +11,6 @@
 #include "transaction/request_counts.h"
 #include "transaction/request_rules.h"
 #include "transaction/spans.h"
-#include "transaction/steps/limit.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -109,7 +108,7 @@ static void write_entry(struct transaction *transaction, uint64_t end) {
         .error = transaction->outcome.error != NULL ? transaction->outcome.error
                                                     : fetch_broken_off(transaction),
         .aborted = exchange->state == EXCHANGE_ABORTED,
-        .limit = transaction->limiting != NULL ? limit_refused_by(transaction) : NULL,
+        .limit = transaction->outcome.limit,
     };
     put_destination(transaction, &entry);
     if (transaction->access != NULL)
@@ -185,7 +184,7 @@ static enum step log_run(struct transaction *transaction) {
         if (transaction->exchange->state == EXCHANGE_ABORTED)
             transaction->net->counters.client_aborts++;
         if (transaction->limiting != NULL)
-            limit_note_end(transaction);
+            transaction->limiting->class->note_end(transaction);
         if (!transaction->exchange->background)
             note_request(transaction);
         if (transaction->exchange->background)

@@ -5,7 +5,6 @@
 #include "transaction/fail.h"
 #include "transaction/message.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/limit.h"
 #include "transaction/transaction.h"
 
 /* REQMOD: asks services that change or answer requests before the cache is searched. */
@@ -100,7 +99,7 @@ enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *
 enum step reqmod_fail(struct transaction *transaction, const struct reqmod *reqmod) {
     const struct exchange *exchange = transaction->exchange;
     if (exchange->body_too_large)
-        return limit_request_too_large(transaction);
+        return transaction->limiting->class->refuse_request(transaction);
     if (exchange->body_timed_out)
         return fail_with(transaction, 408, "the request's body did not arrive in time");
     if (exchange->body_failed)

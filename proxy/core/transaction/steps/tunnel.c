@@ -28,7 +28,7 @@ static enum step open_tunnel(struct transaction *transaction, struct http_head *
     }
     struct duplex *sides[2] = {client, origin};
     struct pace *const *limits = transaction->exchange->paces;
-    struct pace *const paces[2] = {limits[LIMIT_UP], limits[LIMIT_DOWN]};
+    struct pace *const paces[2] = {limits[PACE_UP], limits[PACE_DOWN]};
     transaction->tunnel.relay =
         relay_new(transaction->net, sides, read_before, paces,
                   transaction->settings->origin.tunnel_timeout, false, &transaction->task);

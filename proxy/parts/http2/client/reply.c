@@ -103,7 +103,7 @@ static bool is_last(const struct http2_exchange *exchange, enum body_state state
 
 static void reply_put_bytes(struct http2_exchange *exchange, const struct iovec *pieces, int count,
                             size_t bytes, bool last) {
-    struct pace *pace = exchange->base.paces[LIMIT_DOWN];
+    struct pace *pace = exchange->base.paces[PACE_DOWN];
     exchange->base.bytes_sent += bytes + HTTP2_FRAME_HEAD;
     if (pace != NULL)
         pace_used(pace, bytes);
@@ -182,7 +182,7 @@ static void reply_on_pace(void *arg) {
  * is more. 0: nothing now, or the reply was broken off. */
 static size_t reply_pace(struct http2_exchange *exchange, size_t room) {
     struct exchange *base = &exchange->base;
-    struct pace *pace = base->paces[LIMIT_DOWN];
+    struct pace *pace = base->paces[PACE_DOWN];
     if (pace == NULL || room == 0)
         return room;
     if (pace->most > 0 && exchange->stream.sent > pace->most) {

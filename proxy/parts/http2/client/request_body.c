@@ -102,7 +102,7 @@ static enum source_status http2_body_read(struct source *source, char *buffer, s
     if (exchange->base.body_failed)
         return SOURCE_FAILED;
     http2_send_continue(exchange);
-    struct pace *pace = exchange->base.paces[LIMIT_UP];
+    struct pace *pace = exchange->base.paces[PACE_UP];
     return pace == NULL ? read_stream(exchange, buffer, capacity, got)
                         : read_at_pace(exchange, pace, buffer, capacity, got);
 }

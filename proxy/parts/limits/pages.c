@@ -1,10 +1,18 @@
-#include "admin/limits_page.h"
-
 #include "admin/cache_call.h"
+#include "admin/part_pages.h"
 #include "base/clocks.h"
 #include "base/log.h"
 #include "base/plural.h"
 #include "limits/limits.h"
+
+/* The pages about limits (limits/limits.h):
+ *
+ *     GET  /limits?section=&client=            {"entries": N, "sections": [...], "list": [...]}
+ *     POST /limits/clear?section=&client=      {"cleared": N}; without arguments: everything
+ *
+ * "client" is an address, which finds the network that counts it as well, or "user NAME". */
+
+enum { LIST_MOST = 1000 }; /* entries that the list has */
 
 /* What a call asks for. */
 struct limits_wish {
@@ -53,16 +61,16 @@ static json_t *entry_to_json(struct limits *limits, const struct limit_report *r
                      cache_call_text(slice_from(report->name)), "connections", connections,
                      "active", (int)report->active, "taken", (json_int_t)report->taken, "refused",
                      (json_int_t)report->refused, "requests_back",
-                     (double)report->busy[LIMIT_WAYS] / 1e9, "download_back",
-                     (double)report->busy[LIMIT_DOWN] / 1e9, "upload_back",
-                     (double)report->busy[LIMIT_UP] / 1e9);
+                     (double)report->busy[PACE_WAYS] / 1e9, "download_back",
+                     (double)report->busy[PACE_DOWN] / 1e9, "upload_back",
+                     (double)report->busy[PACE_UP] / 1e9);
 }
 
 static bool list_entry(void *arg, const struct limit_report *report) {
     struct limits_wish *wish = arg;
     if (is_wished(wish, report))
         json_array_append_new(wish->list, entry_to_json(wish->limits, report));
-    return json_array_size(wish->list) < LIMITS_PAGE_MOST;
+    return json_array_size(wish->list) < LIST_MOST;
 }
 
 static json_t *section_to_json(const struct limit_section *section) {
@@ -98,13 +106,14 @@ static void clear_limits(struct page *page, struct limits_wish *wish) {
 static bool take_wish(struct limits_wish *wish, struct page *page, const struct admin_calls *calls,
                       const struct page_request *request) {
     const char *section = page_argument(request, "section");
-    if (calls->limits == NULL) {
+    struct limits *limits = calls->parts == NULL ? NULL : calls->parts[PART_LIMITS];
+    if (limits == NULL) {
         page_error(page, 404, "there are no limits");
         return false;
     }
     *wish = (struct limits_wish){
-        .limits = calls->limits,
-        .section = section == NULL ? NULL : limits_find(calls->limits, section),
+        .limits = limits,
+        .section = section == NULL ? NULL : limits_find(limits, section),
         .client = slice_from(page_argument(request, "client")),
     };
     if (section == NULL || wish->section != NULL)
@@ -113,31 +122,29 @@ static bool take_wish(struct limits_wish *wish, struct page *page, const struct 
     return false;
 }
 
-void limits_page_show(struct page *page, const struct admin_calls *calls,
-                      const struct page_request *request) {
+static void limits_answer(struct page *page, const struct admin_calls *calls,
+                          const struct page_request *request) {
     struct limits_wish wish;
-    if (take_wish(&wish, page, calls, request))
+    if (!take_wish(&wish, page, calls, request))
+        return;
+    if (strcmp(request->path, "/limits") == 0)
         show_limits(page, &wish);
-}
-
-void limits_page_clear(struct page *page, const struct admin_calls *calls,
-                       const struct page_request *request) {
-    struct limits_wish wish;
-    if (take_wish(&wish, page, calls, request))
+    else
         clear_limits(page, &wish);
 }
 
-void limits_page_print_metrics(FILE *out, const struct admin_calls *calls) {
-    if (calls->limits == NULL)
+static void limits_print_metrics(FILE *out, void *state) {
+    struct limits *limits = state;
+    if (limits == NULL)
         return;
     fprintf(out,
             "# HELP retort_limit_entries Entries in the table of limits.\n"
             "# TYPE retort_limit_entries gauge\nretort_limit_entries %zu\n",
-            limit_table_count(calls->limits->table));
+            limit_table_count(limits->table));
     fputs("# HELP retort_limit_section_refused_total What each limit section has refused, by "
           "reason.\n# TYPE retort_limit_section_refused_total counter\n",
           out);
-    for (const struct limit_section *section = limits_first(calls->limits); section != NULL;
+    for (const struct limit_section *section = limits_first(limits); section != NULL;
          section = section->next)
         for (int i = 0; i < LIMIT_COUNTS; i++)
             if (atomic_load(&section->current) || atomic_load(&section->refused[i]) > 0)
@@ -146,3 +153,8 @@ void limits_page_print_metrics(FILE *out, const struct admin_calls *calls) {
                         section->name, limit_count_name((enum limit_count)i),
                         (unsigned long long)atomic_load(&section->refused[i]));
 }
+
+const struct part_pages limits_pages = {
+    .answer = limits_answer,
+    .print_metrics = limits_print_metrics,
+};

@@ -15,7 +15,7 @@ enum { PARTS = 16, SEARCH = 32 };
 enum { CLIENT_HEAD = 2 }; /* bytes before the address in a name */
 
 /* Buckets of an entry: of bytes each way, then of requests. */
-enum { REQUESTS = LIMIT_WAYS, BUCKETS };
+enum { REQUESTS = PACE_WAYS, BUCKETS };
 
 struct limit_entry {
     struct table_entry entry; /* its key is the name; its hash is that of name and section */
@@ -347,14 +347,14 @@ void limit_table_return(struct limit_table *table, struct limit_entry **entryp,
 }
 
 uint64_t limit_table_reserve(struct limit_table *table, struct limit_entry *entry,
-                             enum limit_way way, uint64_t cost, uint64_t credit, uint64_t now) {
+                             enum pace_way way, uint64_t cost, uint64_t credit, uint64_t now) {
     struct limit_part *part = lock_part_of(table, entry);
     uint64_t at = bucket_reserve(&entry->buckets[way], cost, credit, now);
     pthread_mutex_unlock(&part->lock);
     return at;
 }
 
-void limit_table_give_back(struct limit_table *table, struct limit_entry *entry, enum limit_way way,
+void limit_table_give_back(struct limit_table *table, struct limit_entry *entry, enum pace_way way,
                            uint64_t cost) {
     struct limit_part *part = lock_part_of(table, entry);
     bucket_give_back(&entry->buckets[way], cost);

@@ -1,8 +1,6 @@
-#include "transaction/steps/limit.h"
+#include "limits/step.h"
 
-#include "client/clients.h"
-#include "client/connection_holds.h"
-#include "limits/limits.h"
+#include "limits/connection_holds.h"
 #include "transaction/fail.h"
 #include "transaction/forwarding.h"
 #include "transaction/request_rules.h"
@@ -14,7 +12,7 @@
 enum { RETRY_SOON = 1 };
 
 static struct limits *limits_at_work(const struct transaction *transaction) {
-    return transaction->host->client_total->limits;
+    return transaction->host->parts[PART_LIMITS];
 }
 
 static struct slice name_of(const struct transaction *transaction,
@@ -46,7 +44,7 @@ static enum step limit_answer(struct transaction *transaction, enum limit_answer
 
 static void limit_note(struct transaction *transaction, const struct limit_settings *limit,
                        enum limit_count count) {
-    transaction->limiting->refused = limit;
+    outcome_set_limit(&transaction->outcome, limit->name);
     transaction->net->counters.limit_refused++;
     limit_section_refused(limit->section, count);
 }
@@ -123,17 +121,17 @@ static bool limit_take(struct transaction *transaction, struct limit_hold *hold,
 
 /* A request that is refused has used nothing of the sections before. */
 static void limit_return_all(struct transaction *transaction) {
-    struct limiting *limiting = transaction->limiting;
+    struct limit_state *state = limit_state(transaction);
     struct limit_table *table = limits_at_work(transaction)->table;
-    for (unsigned i = 0; i < limiting->count; i++)
-        if (limiting->holds[i].entry != NULL)
-            limit_table_return(table, &limiting->holds[i].entry, &limiting->holds[i].limit->demand);
+    for (unsigned i = 0; i < state->count; i++)
+        if (state->holds[i].entry != NULL)
+            limit_table_return(table, &state->holds[i].entry, &state->holds[i].limit->demand);
 }
 
 static bool limit_take_all(struct transaction *transaction, enum step *next) {
-    struct limiting *limiting = transaction->limiting;
-    for (unsigned i = 0; i < limiting->count; i++)
-        if (!limit_take(transaction, &limiting->holds[i], next)) {
+    struct limit_state *state = limit_state(transaction);
+    for (unsigned i = 0; i < state->count; i++)
+        if (!limit_take(transaction, &state->holds[i], next)) {
             limit_return_all(transaction);
             return false;
         }
@@ -142,41 +140,41 @@ static bool limit_take_all(struct transaction *transaction, enum step *next) {
 
 /* Paces. */
 
-static uint64_t limit_bandwidth(const struct limit_settings *limit, enum limit_way way) {
-    return way == LIMIT_DOWN ? limit->bandwidth : limit->upload_bandwidth;
+static uint64_t limit_bandwidth(const struct limit_settings *limit, enum pace_way way) {
+    return way == PACE_DOWN ? limit->bandwidth : limit->upload_bandwidth;
 }
 
-static uint64_t limit_size(const struct limit_settings *limit, enum limit_way way) {
-    return way == LIMIT_DOWN ? limit->max_response : limit->max_request;
+static uint64_t limit_size(const struct limit_settings *limit, enum pace_way way) {
+    return way == PACE_DOWN ? limit->max_response : limit->max_request;
 }
 
-static void limit_make_pace(struct transaction *transaction, enum limit_way way) {
-    struct limiting *limiting = transaction->limiting;
+static void limit_make_pace(struct transaction *transaction, enum pace_way way) {
+    struct limit_state *state = limit_state(transaction);
     struct arena *arena = &transaction->arena;
-    struct pace_share *shares = arena_alloc(arena, limiting->count * sizeof *shares);
-    struct pace *pace = arena_alloc(arena, sizeof *pace);
-    pace_init(pace, transaction->net->loop, limits_at_work(transaction)->table, way);
+    struct pace_share *shares = arena_alloc(arena, state->count * sizeof *shares);
+    struct shared_pace *pace = arena_alloc(arena, sizeof *pace);
+    shared_pace_init(pace, transaction->net->loop, limits_at_work(transaction)->table, way);
     pace->shares = shares;
-    for (unsigned i = 0; i < limiting->count; i++) {
-        const struct limit_settings *limit = limiting->holds[i].limit;
+    for (unsigned i = 0; i < state->count; i++) {
+        const struct limit_settings *limit = state->holds[i].limit;
         uint64_t rate = limit_bandwidth(limit, way), most = limit_size(limit, way);
         if (rate > 0)
-            shares[pace->count++] = (struct pace_share){limiting->holds[i].entry, rate};
-        if (most > 0 && (pace->most == 0 || most < pace->most))
-            pace->most = most;
+            shares[pace->count++] = (struct pace_share){state->holds[i].entry, rate};
+        if (most > 0 && (pace->base.most == 0 || most < pace->base.most))
+            pace->base.most = most;
     }
-    if (pace->count == 0 && pace->most == 0)
+    if (pace->count == 0 && pace->base.most == 0)
         return;
-    limiting->paces[way] = pace;
-    transaction->exchange->paces[way] = pace;
+    state->paces[way] = pace;
+    transaction->exchange->paces[way] = &pace->base;
 }
 
 /* The section with the least limit of a body. NULL: none has one. */
-static const struct limit_settings *limit_of_size(const struct limiting *limiting,
-                                                  enum limit_way way) {
+static const struct limit_settings *limit_of_size(const struct limit_state *state,
+                                                  enum pace_way way) {
     const struct limit_settings *smallest = NULL;
-    for (unsigned i = 0; i < limiting->count; i++) {
-        const struct limit_settings *limit = limiting->holds[i].limit;
+    for (unsigned i = 0; i < state->count; i++) {
+        const struct limit_settings *limit = state->holds[i].limit;
         uint64_t most = limit_size(limit, way);
         if (most > 0 && (smallest == NULL || most < limit_size(smallest, way)))
             smallest = limit;
@@ -184,33 +182,42 @@ static const struct limit_settings *limit_of_size(const struct limiting *limitin
     return smallest;
 }
 
-enum step limit_request_too_large(struct transaction *transaction) {
-    const struct limit_settings *limit = limit_of_size(transaction->limiting, LIMIT_UP);
+static enum step limit_refuse_request(struct transaction *transaction) {
+    const struct limit_settings *limit = limit_of_size(limit_state(transaction), PACE_UP);
     limit_note(transaction, limit, LIMIT_COUNT_REQUEST_SIZE);
     return fail_with(transaction, 413, "the request's body is larger than a limit section allows");
 }
 
-bool limit_refuses_reply(struct transaction *transaction) {
-    const struct limit_settings *limit = transaction->limiting->smallest;
+static void limit_refuse_reply(struct transaction *transaction) {
+    const struct limit_settings *limit = limit_state(transaction)->smallest;
     const struct reply *reply = &transaction->delivery.reply;
-    if (limit == NULL || transaction->limiting->refused != NULL || reply->body == NULL ||
+    if (limit == NULL || transaction->outcome.limit != NULL || reply->body == NULL ||
         reply->body == transaction->delivery.page || transaction->exchange->is_head ||
         reply->length < 0 || (uint64_t)reply->length <= limit->max_response)
-        return false;
+        return;
     limit_note(transaction, limit, LIMIT_COUNT_RESPONSE_SIZE);
     fail_with(transaction, 403, "the response is larger than a limit section allows");
     outcome_set_result(&transaction->outcome, RESULT_DENIED);
-    return true;
 }
 
-const char *limit_refused_by(const struct transaction *transaction) {
-    const struct limiting *limiting = transaction->limiting;
-    return limiting == NULL || limiting->refused == NULL ? NULL : limiting->refused->name;
+static void limit_note_end(struct transaction *transaction) {
+    struct limit_state *state = limit_state(transaction);
+    if (!transaction->exchange->reply_too_large || transaction->outcome.limit != NULL)
+        return;
+    limit_note(transaction, state->smallest, LIMIT_COUNT_RESPONSE_SIZE);
+    outcome_set_error(&transaction->outcome, "the response is larger than a limit section allows");
 }
+
+static const struct limiting_class limit_class = {
+    .refuse_reply = limit_refuse_reply,
+    .refuse_request = limit_refuse_request,
+    .note_end = limit_note_end,
+};
 
 /* Finds the sections that match. False: there is none. */
 static bool limit_find_sections(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
+    const struct limit_settings *limits = limits_settings_of(settings)->list;
     const uint64_t *bits = request_rules_without_type(transaction);
     size_t first = settings->rule_first[RULE_LIMIT], end = first + settings->rule_count[RULE_LIMIT];
     unsigned count = 0;
@@ -219,16 +226,17 @@ static bool limit_find_sections(struct transaction *transaction) {
         count++;
     if (count == 0)
         return false;
-    struct limiting *limiting = arena_alloc(&transaction->arena, sizeof *limiting);
-    *limiting = (struct limiting){
-        .holds = arena_alloc(&transaction->arena, count * sizeof *limiting->holds),
+    struct limit_state *state = arena_alloc(&transaction->arena, sizeof *state);
+    *state = (struct limit_state){
+        .base = {&limit_class},
+        .holds = arena_alloc(&transaction->arena, count * sizeof *state->holds),
         .count = count,
     };
-    struct limit_hold *hold = limiting->holds;
+    struct limit_hold *hold = state->holds;
     for (size_t rule = rules_next(bits, first, end); rule < end;
          rule = rules_next(bits, rule + 1, end))
-        *hold++ = (struct limit_hold){&settings->limits[rule - first], NULL};
-    transaction->limiting = limiting;
+        *hold++ = (struct limit_hold){&limits[rule - first], NULL};
+    transaction->limiting = &state->base;
     return true;
 }
 
@@ -236,41 +244,33 @@ static enum step limit_run(struct transaction *transaction) {
     enum step next;
     if (!limit_find_sections(transaction))
         return STEP_NEXT;
-    const struct limit_settings *limit = limit_of_size(transaction->limiting, LIMIT_UP);
+    const struct limit_settings *limit = limit_of_size(limit_state(transaction), PACE_UP);
     if (limit != NULL && transaction->exchange->body_length > (int64_t)limit->max_request)
-        return limit_request_too_large(transaction);
+        return limit_refuse_request(transaction);
     if (!limit_take_all(transaction, &next))
         return next;
-    transaction->limiting->smallest = limit_of_size(transaction->limiting, LIMIT_DOWN);
-    limit_make_pace(transaction, LIMIT_DOWN);
+    limit_state(transaction)->smallest = limit_of_size(limit_state(transaction), PACE_DOWN);
+    limit_make_pace(transaction, PACE_DOWN);
     if (transaction->exchange->body_length != 0 || transaction->exchange->upgrade.length > 0 ||
         transaction->request.kind == REQUEST_CONNECT)
-        limit_make_pace(transaction, LIMIT_UP);
+        limit_make_pace(transaction, PACE_UP);
     return STEP_NEXT;
 }
 
-void limit_note_end(struct transaction *transaction) {
-    struct limiting *limiting = transaction->limiting;
-    if (!transaction->exchange->reply_too_large || limiting->refused != NULL)
-        return;
-    limit_note(transaction, limiting->smallest, LIMIT_COUNT_RESPONSE_SIZE);
-    outcome_set_error(&transaction->outcome, "the response is larger than a limit section allows");
-}
-
 static void limit_end(struct transaction *transaction) {
-    struct limiting *limiting = transaction->limiting;
+    struct limit_state *state = limit_state(transaction);
     struct limits *limits = limits_at_work(transaction);
-    if (limiting == NULL)
+    if (state == NULL)
         return;
-    for (unsigned i = 0; i < LIMIT_WAYS; i++)
-        if (limiting->paces[i] != NULL)
-            pace_end(limiting->paces[i]);
-    for (unsigned i = 0; i < limiting->count; i++)
-        limit_table_leave(limits->table, &limiting->holds[i].entry);
+    for (unsigned i = 0; i < PACE_WAYS; i++)
+        if (state->paces[i] != NULL)
+            pace_end(&state->paces[i]->base);
+    for (unsigned i = 0; i < state->count; i++)
+        limit_table_leave(limits->table, &state->holds[i].entry);
 }
 
 static bool limit_is_needed(const struct settings *settings) {
-    return settings->limit_count > 0;
+    return limits_settings_of(settings)->count > 0;
 }
 
 static bool limit_is_wanted(struct transaction *transaction) {

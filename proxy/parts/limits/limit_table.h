@@ -30,6 +30,7 @@
 #define RETORT_LIMITS_LIMIT_TABLE_H
 
 #include "base/slice.h"
+#include "client/pace.h"
 #include "limits/bucket.h"
 #include "net/address.h"
 
@@ -38,9 +39,6 @@ enum {
     LIMIT_NAME = LIMIT_USER + 1 + 32, /* bytes of the name in a key */
     LIMIT_NAME_TEXT = LIMIT_USER + 8, /* bytes of the name as text */
 };
-
-/* Ways of bytes. */
-enum limit_way { LIMIT_DOWN, LIMIT_UP, LIMIT_WAYS };
 
 struct limit_entry;
 struct limit_table;
@@ -86,8 +84,8 @@ void limit_table_return(struct limit_table *table, struct limit_entry **entryp,
                         const struct limit_demand *demand);
 /* See bucket_reserve and bucket_give_back. The caller holds the entry. */
 uint64_t limit_table_reserve(struct limit_table *table, struct limit_entry *entry,
-                             enum limit_way way, uint64_t cost, uint64_t credit, uint64_t now);
-void limit_table_give_back(struct limit_table *table, struct limit_entry *entry, enum limit_way way,
+                             enum pace_way way, uint64_t cost, uint64_t credit, uint64_t now);
+void limit_table_give_back(struct limit_table *table, struct limit_entry *entry, enum pace_way way,
                            uint64_t cost);
 
 /* An entry as a list shows it. */
@@ -95,8 +93,8 @@ struct limit_report {
     const void *section;
     const char *name; /* see limit_name_text */
     unsigned active;
-    uint64_t taken, refused;       /* since the entry was made */
-    uint64_t busy[LIMIT_WAYS + 1]; /* nanoseconds until the buckets are full: bytes each way, then
+    uint64_t taken, refused;      /* since the entry was made */
+    uint64_t busy[PACE_WAYS + 1]; /* nanoseconds until the buckets are full: bytes each way, then
                                       requests */
 };
 /* Calls `each` for all entries until it returns false; under a lock. */

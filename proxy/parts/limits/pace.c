@@ -8,19 +8,19 @@ enum { PIECES_A_SECOND = 20, LEAST = 256, MOST = 64 * 1024 };
 #define CREDIT      UINT64_C(100000000)
 #define MILLISECOND UINT64_C(1000000)
 
-static void pace_on_timeout(struct timer *timer) {
-    struct pace *pace = CONTAINER_OF(timer, struct pace, timer);
-    CHECK_OBJ(pace, PACE_MAGIC);
-    pace->on_ready(pace->arg);
+static struct shared_pace *shared_pace_of(struct pace *base) {
+    struct shared_pace *pace = CONTAINER_OF(base, struct shared_pace, base);
+    CHECK_OBJ(pace, SHARED_PACE_MAGIC);
+    return pace;
 }
 
-void pace_init(struct pace *pace, struct loop *loop, struct limit_table *table,
-               enum limit_way way) {
-    *pace = (struct pace){.magic = PACE_MAGIC, .loop = loop, .table = table, .way = way};
-    timer_init(&pace->timer, pace_on_timeout);
+static void shared_pace_on_timeout(struct timer *timer) {
+    struct shared_pace *pace = CONTAINER_OF(timer, struct shared_pace, timer);
+    CHECK_OBJ(pace, SHARED_PACE_MAGIC);
+    pace->base.on_ready(pace->base.arg);
 }
 
-static uint64_t pace_piece(const struct pace *pace) {
+static uint64_t shared_pace_piece(const struct shared_pace *pace) {
     uint64_t least = pace->shares[0].rate;
     for (unsigned i = 1; i < pace->count; i++)
         if (pace->shares[i].rate < least)
@@ -29,8 +29,8 @@ static uint64_t pace_piece(const struct pace *pace) {
     return piece < LEAST ? LEAST : piece > MOST ? MOST : piece;
 }
 
-static void pace_reserve(struct pace *pace) {
-    pace->granted = pace_piece(pace);
+static void shared_pace_reserve(struct shared_pace *pace) {
+    pace->granted = shared_pace_piece(pace);
     pace->ready_at = 0;
     for (unsigned i = 0; i < pace->count; i++) {
         uint64_t cost = bucket_cost(pace->granted, pace->shares[i].rate);
@@ -41,12 +41,12 @@ static void pace_reserve(struct pace *pace) {
     }
 }
 
-size_t pace_ask(struct pace *pace, size_t wanted) {
-    CHECK_OBJ(pace, PACE_MAGIC);
+static size_t shared_pace_ask(struct pace *base, size_t wanted) {
+    struct shared_pace *pace = shared_pace_of(base);
     if (pace->count == 0)
         return wanted;
     if (pace->granted == 0)
-        pace_reserve(pace);
+        shared_pace_reserve(pace);
     if (pace->ready_at > pace->loop->now_nanoseconds) {
         timer_set(&pace->loop->timers, &pace->timer,
                   (pace->ready_at + MILLISECOND - 1) / MILLISECOND);
@@ -55,17 +55,35 @@ size_t pace_ask(struct pace *pace, size_t wanted) {
     return wanted < pace->granted ? wanted : (size_t)pace->granted;
 }
 
-void pace_used(struct pace *pace, size_t bytes) {
-    CHECK_OBJ(pace, PACE_MAGIC);
+static void shared_pace_used(struct pace *base, size_t bytes) {
+    struct shared_pace *pace = shared_pace_of(base);
     pace->granted -= bytes < pace->granted ? bytes : pace->granted;
 }
 
-void pace_end(struct pace *pace) {
-    CHECK_OBJ(pace, PACE_MAGIC);
+static void shared_pace_end(struct pace *base) {
+    struct shared_pace *pace = shared_pace_of(base);
     timer_cancel(&pace->loop->timers, &pace->timer);
     for (unsigned i = 0; i < pace->count; i++)
         limit_table_give_back(pace->table, pace->shares[i].entry, pace->way,
                               bucket_cost(pace->granted, pace->shares[i].rate));
     pace->granted = 0;
     pace->count = 0;
+}
+
+static const struct pace_class shared_pace_class = {
+    .ask = shared_pace_ask,
+    .used = shared_pace_used,
+    .end = shared_pace_end,
+};
+
+void shared_pace_init(struct shared_pace *pace, struct loop *loop, struct limit_table *table,
+                      enum pace_way way) {
+    *pace = (struct shared_pace){
+        .magic = SHARED_PACE_MAGIC,
+        .base = {.class = &shared_pace_class},
+        .loop = loop,
+        .table = table,
+        .way = way,
+    };
+    timer_init(&pace->timer, shared_pace_on_timeout);
 }

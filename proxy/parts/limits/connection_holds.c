@@ -1,4 +1,4 @@
-#include "client/connection_holds.h"
+#include "limits/connection_holds.h"
 
 #include "base/assert.h"
 

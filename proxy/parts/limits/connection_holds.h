@@ -10,8 +10,8 @@
  *
  * Threads: the worker's.
  */
-#ifndef RETORT_CLIENT_CONNECTION_HOLDS_H
-#define RETORT_CLIENT_CONNECTION_HOLDS_H
+#ifndef RETORT_LIMITS_CONNECTION_HOLDS_H
+#define RETORT_LIMITS_CONNECTION_HOLDS_H
 
 #include "limits/limits.h"
 

@@ -13,6 +13,7 @@
 #ifndef RETORT_LIMITS_LIMITS_H
 #define RETORT_LIMITS_LIMITS_H
 
+#include "client/clients.h"
 #include "limits/limit_table.h"
 
 #include <pthread.h>
@@ -46,7 +47,11 @@ struct limits {
     struct limit_section *sections;
     /* What client.max_connections_per_client and client.max_half_open count. */
     struct limit_section *connections, *half_open;
+    struct client_counter counter;
 };
+
+/* How the connections of clients are counted (counter.c). */
+extern const struct client_counter limits_counter;
 
 struct limits *limits_new(size_t room);
 void limits_free(struct limits **limitsp);

@@ -10,6 +10,7 @@ struct limits *limits_new(size_t room) {
     ALLOC_OBJ(limits, LIMITS_MAGIC);
     pthread_mutex_init(&limits->lock, NULL);
     limits->table = limit_table_new(room);
+    limits->counter = limits_counter;
     limits->half_open = limits_section(limits, "client.max_half_open");
     limits->connections = limits_section(limits, "client.max_connections_per_client");
     return limits;
