@@ -117,11 +117,11 @@ made_of() { # WHAT LIBRARIES KB LINES
 if [[ " $built " == *" icap "* ]]; then
     link minimal minimal icap
     unit minimal minimal
-    made_of minimal 18 1520 97500
+    made_of minimal 18 1430 91500
 fi
 link "without parts" none
 unit "without parts" none
-made_of "without parts" 18 1450 92500
+made_of "without parts" 18 1360 86500
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):
