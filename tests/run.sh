@@ -352,11 +352,15 @@ golden() {
     counted golden "$build/golden.log" "$status"
 }
 
+# Tests of the cache that wait little.
+cache_quick="cache.test_what cache.test_fields cache.test_max_age cache.test_vary cache.test_revalidation cache.test_304_f cache.test_conditional
+    cache.test_head_from cache.test_request cache.test_stale cache.test_unsafe cache.test_a_304 cache.test_auth cache.test_hits"
+
 # What finds most in little time: the unit tests of common/, and end-to-end tests of each way through the proxy.
 smoke() {
     local name filters=()
     begin_check "$build" check-TESTS TESTS="tests/unit/common/unit-common tests/unit/services/unit-services tests/check-includes.sh" check_PROGRAMS= check_LTLIBRARIES=
-    for name in forward. reverse. framing. collapse ranges. cache.test_ keepalive http2. http2_origin. tls_listeners connect. icap_messages icap_verdicts \
+    for name in forward. reverse. framing. collapse ranges. $cache_quick keepalive http2. http2_origin. tls_listeners connect. icap_messages icap_verdicts \
         icap_bodies icap_previews icap_chains icap_mixed inside. access. limits. settings. reload. errors. origins.test_f disk.test_ admin.test_; do
         filters+=(--filter "test_$name")
     done
@@ -382,9 +386,7 @@ parts_alone() {
 parts() {
     end_check "$build"
     parts_alone none forward. forwarding. reverse framing. cpdos connect. upgrade. trailers. bodies. errors. urls. pages. keepalive. collapse. \
-        ranges. parts. policy. cache.test_what cache.test_fields cache.test_max_age cache.test_vary cache.test_revalidation cache.test_304_f \
-        cache.test_conditional cache.test_head_from cache.test_request cache.test_stale cache.test_unsafe cache.test_a_304 cache.test_auth \
-        cache.test_hits origins. parents. tls_listeners. tls_origins. tls_attacks. log. log_targets. reload. signals.
+        ranges. parts. policy. $cache_quick origins. parents. tls_listeners. tls_origins. tls_attacks. log. log_targets. reload. signals.
     parts_alone minimal forward. reverse. connect.test_t cache.test_what cache.test_revalidation ranges. \
         icap_requests icap_messages icap_bodies icap_previews icap_chains icap_verdicts icap_cache icap_options icap_connections icap_mixed icap_cicap
 }
