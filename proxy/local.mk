@@ -69,6 +69,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/client/body_clock.c proxy/core/client/body_clock.h \
 	proxy/core/client/clients.c proxy/core/client/clients.h \
 	proxy/core/client/exchange.c proxy/core/client/exchange.h \
+	proxy/core/client/identity.c proxy/core/client/identity.h \
 	proxy/core/client/handshake.c proxy/core/client/handshake.h \
 	proxy/core/client/pace.h \
 	proxy/core/client/intercepted.c proxy/core/client/intercepted.h \
@@ -82,46 +83,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/client/http1/request_body.c proxy/core/client/http1/request_body.h \
 	proxy/core/client/http1/request_head.c proxy/core/client/http1/request_head.h \
 	proxy/core/client/http1/reply_sender.c proxy/core/client/http1/reply_sender.h \
-	proxy/identity/attempts.c proxy/identity/attempts.h \
-	proxy/identity/check_threads.c proxy/identity/check_threads.h \
-	proxy/identity/digest_rows.c proxy/identity/digest_rows.h \
-	proxy/identity/flights.c proxy/identity/flights.h \
-	proxy/identity/htpasswd.c proxy/identity/htpasswd.h \
-	proxy/identity/jwt.c proxy/identity/jwt.h \
-	proxy/identity/jwt_keys.c proxy/identity/jwt_keys.h \
-	proxy/identity/operator_line.c proxy/identity/operator_line.h \
-	proxy/identity/operator_subjects.c proxy/identity/operator_subjects.h \
-	proxy/identity/operator_tokens.c proxy/identity/operator_tokens.h \
-	proxy/identity/password_hash.c proxy/identity/password_hash.h \
-	proxy/identity/remembered.c proxy/identity/remembered.h \
-	proxy/identity/secret_digest.c proxy/identity/secret_digest.h \
-	proxy/identity/secret_file.c proxy/identity/secret_file.h \
-	proxy/identity/authentication.c \
-	proxy/identity/authentication.h \
-	proxy/identity/authenticator.c \
-	proxy/identity/authenticator.h \
-	proxy/identity/authenticator_settings.h \
-	proxy/identity/authorization.c \
-	proxy/identity/authorization.h \
-	proxy/identity/challenge.c \
-	proxy/identity/challenge.h \
-	proxy/identity/credentials_check.c \
-	proxy/identity/credentials_check.h \
-	proxy/identity/gss_acceptor.h \
-	proxy/identity/helper_groups.c \
-	proxy/identity/helper_groups.h \
-	proxy/identity/helper_question.c \
-	proxy/identity/helper_question.h \
-	proxy/identity/identity.c \
-	proxy/identity/identity.h \
-	proxy/identity/identity_method.h \
-	proxy/identity/method_basic_file.c \
-	proxy/identity/method_basic_helper.c \
-	proxy/identity/method_bearer.c \
-	proxy/identity/method_certificate.c \
-	proxy/identity/method_negotiate.c \
-	proxy/core/settings/load_identity.c proxy/core/settings/options_identity.def \
-	proxy/core/settings/load_identity_helpers.c proxy/core/settings/options_identity_helpers.def \
 	proxy/core/log/format.c proxy/core/log/format.h proxy/core/log/codes.def \
 	proxy/core/log/line.c proxy/core/log/line.h \
 	proxy/core/log/place.c proxy/core/log/place.h \
@@ -173,6 +134,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/rewrite/field_rules.c proxy/core/rewrite/field_rules.h proxy/core/rewrite/url_rules.c proxy/core/rewrite/url_rules.h \
 	proxy/core/rewrite/forwarded.c proxy/core/rewrite/forwarded.h \
 	proxy/core/rewrite/text_template.c proxy/core/rewrite/text_template.h proxy/core/rewrite/variables.def \
+	proxy/core/secrets/secret_digest.c proxy/core/secrets/secret_digest.h \
+	proxy/core/secrets/secret_file.c proxy/core/secrets/secret_file.h \
 	proxy/core/tls/bio.c proxy/core/tls/bio.h \
 	proxy/core/tls/certificate.c proxy/core/tls/certificate.h \
 	proxy/core/tls/certificate_names.c proxy/core/tls/certificate_names.h \
@@ -234,7 +197,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/variables.c proxy/core/transaction/variables.h \
 	proxy/core/transaction/waiting_download.c proxy/core/transaction/waiting_download.h \
 	proxy/core/transaction/waiting_page.c proxy/core/transaction/waiting_page.h \
-	proxy/core/transaction/proof.c proxy/core/transaction/proof.h \
+	proxy/core/transaction/proof.h \
 	proxy/core/transaction/watcher.h \
 	proxy/core/transaction/steps/receive.c \
 	proxy/core/transaction/steps/admit.c proxy/core/transaction/steps/admit.h \
@@ -297,6 +260,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/load_admin.c proxy/core/settings/options_admin.def \
 	\
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
+	proxy/core/settings/operator_line.c proxy/core/settings/operator_line.h \
+	proxy/core/settings/operator_subjects.c proxy/core/settings/operator_subjects.h \
+	proxy/core/settings/operator_tokens.c proxy/core/settings/operator_tokens.h \
 	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \
 	proxy/core/settings/overrides.c proxy/core/settings/overrides.h proxy/core/settings/overrides_file.c \
 	proxy/core/settings/settings_plan.c proxy/core/settings/settings_plan.h \
@@ -321,13 +287,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/tls/authority.c proxy/core/tls/authority.h
 
 nodist_proxy_libproxy_a_SOURCES = proxy/parts.c
-
-if GSSAPI
-proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor.c
-else
-proxy_libproxy_a_SOURCES += proxy/identity/gss_acceptor_none.c
-endif
-EXTRA_DIST += proxy/identity/gss_acceptor.c proxy/identity/gss_acceptor_none.c
 
 # The objects of the core are the same whichever parts are built (part.h). So tests/link-parts.sh links them, and the unit tests,
 # with other PARTS than the configured ones, which proxy/parts-$(WITH).c lists. LEFT_OUT are the unit tests of the other parts.

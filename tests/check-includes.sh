@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/config, common/record, common/service <- common/runner
-#     <- proxy/: tls <- net <- match <- identity, log, rewrite <- settings <- cache, origin <- client
+#     <- proxy/: tls <- secrets, net <- match <- log, rewrite <- settings <- cache, origin <- client
 #        <- adapt, client/http1
 #     <- transaction <- worker, admin, main, ctl <- parts/*
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
@@ -32,9 +32,10 @@ BEGIN {
     rooms(2, "common/config common/record common/service")
     rooms(2.3, "common/runner")
     rooms(2.5, "proxy/core/tls")
+    rooms(2.6, "proxy/core/secrets")
     rooms(3, "proxy/core/net")
     rooms(4, "proxy/core/match")
-    rooms(4.5, "proxy/identity proxy/core/log proxy/core/rewrite")
+    rooms(4.5, "proxy/core/log proxy/core/rewrite")
     rooms(5, "proxy/core/settings")
     rooms(6, "proxy/core/cache proxy/core/origin")
     rooms(6.5, "proxy/core/origin/http1")

@@ -84,7 +84,8 @@ refuses() {
 }
 
 # The libraries that only one part uses.
-declare -A only_there=([admin]=libmicrohttpd [disk]=liburing [spans]=libcurl)
+declare -A only_there=([admin]=libmicrohttpd [disk]=liburing
+    [identity]="lib\(gssapi_krb5\|krb5\|crypt\)\.so" [spans]=libcurl)
 for part in $built; do
     link "without $part" with $(without "$part")
     if [ -n "${only_there[$part]}" ]; then

@@ -3,11 +3,11 @@
 #include "adapters.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "identity/authenticator.h"
 #include "net/egress.h"
 #include "net/listener.h"
 #include "net/privileges.h"
 #include "part.h"
+#include "settings/part_settings.h"
 
 #include <errno.h>
 #include <string.h>
@@ -99,21 +99,6 @@ static const char *helpers_advice(int error) {
     }
 }
 
-static bool asks_helpers(const struct authenticator_settings *section) {
-    return section->helper != NULL || section->group_helper != NULL;
-}
-
-/* Sections that share a socket are told of once. */
-static bool is_told(const struct settings *settings, size_t end) {
-    const char *path = settings->authenticators[end]->settings.helpers;
-    for (size_t i = 0; i < end; i++) {
-        const struct authenticator_settings *section = &settings->authenticators[i]->settings;
-        if (asks_helpers(section) && strcmp(section->helpers, path) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A check beside a retort that runs finds its addresses in use. So they are, with sockets of
  * systemd's. */
 static void warn_of_used_addresses(const struct settings *settings) {
@@ -153,19 +138,20 @@ static void warn_of_helpers(const struct settings *settings) {
     }
 }
 
+static void warn_of_user(void *arg, const struct helpers_user *user) {
+    (void)arg;
+    int error = connection_error(user->path, SOCK_SEQPACKET);
+    if (error != 0)
+        log_warn("%s %s: helpers: %s: %s; %s until it answers: %s", user->section, user->title,
+                 user->path, strerror(error), user->loss, helpers_advice(error));
+}
+
 void readiness_warn(const struct settings *settings) {
     warn_of_used_addresses(settings);
     warn_of_helpers(settings);
-    for (size_t i = 0; i < settings->authenticator_count; i++) {
-        const struct authenticator_settings *section = &settings->authenticators[i]->settings;
-        if (!asks_helpers(section) || is_told(settings, i))
-            continue;
-        int error = connection_error(section->helpers, SOCK_SEQPACKET);
-        if (error != 0)
-            log_warn("authenticator %s: helpers: %s: %s; nobody can prove who he is until it "
-                     "answers: %s",
-                     section->name, section->helpers, strerror(error), helpers_advice(error));
-    }
+    PARTS_FOR_EACH (number, settings)
+        if (part_table[number]->settings->each_helpers != NULL)
+            part_table[number]->settings->each_helpers(settings->parts[number], warn_of_user, NULL);
     if (geteuid() == 0)
         log_info("root has done this check: the user that retort runs as may read fewer files; "
                  "repeat it as that user, for example: setpriv --reuid=retort --regid=retort "

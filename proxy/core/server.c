@@ -8,7 +8,6 @@
 #include "cache/key.h"
 #include "cache/memory.h"
 #include "cache/removal.h"
-#include "identity/authentication.h"
 #include "log/target.h"
 #include "net/memory_share.h"
 #include "net/notify.h"
@@ -42,7 +41,6 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
         .origin_hosts = server->origin_hosts,
         .intermediates = server->intermediates,
         .purge_orders = server->purge_orders,
-        .authentication = server->authentication,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
         .parts = server->parts,
@@ -188,7 +186,6 @@ static void apply_settings(struct server *server, struct settings *settings,
     verdicts_set_limit(server->verdicts, settings->verdict_space);
     PARTS_FOR_EACH (number, process.change)
         part_table[number]->process.change(server, settings);
-    authentication_configure(server->authentication, &settings->authentication);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_reload(server->workers[i], settings, origins, services, claimsp);
@@ -582,7 +579,6 @@ static void make_shared(struct server *server) {
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
-    server->authentication = authentication_new(&settings->authentication, settings->workers);
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
     server->origins = origin_groups_new(server->settings, NULL);
@@ -671,7 +667,7 @@ void server_write_out(struct server *server) {
         part_table[number]->process.write_out(server);
 }
 
-/* The threads of the second level and of the checks end before the workers, because they send messages to
+/* The threads of parts and of the second level end before the workers, because they send messages to
  * workers. It is closed after the workers and the cache, which use it. */
 bool server_release(struct server *server) {
     invalidation_relay_stop(&server->invalidation_relay);
@@ -681,7 +677,6 @@ bool server_release(struct server *server) {
         part_table[number]->process.stop(server);
     claims_free(&server->claims);
     second_level_stop(server->second_level);
-    authentication_stop(server->authentication);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_join(&server->workers[i]);
     log_targets_finish();
@@ -697,7 +692,6 @@ bool server_release(struct server *server) {
     ticket_keys_release(&server->clients.tickets);
     origin_hosts_free(&server->origin_hosts);
     intermediates_free(&server->intermediates);
-    authentication_free(&server->authentication);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);

@@ -316,7 +316,6 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->waiting_downloads = shared->waiting_downloads;
     host->purge_orders = shared->purge_orders;
     host->adapters = &worker->adapters;
-    host->authentication = shared->authentication;
     host->clients = &worker->clients;
     host->client_total = shared->clients;
     trace_ids_init(&host->trace_ids);

@@ -26,7 +26,6 @@
 
 enum { WORKER_REASON = 200 };
 
-struct authentication;
 struct purge_orders;
 struct transaction_host;
 struct worker;
@@ -42,7 +41,6 @@ struct worker_shared {
     struct intermediates *intermediates;
     struct waiting_downloads *waiting_downloads;
     struct purge_orders *purge_orders;
-    struct authentication *authentication;
     struct verdicts *verdicts;
     void *const *parts;               /* what each part keeps for the process */
     struct origin_groups *origins;    /* of the settings; a worker takes its own reference */

@@ -12,4 +12,5 @@ include proxy/parts/intercept/local.mk
 include proxy/parts/transparent/local.mk
 include proxy/parts/takeover/local.mk
 include proxy/parts/access/local.mk
+include proxy/parts/identity/local.mk
 include proxy/parts/record/local.mk

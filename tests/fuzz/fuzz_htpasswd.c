@@ -5,8 +5,8 @@
  * accepted alone and with groups that are names.
  */
 #include "base/assert.h"
+#include "client/identity.h"
 #include "identity/htpasswd.h"
-#include "identity/identity.h"
 #include "identity/password_hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 #include "client/clients.h"
 
+#include "client/identity.h"
 #include "client/redirection.h"
-#include "identity/identity.h"
 #include "net/connection.h"
 
 #include <stdint.h>

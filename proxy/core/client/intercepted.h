@@ -22,7 +22,7 @@
 
 #include "base/assert.h"
 #include "base/slice.h"
-#include "identity/identity.h"
+#include "client/identity.h"
 
 #include <stdint.h>
 

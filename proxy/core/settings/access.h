@@ -16,8 +16,6 @@
 
 #include <stdatomic.h>
 
-struct authenticator;
-
 enum access_action {
     ACCESS_ACTION_ALLOW,
     ACCESS_ACTION_DENY,
@@ -36,8 +34,8 @@ struct access_settings {
     char *to;        /* of redirect */
     bool log_only;
     /* Made of the values. */
-    struct text_template *to_template;     /* of `to` */
-    struct authenticator **authenticators; /* of `with`; they belong to the settings */
+    struct text_template *to_template; /* of `to` */
+    unsigned *authenticators;          /* of `with`: their places in settings->authenticators */
     size_t authenticator_count;
     unsigned asks;     /* url_class_asks of the class */
     bool purges, bans; /* the class names the method PURGE, or BAN */

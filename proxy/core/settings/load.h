@@ -89,16 +89,8 @@ bool load_policies(struct load *load);
 bool load_parents(struct load *load);
 bool load_error_pages(struct load *load);
 bool load_pac(struct load *load);
-bool load_identity(struct load *load);
 /* After all others: the configuration as a whole. */
 bool check_listens(struct load *load);
-/* Checks what an authenticator says about helpers. */
-bool load_identity_helpers(struct load *load, const struct document_section *section,
-                           const struct authenticator_settings *settings);
-/* Sets asked_groups: the groups that the group_helper is asked for. */
-bool load_asked_groups(struct load *load, const struct document_section *section,
-                       struct authenticator_settings *settings);
-void release_asked_groups(struct authenticator_settings *settings);
 void warn_about_maps(const struct load *load);
 void warn_about_secrets(const struct load *load);
 
@@ -108,7 +100,6 @@ const struct origins_settings *load_find_origins(const struct settings *settings
 /* Finds the class that a section's title names. False with an error: there is none. */
 bool load_section_class(struct load *load, const struct document_section *section,
                         const struct url_class **url_class);
-struct authenticator *load_find_authenticator(const struct settings *settings, const char *name);
 
 void release_admin(struct settings *settings);
 void release_listens(struct settings *settings);
@@ -125,6 +116,5 @@ void release_parents(struct settings *settings);
 void release_head_rules(struct settings *settings);
 void release_error_pages(struct settings *settings);
 void release_pac(struct settings *settings);
-void release_identity(struct settings *settings);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "identity/authenticator.h"
 #include "part.h"
 #include "settings/class_warnings.h"
 
@@ -87,6 +86,14 @@ static bool load_access_target(struct load *load, const struct document_section 
     return true;
 }
 
+/* The place of the authenticator; authenticator_count: there is none with that name. */
+static unsigned find_authenticator(const struct settings *settings, const char *name) {
+    unsigned at = 0;
+    while (at < settings->authenticator_count && strcmp(settings->authenticators[at], name) != 0)
+        at++;
+    return at;
+}
+
 static bool load_access_authenticators(struct load *load, const struct document_section *section,
                                        struct access_settings *access) {
     const struct settings *settings = load->settings;
@@ -96,13 +103,13 @@ static bool load_access_authenticators(struct load *load, const struct document_
     if (settings->authenticator_count == 0)
         return load_fail(load, section->line,
                          "access: action = authenticate needs an authenticator section; add one");
-    access->authenticators =
-        xcalloc(settings->authenticator_count + section->value_count, sizeof(void *));
-    for (size_t i = 0; access->with == NULL && i < settings->authenticator_count; i++)
-        access->authenticators[access->authenticator_count++] = settings->authenticators[i];
+    access->authenticators = xcalloc(settings->authenticator_count + section->value_count,
+                                     sizeof *access->authenticators);
+    for (unsigned i = 0; access->with == NULL && i < settings->authenticator_count; i++)
+        access->authenticators[access->authenticator_count++] = i;
     for (char **name = access->with; name != NULL && *name != NULL; name++) {
-        struct authenticator *found = load_find_authenticator(settings, *name);
-        if (found == NULL)
+        unsigned found = find_authenticator(settings, *name);
+        if (found == settings->authenticator_count)
             return load_fail(load, line,
                              "with: there is no authenticator \"%s\"; add one or correct the name",
                              *name);

@@ -1,7 +1,7 @@
 #include "base/assert.h"
-#include "identity/operator_subjects.h"
 #include "settings/admin_tls.h"
 #include "settings/load.h"
+#include "settings/operator_subjects.h"
 #include "settings/settings.h"
 
 #include <string.h>

@@ -286,27 +286,6 @@ const struct option_section option_sections[] = {
         .example = "pac { proxy = \"PROXY proxy.example.com:3128\"  direct = \"corp.example\" }",
     },
     {
-        .name = "authenticator",
-        .title = "NAME",
-        .documentation =
-            "Defines how users prove who they are: a kind of credentials, and who knows whether "
-            "they are good. Access sections name authenticators. NAME consists of letters, digits, "
-            "'.', '_' and '-'. Clients of forward listeners are asked with 407 "
-            "(Proxy-Authenticate), clients of reverse listeners with 401 (WWW-Authenticate).",
-        .example = "authenticator staff {\n"
-                   "    type = basic\n"
-                   "    file = \"/etc/retort/users\"\n"
-                   "    realm = \"Staff\"\n"
-                   "}",
-    },
-    {
-        .name = "authentication",
-        .documentation =
-            "Limits what the checks of all authenticator sections cost together, and how often "
-            "passwords may be tried.",
-        .example = "authentication { attempts = 3  wait_max = \"1h\" }",
-    },
-    {
         .name = "admin",
         .documentation =
             "Configures the admin plane: status, metrics, reload and drain, over HTTP and JSON. "

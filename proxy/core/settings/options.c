@@ -61,9 +61,6 @@ static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
 static const char *const client_certificate_words[] = {"off", "optional", "required", NULL};
 static const char *const listen_ocsp_words[] = {"off", "file", "fetch", NULL};
 static const char *const unknown_name_words[] = {"default", "refuse", NULL};
-static const char *const authenticator_type_words[] = {"basic", "bearer", "certificate",
-                                                       "negotiate", NULL};
-static const char *const certificate_user_words[] = {"cn", "email", "subject", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 /* The destination of a value. */
@@ -87,10 +84,7 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
 #define ACCESS(member) .section = "access", .at = offsetof(struct access_settings, member)
 #define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
-#define AUTHENTICATOR(member)                                                                      \
-    .section = "authenticator", .at = offsetof(struct authenticator_settings, member)
-#define AUTHENTICATION(member) ONCE("authentication", authentication.member)
-#define POLICY(member)         .section = "policy", .at = offsetof(struct cache_policy, member)
+#define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
 #define ERROR_PAGE(member)                                                                         \
     .section = "error_page", .at = offsetof(struct error_page_settings, member)
 
@@ -309,8 +303,6 @@ static const struct option options[] = {
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
 #include "settings/options_head_rules.def"
-#include "settings/options_identity.def"
-#include "settings/options_identity_helpers.def"
 #include "settings/options_logs.def"
 #include "settings/options_pages.def"
 #include "settings/options_services.def"

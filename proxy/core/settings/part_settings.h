@@ -44,7 +44,18 @@ struct section_place {
     const char *title_name; /* NULL: "name" */
     bool at_start;          /* only a start applies them: those of the start are shown */
     bool only_stated;       /* lists that a section does not state are not shown */
+    bool
+        of_pointers; /* the list has pointers to elements; an element has its values at values_at */
+    size_t values_at;
 };
+
+/* A user of retort-helperd: "authenticator staff". */
+struct helpers_user {
+    const char *section, *title;
+    const char *path; /* of the socket */
+    const char *loss; /* without an answer: "nobody can prove who he is" */
+};
+typedef void helpers_see_fn(void *arg, const struct helpers_user *user);
 
 #define SECTION_LIST(of, list, count, type)                                                        \
     .list_at = offsetof(of, list), .count_at = offsetof(of, count), .size = sizeof(type)
@@ -65,6 +76,8 @@ struct part_settings {
     void (*release)(void *mine);
     /* Adds what differs and waits for a restart (start_only.h). */
     void (*compare)(const void *first, const void *new, struct findings *left);
+    /* Shows each socket of retort-helperd that the part's sections name, once. */
+    void (*each_helpers)(const void *mine, helpers_see_fn *see, void *arg);
 };
 
 /* The struct that the value of the option is in, where its section has no title. */

@@ -148,7 +148,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_origin,
     load_origins_groups,
     load_parts,
-    load_identity,
     load_maps,
     load_cache,
     load_client,
@@ -433,7 +432,6 @@ void settings_release(struct settings **settingsp) {
     release_policies(settings);
     release_error_pages(settings);
     release_pac(settings);
-    release_identity(settings);
     release_head_rules(settings);
     release_url_classes(settings);
     tls_trust_unload(&settings->origin.trust);

@@ -19,8 +19,6 @@
 
 #include "base/log.h"
 #include "http/url.h"
-#include "identity/authenticator_settings.h"
-#include "identity/operator_tokens.h"
 #include "net/address.h"
 #include "part.h"
 #include "rewrite/forwarded.h"
@@ -29,6 +27,7 @@
 #include "settings/forwarding.h"
 #include "settings/head_rules.h"
 #include "settings/logs.h"
+#include "settings/operator_tokens.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
 #include "settings/rule_kinds.h"
@@ -39,9 +38,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-struct authenticator;
 struct authority;
 struct class_lists;
+struct proof_class;
 
 /* Room for all errors of a configuration, one on each line. */
 enum { SETTINGS_ERROR = 8192 };
@@ -276,9 +275,9 @@ struct settings {
     struct forwarding_settings forwarding;
     struct tracing_settings tracing;
     bool watches_transactions; /* each step is looked at: log_level is debug, or there is tracing */
-    struct authenticator **authenticators; /* in the file's order */
+    const char *const *authenticators; /* their names, in the file's order */
     size_t authenticator_count;
-    struct authentication_settings authentication;
+    const struct proof_class *proofs; /* by them (transaction/proof.h); NULL: there are none */
     struct fields_settings *request_fields, *response_fields; /* in the file's order */
     size_t request_fields_count, response_fields_count;
     bool any_request_fields[FIELDS_PLACES], any_response_fields[FIELDS_PLACES];

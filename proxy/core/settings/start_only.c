@@ -5,26 +5,6 @@
 
 #include <string.h>
 
-/* One finding for each option of the section authentication that differs. */
-static void compare_authentication(const struct authentication_settings *first,
-                                   const struct authentication_settings *new,
-                                   struct findings *left) {
-    const struct {
-        const char *name;
-        unsigned before, after;
-    } options[] = {
-        {"threads", first->threads, new->threads},
-        {"remember_entries", first->remember_entries, new->remember_entries},
-        {"attempt_entries", first->attempt_entries, new->attempt_entries},
-    };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].before != options[i].after)
-            findings_add(left,
-                         "authentication.%s is still %u, not %u: restart retort to apply the "
-                         "change",
-                         options[i].name, options[i].before, options[i].after);
-}
-
 void start_only_compare(const struct settings *first, const struct settings *new,
                         struct findings *left) {
     if (first->workers != new->workers)
@@ -44,7 +24,6 @@ void start_only_compare(const struct settings *first, const struct settings *new
         findings_add(left,
                      "admin.history_step is still %llu ms: restart retort to apply the change",
                      (unsigned long long)first->admin.history_step);
-    compare_authentication(&first->authentication, &new->authentication, left);
     PARTS_FOR_EACH (part, settings)
         if (part_table[part]->settings->compare != NULL)
             part_table[part]->settings->compare(first->parts[part], new->parts[part], left);

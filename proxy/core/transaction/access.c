@@ -1,6 +1,6 @@
 #include "transaction/access.h"
 
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "transaction/bumped.h"
 
 void access_set_identity(struct transaction *transaction, struct identity **identityp) {

@@ -1,8 +1,8 @@
 #include "transaction/message.h"
 
+#include "client/identity.h"
 #include "client/requester.h"
 #include "http/credentials.h"
-#include "identity/identity.h"
 #include "tls/facts.h"
 #include "transaction/access.h"
 #include "transaction/bumped.h"

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "transaction/request_counts.h"
 #include "transaction/spans.h"
 #include "transaction/trace.h"

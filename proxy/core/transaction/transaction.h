@@ -52,7 +52,6 @@ struct transaction_host {
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
-    struct authentication *authentication;
     struct purge_orders *purge_orders;
     unsigned index; /* of the worker */
     struct clients *clients;
@@ -80,7 +79,6 @@ struct transaction_host {
 
 struct access;
 struct adapted_variant;
-struct authentication;
 struct purge_order;
 struct purge_orders;
 struct destination;

@@ -9,7 +9,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/access/rules.c proxy/parts/access/rules.h \
 	proxy/parts/access/state.c proxy/parts/access/state.h \
 	proxy/parts/access/step.c
-tests_unit_proxy_unit_proxy_SOURCES += tests/unit/proxy/test_access_rules.c
 if PART_ADMIN
 proxy_libproxy_a_SOURCES += proxy/parts/access/pages.c
 endif

@@ -3,7 +3,6 @@
 #include "admin/part_pages.h"
 #include "base/arena.h"
 #include "http/head_parser.h"
-#include "identity/authenticator.h"
 #include "match/regex.h"
 #include "match/rules.h"
 
@@ -272,7 +271,7 @@ static struct slice trial_authenticator(const struct trial *trial) {
                        i < settings->access_count;
          i++)
         if (settings->accesses[i].authenticator_count > 0)
-            return slice_from(settings->accesses[i].authenticators[0]->settings.name);
+            return slice_from(settings->authenticators[settings->accesses[i].authenticators[0]]);
     return trial->authenticator;
 }
 

@@ -1,7 +1,6 @@
 #include "access/rules.h"
 
 #include "base/assert.h"
-#include "identity/authenticator.h"
 #include "match/regex.h"
 #include "match/rules.h"
 
@@ -64,9 +63,11 @@ const struct access_settings *access_allowing_nobody(const struct settings *sett
                : NULL;
 }
 
-bool access_accepts(const struct access_settings *section, struct slice authenticator) {
+bool access_accepts(const struct settings *settings, const struct access_settings *section,
+                    struct slice authenticator) {
     for (size_t i = 0; authenticator.length > 0 && i < section->authenticator_count; i++)
-        if (slice_equal(slice_from(section->authenticators[i]->settings.name), authenticator))
+        if (slice_equal(slice_from(settings->authenticators[section->authenticators[i]]),
+                        authenticator))
             return true;
     return false;
 }
@@ -98,7 +99,7 @@ static void access_apply(const struct access_question *question,
     case ACCESS_ACTION_DENY: decision->outcome = ACCESS_DENY; break;
     case ACCESS_ACTION_REDIRECT: decision->outcome = ACCESS_REDIRECT; break;
     case ACCESS_ACTION_AUTHENTICATE:
-        if (access_accepts(section, question->authenticator)) {
+        if (access_accepts(question->settings, section, question->authenticator)) {
             decision->outcome = ACCESS_ALLOW;
             break;
         }

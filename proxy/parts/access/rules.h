@@ -71,7 +71,8 @@ const struct access_settings *access_allowing_nobody(const struct settings *sett
 const struct access_settings *access_find_asking(const struct access_question *question,
                                                  size_t from);
 /* Does a section accept users that this authenticator has proved? */
-bool access_accepts(const struct access_settings *section, struct slice authenticator);
+bool access_accepts(const struct settings *settings, const struct access_settings *section,
+                    struct slice authenticator);
 
 /* The section that certainly allows a request of nobody known; NULL: ask. Only for settings with
  * access_is_plain. `bits` as in the question, and no expression may have given up. */

@@ -2,7 +2,7 @@
 
 #include "access/destination.h"
 #include "access/permit.h"
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "transaction/internal.h"
 #include "transaction/proof.h"
 #include "transaction/request_rules.h"
@@ -159,6 +159,6 @@ void access_end(struct transaction *transaction) {
     if (access == NULL)
         return;
     if (access->proof != NULL)
-        proof_end(access->proof);
+        access->proof->class->end(access->proof);
     access_destination_end(transaction);
 }

@@ -1,7 +1,6 @@
 #include "access/destination.h"
 #include "access/refusal.h"
 #include "access/state.h"
-#include "identity/authenticator.h"
 #include "transaction/fail.h"
 #include "transaction/proof.h"
 #include "transaction/request_rules.h"
@@ -20,9 +19,7 @@ static proof_set authenticators_wanted(const struct access_question *question) {
     for (const struct access_settings *section = access_find_asking(question, 0); section != NULL;
          section = access_find_asking(question, (size_t)(section - settings->accesses) + 1))
         for (size_t i = 0; i < section->authenticator_count; i++)
-            for (size_t k = 0; k < settings->authenticator_count; k++)
-                if (settings->authenticators[k] == section->authenticators[i])
-                    wanted |= (proof_set)1 << k;
+            wanted |= (proof_set)1 << section->authenticators[i];
     bool others = (rules_ask(settings->rules) & (CLASS_ASKS_USER | CLASS_ASKS_GROUP)) != 0;
     return wanted == 0 && others ? ~(proof_set)0 : wanted;
 }
@@ -32,53 +29,21 @@ static bool begin_proof(struct transaction *transaction) {
     struct access_state *access = access_state(transaction);
     struct class_subject subject;
     struct access_question question;
-    struct slice value = slice_make("", 0);
-    if (!access_may_challenge(transaction) || transaction->settings->authenticator_count == 0)
+    const struct proof_class *proofs = transaction->settings->proofs;
+    if (!access_may_challenge(transaction) || proofs == NULL)
         return true;
     access_ask(transaction, &subject, &question);
     proof_set wanted = authenticators_wanted(&question);
-    if (wanted == 0)
-        return true;
-    enum authorization_found found = authorization_find(
-        transaction->request.head, access_credentials_field(transaction), &value);
-    if (found == AUTHORIZATION_BAD)
-        return false;
-    request_own(transaction);
-    access->proof = proof_begin(transaction, wanted, arena_slice(&transaction->arena, value));
-    return true;
+    return wanted == 0 || proofs->begin(transaction, wanted, &access->proof);
 }
 
 /* ---- what happens ------------------------------------------------------------------------- */
 
 static enum step ask_for_credentials(struct transaction *transaction,
                                      const struct access_settings *section) {
-    const struct proof *proof = access_state(transaction)->proof;
-    struct slice challenges[AUTHENTICATOR_CHALLENGES];
-    bool reverse = transaction->exchange->listen->mode == LISTEN_REVERSE;
-    size_t count = 1;
     transaction->net->counters.access_challenged++;
-    if (proof != NULL && proof->refused && proof->state == CHECK_SLOWED)
-        return fail_later(transaction, 429,
-                          "too many credentials from this client or of this user were wrong",
-                          proof->retry_after);
-    if (proof != NULL && proof->refused && proof->state == CHECK_UNABLE)
-        return fail_with(transaction, 503,
-                         proof->reason != NULL ? proof->reason
-                                               : "nobody can check the credentials now");
-    if (proof != NULL && proof->refused && proof->state == CHECK_CHALLENGE)
-        challenges[0] = proof->challenge;
-    else
-        count = authenticators_challenge(
-            section->authenticators, section->authenticator_count, slice_from(section->realm),
-            proof != NULL && proof->refused, &transaction->arena, challenges);
-    if (count == 0)
-        return fail_denied(transaction, "a certificate that the client shows when it connects has "
-                                        "to prove who it is");
-    return fail_challenge(transaction, reverse ? 401 : 407,
-                          proof != NULL && proof->refused
-                              ? "the credentials are not those of a user who may do this"
-                              : "a user name and its credentials are needed",
-                          challenges, count);
+    return transaction->settings->proofs->ask(transaction, access_state(transaction)->proof,
+                                              section);
 }
 
 static enum step access_redirect(struct transaction *transaction,
@@ -149,7 +114,7 @@ static enum step access_run(struct transaction *transaction) {
     if (transaction->access == NULL && access_begin(transaction) != STEP_ACCESS)
         return STEP_DELIVER;
     struct access_state *access = access_state(transaction);
-    if (access->proof != NULL && !proof_is_over(transaction, access->proof))
+    if (access->proof != NULL && !access->proof->class->is_over(transaction, access->proof))
         return STEP_WAIT;
     if (access->proof != NULL)
         access->base.answer = access->proof->answer;

@@ -2,7 +2,7 @@
 
 #include "admin/connections.h"
 #include "base/log.h"
-#include "identity/operator_subjects.h"
+#include "settings/operator_subjects.h"
 
 #include <string.h>
 #include <strings.h>

@@ -5,7 +5,8 @@
 #include "admin/metric_text.h"
 #include "base/assert.h"
 #include "base/clocks.h"
-#include "identity/authenticator.h"
+#include "part.h"
+#include "settings/part_settings.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -69,6 +70,10 @@ static void helper_numbers_use(struct helper_numbers *numbers, const char *path)
         *free_one = (struct helper_socket){.path = xstrdup(path), .used = true};
 }
 
+static void helper_numbers_see(void *numbers, const struct helpers_user *user) {
+    helper_numbers_use(numbers, user->path);
+}
+
 static void helper_numbers_forget(struct helper_socket *socket) {
     json_decref(socket->answer);
     free(socket->path);
@@ -80,11 +85,10 @@ static void helper_numbers_refresh(struct helper_numbers *numbers,
     for (size_t i = 0; i < HELPER_NUMBERS_SOCKETS; i++)
         numbers->sockets[i].used = false;
     helper_numbers_use(numbers, settings->admin.helpers);
-    for (size_t i = 0; i < settings->authenticator_count; i++) {
-        const struct authenticator_settings *one = &settings->authenticators[i]->settings;
-        if (one->helper != NULL || one->group_helper != NULL)
-            helper_numbers_use(numbers, one->helpers);
-    }
+    PARTS_FOR_EACH (part, settings)
+        if (part_table[part]->settings->each_helpers != NULL)
+            part_table[part]->settings->each_helpers(settings->parts[part], helper_numbers_see,
+                                                     numbers);
     for (size_t i = 0; i < HELPER_NUMBERS_SOCKETS; i++) {
         struct helper_socket *socket = &numbers->sockets[i];
         if (!socket->used)

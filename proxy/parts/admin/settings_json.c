@@ -5,7 +5,6 @@
 #include "base/units.h"
 #include "config/shown.h"
 #include "config/value.h"
-#include "identity/authenticator.h"
 #include "net/address.h"
 #include "part.h"
 #include "settings/options.h"
@@ -223,13 +222,6 @@ static void add_policies(json_t *root, const struct settings *settings) {
     }
 }
 
-static void add_authenticators(json_t *root, const struct settings *settings) {
-    for (size_t i = 0; i < settings->authenticator_count; i++) {
-        const struct authenticator_settings *values = &settings->authenticators[i]->settings;
-        add_element(root, "authenticator", "name", values->name, values);
-    }
-}
-
 static void add_fields(json_t *root, const char *kind, const struct fields_settings *list,
                        size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -260,6 +252,8 @@ static void add_place(json_t *root, const struct section_place *place, const cha
                                                          : "name";
     for (size_t i = 0; i < count; i++) {
         const char *source = list + i * place->size;
+        if (place->of_pointers)
+            source = *(const char *const *)source + place->values_at;
         const char *title =
             place->of_class
                 ? url_class_name(*(const struct url_class *const *)(source + place->class_at))
@@ -302,7 +296,6 @@ json_t *settings_json(const struct settings *settings) {
     add_accesses(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
-    add_authenticators(root, settings);
     add_head_rules(root, settings);
     add_error_pages(root, settings);
     add_parts(root, settings);

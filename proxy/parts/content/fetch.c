@@ -2,9 +2,9 @@
 
 #include "base/assert.h"
 #include "client/clients.h"
+#include "client/identity.h"
 #include "http/head_parser.h"
 #include "http/url.h"
-#include "identity/identity.h"
 
 #include <stdlib.h>
 

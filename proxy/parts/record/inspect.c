@@ -1,7 +1,7 @@
 #include "record/record.h"
 
 #include "base/clocks.h"
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "transaction/trace.h"
 #include "transaction/transaction.h"
 

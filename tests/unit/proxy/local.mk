@@ -27,7 +27,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_host_check.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_runner_ring.c \
-	tests/unit/proxy/test_authentication.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
 	tests/unit/proxy/test_name.c \

@@ -74,7 +74,7 @@ Suite *http2_uploads_suite(void) __attribute__((weak));
 Suite *intercept_rules_suite(void) __attribute__((weak));
 Suite *refusals_suite(void) __attribute__((weak));
 Suite *server_identity_suite(void) __attribute__((weak));
-Suite *authentication_suite(void);
+Suite *authentication_suite(void) __attribute__((weak));
 Suite *leaf_suite(void) __attribute__((weak));
 Suite *range_suite(void);
 Suite *access_rules_suite(void) __attribute__((weak));

@@ -189,7 +189,7 @@ int main(void) {
     srunner_add_suite(runner, http1_replies_suite());
     srunner_add_suite(runner, http1_ends_suite());
     add_part(runner, server_identity_suite);
-    srunner_add_suite(runner, authentication_suite());
+    add_part(runner, authentication_suite);
     add_part(runner, leaf_suite);
     add_part(runner, limit_table_suite);
     srunner_add_suite(runner, range_suite());

@@ -1,8 +1,8 @@
 
 #include "base/assert.h"
 #include "base/clocks.h"
+#include "client/identity.h"
 #include "http/credentials.h"
-#include "identity/identity.h"
 #include "tls/facts.h"
 #include "transaction/access.h"
 #include "transaction/adapted_variant.h"

@@ -14,8 +14,8 @@
  *
  * Threads: the worker's; the count of references is not atomic. Memory: its own, in one piece.
  */
-#ifndef RETORT_IDENTITY_IDENTITY_H
-#define RETORT_IDENTITY_IDENTITY_H
+#ifndef RETORT_CLIENT_IDENTITY_H
+#define RETORT_CLIENT_IDENTITY_H
 
 #include "base/assert.h"
 #include "match/url_class.h"

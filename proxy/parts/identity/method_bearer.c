@@ -2,7 +2,7 @@
 #include "identity/challenge.h"
 #include "identity/identity_method.h"
 #include "identity/jwt.h"
-#include "identity/secret_file.h"
+#include "secrets/secret_file.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

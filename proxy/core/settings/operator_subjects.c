@@ -1,8 +1,8 @@
-#include "identity/operator_subjects.h"
+#include "settings/operator_subjects.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
-#include "identity/secret_file.h"
+#include "secrets/secret_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* What authenticator sections say about helpers. */
-#include "settings/load.h"
+#include "identity/settings.h"
 
 #include "base/assert.h"
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "service/helper_protocol.h"
+#include "settings/load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static bool load_check_pool(struct load *load, const struct document_section *se
                      section->title, option, HELPER_POOL_MAX - 1);
 }
 
-bool load_identity_helpers(struct load *load, const struct document_section *section,
+bool identity_load_helpers(struct load *load, const struct document_section *section,
                            const struct authenticator_settings *settings) {
     if (settings->helper != NULL && (settings->file != NULL || settings->group_file != NULL))
         return load_fail(load, load_line_of(section, "helper"),
@@ -72,8 +73,8 @@ static bool load_groups_of_class(struct load *load, const struct document_sectio
     return true;
 }
 
-bool load_asked_groups(struct load *load, const struct document_section *section,
-                       struct authenticator_settings *settings) {
+bool identity_load_groups(struct load *load, const struct document_section *section,
+                          struct authenticator_settings *settings) {
     if (settings->group_helper == NULL)
         return true;
     DOCUMENT_FOR_EACH_SECTION (class, load->document, "url_class")
@@ -82,9 +83,36 @@ bool load_asked_groups(struct load *load, const struct document_section *section
     return true;
 }
 
-void release_asked_groups(struct authenticator_settings *settings) {
+void identity_release_groups(struct authenticator_settings *settings) {
     for (char **group = settings->asked_groups; group != NULL && *group != NULL; group++)
         free(*group);
     free(settings->asked_groups);
     settings->asked_groups = NULL;
+}
+
+static bool asks_helpers(const struct authenticator_settings *section) {
+    return section->helper != NULL || section->group_helper != NULL;
+}
+
+/* Has a section before this one named the socket? */
+static bool helpers_are_named(const struct identity_settings *mine, size_t end) {
+    const char *path = mine->authenticators[end]->settings.helpers;
+    for (size_t i = 0; i < end; i++) {
+        const struct authenticator_settings *section = &mine->authenticators[i]->settings;
+        if (asks_helpers(section) && strcmp(section->helpers, path) == 0)
+            return true;
+    }
+    return false;
+}
+
+void identity_each_helpers(const void *of, helpers_see_fn *see, void *arg) {
+    const struct identity_settings *mine = of;
+    for (size_t i = 0; i < mine->authenticator_count; i++) {
+        const struct authenticator_settings *section = &mine->authenticators[i]->settings;
+        if (asks_helpers(section) && !helpers_are_named(mine, i))
+            see(arg, &(struct helpers_user){.section = "authenticator",
+                                            .title = section->name,
+                                            .path = section->helpers,
+                                            .loss = "nobody can prove who he is"});
+    }
 }

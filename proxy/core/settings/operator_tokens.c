@@ -1,9 +1,9 @@
-#include "identity/operator_tokens.h"
+#include "settings/operator_tokens.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
-#include "identity/operator_line.h"
-#include "identity/secret_file.h"
+#include "secrets/secret_file.h"
+#include "settings/operator_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>

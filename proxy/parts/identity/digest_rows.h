@@ -17,7 +17,7 @@
 #ifndef RETORT_IDENTITY_DIGEST_ROWS_H
 #define RETORT_IDENTITY_DIGEST_ROWS_H
 
-#include "identity/secret_digest.h"
+#include "secrets/secret_digest.h"
 
 #include <pthread.h>
 

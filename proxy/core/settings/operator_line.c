@@ -1,4 +1,4 @@
-#include "identity/operator_line.h"
+#include "settings/operator_line.h"
 
 #include "base/failure.h"
 

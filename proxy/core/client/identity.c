@@ -1,4 +1,4 @@
-#include "identity/identity.h"
+#include "client/identity.h"
 
 #include "base/text.h"
 

@@ -11,8 +11,8 @@
  *
  * Threads: any.
  */
-#ifndef RETORT_IDENTITY_SECRET_DIGEST_H
-#define RETORT_IDENTITY_SECRET_DIGEST_H
+#ifndef RETORT_SECRETS_SECRET_DIGEST_H
+#define RETORT_SECRETS_SECRET_DIGEST_H
 
 #include "base/slice.h"
 

@@ -13,16 +13,16 @@
  *     operator_tokens_free(&tokens);
  *
  * A file that other users of the machine can read or write is refused. Memory keeps digests only
- * (identity/secret_digest.h), and a search takes the same time for all tokens.
+ * (secrets/secret_digest.h), and a search takes the same time for all tokens.
  *
  * Threads: a value that does not change.
  */
-#ifndef RETORT_IDENTITY_OPERATOR_TOKENS_H
-#define RETORT_IDENTITY_OPERATOR_TOKENS_H
+#ifndef RETORT_SETTINGS_OPERATOR_TOKENS_H
+#define RETORT_SETTINGS_OPERATOR_TOKENS_H
 
 #include "base/slice.h"
-#include "identity/operator_line.h"
-#include "identity/secret_digest.h"
+#include "secrets/secret_digest.h"
+#include "settings/operator_line.h"
 
 enum { OPERATOR_TOKEN_LEAST = 32, OPERATOR_TOKEN_MOST = 256 };
 

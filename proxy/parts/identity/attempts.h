@@ -44,7 +44,7 @@
 
 #include "base/slice.h"
 #include "identity/authenticator_settings.h"
-#include "identity/secret_digest.h"
+#include "secrets/secret_digest.h"
 
 struct attempts;
 

@@ -1,4 +1,4 @@
-#include "identity/secret_digest.h"
+#include "secrets/secret_digest.h"
 
 #include "base/assert.h"
 #include "base/random.h"

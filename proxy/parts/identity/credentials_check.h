@@ -28,9 +28,9 @@
 #define RETORT_IDENTITY_CREDENTIALS_CHECK_H
 
 #include "base/arena.h"
+#include "client/identity.h"
 #include "identity/authentication.h"
 #include "identity/authorization.h"
-#include "identity/identity.h"
 #include "net/context.h"
 
 struct authenticator;

@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "base/backoff.h"
 #include "base/text.h"
+#include "client/identity.h"
 #include "identity/digest_rows.h"
-#include "identity/identity.h"
 
 #include <locale.h>
 #include <stdatomic.h>

@@ -21,7 +21,7 @@
 #ifndef RETORT_IDENTITY_JWT_H
 #define RETORT_IDENTITY_JWT_H
 
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "identity/jwt_keys.h"
 
 struct json_t;

@@ -18,7 +18,7 @@
 #define RETORT_IDENTITY_FLIGHTS_H
 
 #include "event/waiter.h"
-#include "identity/secret_digest.h"
+#include "secrets/secret_digest.h"
 
 struct flights;
 struct flight;

@@ -6,8 +6,8 @@
  *     const struct authenticator_settings *options = &authenticator->settings;
  *     if (options->type == AUTHENTICATOR_BASIC && options->file != NULL) ...
  *
- * What a type does not use is NULL or has its default; settings/load_identity.c refuses options
- * that a section sets and its type does not use.
+ * What a type does not use is NULL or has its default; settings.c refuses options that a section
+ * sets and its type does not use.
  *
  * Threads: read-only. Units: milliseconds.
  */

@@ -4,7 +4,7 @@
 #include "identity/htpasswd.h"
 #include "identity/identity_method.h"
 #include "identity/password_hash.h"
-#include "identity/secret_file.h"
+#include "secrets/secret_file.h"
 
 #include "base/log.h"
 

@@ -8,8 +8,8 @@
  *
  * Errors: a sentence that begins with the path. Threads: pure, but for the file system.
  */
-#ifndef RETORT_IDENTITY_SECRET_FILE_H
-#define RETORT_IDENTITY_SECRET_FILE_H
+#ifndef RETORT_SECRETS_SECRET_FILE_H
+#define RETORT_SECRETS_SECRET_FILE_H
 
 #include "base/slice.h"
 

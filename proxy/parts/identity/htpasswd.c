@@ -4,7 +4,7 @@
 #include "base/failure.h"
 #include "base/secret_hash.h"
 #include "base/text.h"
-#include "identity/identity.h"
+#include "client/identity.h"
 #include "identity/password_hash.h"
 
 #include <stdio.h>

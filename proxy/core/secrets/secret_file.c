@@ -1,4 +1,4 @@
-#include "identity/secret_file.h"
+#include "secrets/secret_file.h"
 
 #include "base/failure.h"
 

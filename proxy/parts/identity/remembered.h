@@ -26,8 +26,8 @@
 #ifndef RETORT_IDENTITY_REMEMBERED_H
 #define RETORT_IDENTITY_REMEMBERED_H
 
-#include "identity/identity.h"
-#include "identity/secret_digest.h"
+#include "client/identity.h"
+#include "secrets/secret_digest.h"
 
 struct remembered;
 

@@ -1,0 +1,204 @@
+/* Who users are: authenticator and authentication sections. */
+#include "identity/settings.h"
+
+#include "base/assert.h"
+#include "base/findings.h"
+#include "identity/proof.h"
+#include "settings/load.h"
+#include "settings/option_rows.h"
+#include "settings/part_settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AUTHENTICATORS_MAX = 64 };
+
+static const char *const authenticator_type_words[] = {"basic", "bearer", "certificate",
+                                                       "negotiate", NULL};
+static const char *const certificate_user_words[] = {"cn", "email", "subject", NULL};
+
+#define AUTHENTICATOR(member)                                                                      \
+    .section = "authenticator", .at = offsetof(struct authenticator_settings, member)
+#define AUTHENTICATION(member)                                                                     \
+    ONE("authentication", struct identity_settings, authentication.member)
+
+static const struct option rows[] = {
+#include "identity/options.def"
+#include "identity/options_helpers.def"
+    {.name = NULL},
+};
+
+static const struct option_section sections[] = {
+    {
+        .name = "authenticator",
+        .after = "pac",
+        .title = "NAME",
+        .documentation =
+            "Defines how users prove who they are: a kind of credentials, and who knows whether "
+            "they are good. Access sections name authenticators. NAME consists of letters, digits, "
+            "'.', '_' and '-'. Clients of forward listeners are asked with 407 "
+            "(Proxy-Authenticate), clients of reverse listeners with 401 (WWW-Authenticate).",
+        .example = "authenticator staff {\n"
+                   "    type = basic\n"
+                   "    file = \"/etc/retort/users\"\n"
+                   "    realm = \"Staff\"\n"
+                   "}",
+    },
+    {
+        .name = "authentication",
+        .after = "authenticator",
+        .documentation =
+            "Limits what the checks of all authenticator sections cost together, and how often "
+            "passwords may be tried.",
+        .example = "authentication { attempts = 3  wait_max = \"1h\" }",
+    },
+    {.name = NULL},
+};
+
+/* The options that only some types use. */
+static const struct {
+    const char *option;
+    enum authenticator_type type;
+} belongs[] = {
+    {"file", AUTHENTICATOR_BASIC},          {"group_file", AUTHENTICATOR_BASIC},
+    {"key_file", AUTHENTICATOR_BEARER},     {"issuer", AUTHENTICATOR_BEARER},
+    {"audience", AUTHENTICATOR_BEARER},     {"user_claim", AUTHENTICATOR_BEARER},
+    {"group_claim", AUTHENTICATOR_BEARER},  {"leeway", AUTHENTICATOR_BEARER},
+    {"user", AUTHENTICATOR_CERTIFICATE},    {"helper", AUTHENTICATOR_BASIC},
+    {"lower_case", AUTHENTICATOR_BASIC},    {"keytab", AUTHENTICATOR_NEGOTIATE},
+    {"principal", AUTHENTICATOR_NEGOTIATE}, {"strip_realm", AUTHENTICATOR_NEGOTIATE},
+};
+
+static const char *authenticator_type_name(enum authenticator_type type) {
+    return options_find(settings_table(), "authenticator", "type")->words[type];
+}
+
+static bool authenticator_check_options(struct load *load, const struct document_section *section,
+                                        const struct authenticator_settings *settings) {
+    for (size_t i = 0; i < sizeof belongs / sizeof belongs[0]; i++)
+        if (belongs[i].type != settings->type && document_value(section, belongs[i].option) != NULL)
+            return load_fail(load, load_line_of(section, belongs[i].option),
+                             "authenticator \"%s\": %s belongs to type = %s, and this one has "
+                             "type = %s; remove one of the two",
+                             section->title, belongs[i].option,
+                             authenticator_type_name(belongs[i].type),
+                             authenticator_type_name(settings->type));
+    if (settings->type == AUTHENTICATOR_BASIC && settings->file == NULL && settings->helper == NULL)
+        return load_fail(load, section->line,
+                         "authenticator \"%s\" has no file; write: file = \"/etc/retort/users\", "
+                         "or name a helper",
+                         section->title);
+    if (!identity_load_helpers(load, section, settings))
+        return false;
+    if (settings->type == AUTHENTICATOR_BEARER && settings->key_file == NULL)
+        return load_fail(load, section->line,
+                         "authenticator \"%s\" has no key_file; write: key_file = "
+                         "\"/etc/retort/tokens.jwks\"",
+                         section->title);
+    return true;
+}
+
+static void authenticator_release_values(struct authenticator_settings *settings) {
+    free(settings->name);
+    identity_release_groups(settings);
+    load_release_values("authenticator", settings);
+}
+
+static bool load_authenticator(struct load *load, const struct document_section *section,
+                               struct identity_settings *mine) {
+    struct authenticator_settings values = {.name = xstrdup(section->title)};
+    char error[AUTHENTICATOR_ERROR];
+    struct authenticator *authenticator = NULL;
+    if (load_check_name(load, section) && load_values(load, section, "authenticator", &values) &&
+        authenticator_check_options(load, section, &values) &&
+        identity_load_groups(load, section, &values)) {
+        if (values.realm == NULL)
+            values.realm = xstrdup(load->settings->name);
+        authenticator =
+            authenticator_new(&values, authenticator_release_values, load->without_files, error);
+        if (authenticator == NULL)
+            load_fail(load, section->line, "authenticator \"%s\": %s", section->title, error);
+    }
+    if (authenticator == NULL) {
+        authenticator_release_values(&values);
+        return false;
+    }
+    mine->names[mine->authenticator_count] = authenticator->settings.name;
+    mine->authenticators[mine->authenticator_count++] = authenticator;
+    return true;
+}
+
+static bool load_authenticators(struct load *load, void *to) {
+    struct identity_settings *mine = to;
+    if (!load_values(load, document_section(load->document, "authentication", NULL),
+                     "authentication", mine))
+        return false;
+    size_t count = document_section_count(load->document, "authenticator");
+    mine->authenticators = xcalloc(count + 1, sizeof *mine->authenticators);
+    mine->names = xcalloc(count + 1, sizeof *mine->names);
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "authenticator") {
+        if (mine->authenticator_count == AUTHENTICATORS_MAX)
+            return load_fail(load, section->line,
+                             "there are more than %d authenticator sections; remove some",
+                             AUTHENTICATORS_MAX);
+        if (!load_authenticator(load, section, mine))
+            return false;
+    }
+    load->settings->authenticators = mine->names;
+    load->settings->authenticator_count = mine->authenticator_count;
+    load->settings->proofs = mine->authenticator_count > 0 ? &identity_proofs : NULL;
+    return true;
+}
+
+static void release_authenticators(void *from) {
+    struct identity_settings *mine = from;
+    for (size_t i = 0; i < mine->authenticator_count; i++)
+        authenticator_release(&mine->authenticators[i]);
+    free(mine->authenticators);
+    free(mine->names);
+}
+
+static void compare_authentication(const void *before, const void *after, struct findings *left) {
+    const struct authentication_settings *first =
+        &((const struct identity_settings *)before)->authentication;
+    const struct authentication_settings *new =
+        &((const struct identity_settings *)after)->authentication;
+    const struct {
+        const char *name;
+        unsigned before, after;
+    } options[] = {
+        {"threads", first->threads, new->threads},
+        {"remember_entries", first->remember_entries, new->remember_entries},
+        {"attempt_entries", first->attempt_entries, new->attempt_entries},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].before != options[i].after)
+            findings_add(left,
+                         "authentication.%s is still %u, not %u: restart retort to apply the "
+                         "change",
+                         options[i].name, options[i].before, options[i].after);
+}
+
+static const char *authenticator_title(const void *element) {
+    return ((const struct authenticator_settings *)element)->name;
+}
+
+const struct part_settings identity_part_settings = {
+    .options = rows,
+    .sections = sections,
+    .places =
+        (const struct section_place[]){
+            {.section = "authenticator",
+             SECTION_LIST(struct identity_settings, authenticators, authenticator_count,
+                          struct authenticator *),
+             .of_pointers = true,
+             .values_at = offsetof(struct authenticator, settings),
+             .title = authenticator_title},
+            {.section = NULL},
+        },
+    .size = sizeof(struct identity_settings),
+    .load = load_authenticators,
+    .release = release_authenticators,
+    .compare = compare_authentication,
+    .each_helpers = identity_each_helpers,
+};
