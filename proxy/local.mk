@@ -226,6 +226,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/readiness.c proxy/core/readiness.h \
 	proxy/core/reloader.c proxy/core/reloader.h \
 	proxy/core/configured_names.c proxy/core/configured_names.h \
+	proxy/core/xxh3.c \
 	proxy/core/turn.c proxy/core/turn.h \
 	proxy/core/worker_report.c proxy/core/worker_report.h proxy/core/settings/outcome.h \
 	proxy/core/worker.c proxy/core/worker.h proxy/core/worker_internal.h proxy/core/worker_orders.c \
@@ -316,5 +317,5 @@ proxy_retort_SOURCES = proxy/core/main.c proxy/core/libraries.c proxy/core/libra
 proxy_libs = proxy/libproxy.a $(proxy_below)
 proxy_below = common/libconfig.la common/libtable.la common/librecord.la common/librunner.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
-	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) -lcrypt -lpthread -lm
+	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) $(CRYPT_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)

@@ -84,7 +84,7 @@ refuses() {
 }
 
 # The libraries that only one part uses.
-declare -A only_there=([admin]=libmicrohttpd [disk]=liburing
+declare -A only_there=([admin]=libmicrohttpd [codings]="lib\(z\|brotlidec\|zstd\)\.so" [disk]="lib\(uring\|xxhash\)"
     [identity]="lib\(gssapi_krb5\|krb5\|crypt\)\.so" [spans]=libcurl)
 for part in $built; do
     link "without $part" with $(without "$part")
@@ -118,11 +118,11 @@ made_of() { # WHAT LIBRARIES KB LINES
 if [[ " $built " == *" icap "* ]]; then
     link minimal minimal icap
     unit minimal minimal
-    made_of minimal 18 1430 91500
+    made_of minimal 4 1350 86500
 fi
 link "without parts" none
 unit "without parts" none
-made_of "without parts" 18 1360 86500
+made_of "without parts" 4 1280 81000
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -18,6 +18,8 @@
  * zstd, and for what follows br and deflate. deflate is taken with zlib's frame, as it should be,
  * and without, as some servers send it. zstd may ask for a window of 8 MB, and for no more.
  *
+ * The part codings undoes them (parts/codings/part.c). Without it none can be undone.
+ *
  * Threads: a state belongs to one.
  */
 #ifndef RETORT_ADAPT_CODING_H

@@ -46,6 +46,7 @@ struct cache;
 struct client_accepted;
 struct client_arrival;
 struct clients;
+struct coding;
 struct content_class;
 struct findings;
 struct inherited;
@@ -155,6 +156,8 @@ struct part {
         bool (*starts_are_abandoned)(void);
         bool (*await_end)(unsigned milliseconds);
     } services;
+    /* Content codings that it undoes (adapt/coding.h); ends with a name without letters. NULL: none. Any thread. */
+    const struct coding *codings;
     /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */
     const struct content_class *content;
     /* A socket beside those of listen sections. The main thread, but for `address`: any, and for `number` and

@@ -14,3 +14,4 @@ include proxy/parts/takeover/local.mk
 include proxy/parts/access/local.mk
 include proxy/parts/identity/local.mk
 include proxy/parts/record/local.mk
+include proxy/parts/codings/local.mk

@@ -21,7 +21,9 @@ check_PROGRAMS += tests/bench/tls_connect
 tests_bench_tls_connect_CFLAGS = $(AM_CFLAGS) $(TLS_CFLAGS)
 tests_bench_tls_connect_SOURCES = tests/bench/tls_connect.c tests/bench/asker.c tests/bench/asker.h
 tests_bench_tls_connect_LDADD = $(TLS_LIBS)
+if MICROHTTPD
 check_PROGRAMS += tests/bench/canned
+endif
 tests_bench_canned_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
 tests_bench_canned_SOURCES = tests/bench/canned.c
 tests_bench_canned_LDADD = $(MICROHTTPD_LIBS)
