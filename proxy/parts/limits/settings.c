@@ -156,7 +156,7 @@ static const struct option rows[] = {
 static const struct option_section sections[] = {
     {
         .name = "limit",
-        .after = "authentication",
+        .after = "pac", /* and so behind the sections of users, where they are built */
         .title = "CLASS",
         .repeats = true,
         .documentation =
