@@ -241,7 +241,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/service_log.c proxy/core/transaction/service_log.h \
 	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
 	proxy/core/settings/options_forwarding.def proxy/core/settings/options_listen_proxies.def \
-	proxy/core/settings/tracing.h proxy/core/settings/load_tracing.c proxy/core/settings/options_tracing.def \
 	proxy/core/settings/load_trust.c \
 	proxy/core/settings/logs.h proxy/core/settings/load_logs.c proxy/core/settings/options_logs.def \
 	proxy/core/settings/manual.c \

@@ -11,7 +11,10 @@
 #include "event/source.h"
 #include "http/head.h"
 #include "http/trace_context.h"
-#include "settings/tracing.h"
+
+/* How ICAP services learn the trace: in the head of the ICAP request, in the HTTP request that it
+ * encapsulates, in both, or not at all. */
+enum tracing_icap { TRACING_ICAP_HEAD, TRACING_ICAP_MESSAGE, TRACING_ICAP_BOTH, TRACING_ICAP_OFF };
 
 /* What services learn of the trace that the message belongs to. */
 struct adapt_trace {

@@ -55,6 +55,7 @@ struct part_settings;
 struct second_level;
 struct server;
 struct settings;
+struct spans_start;
 struct step_row;
 struct transaction;
 struct transaction_host;
@@ -106,6 +107,8 @@ struct part {
         /* The worker has other settings. */
         void (*change)(struct transaction_host *host);
         void (*leave)(struct transaction_host *host);
+        /* A transaction begins, while settings->traces: to which trace does it belong? (transaction/spans.h) */
+        void (*trace)(struct transaction *transaction, struct spans_start *start);
         /* A transaction that is traced has ended, with its client, at `end` in nanoseconds of the monotonic
          * clock (transaction/spans.h). */
         void (*traced)(struct transaction *transaction, uint64_t end);

@@ -318,7 +318,6 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->adapters = &worker->adapters;
     host->clients = &worker->clients;
     host->client_total = shared->clients;
-    trace_ids_init(&host->trace_ids);
     transaction_host_init(host);
     enum part_number sharing = part_of_protocol("h2");
     host->origins =

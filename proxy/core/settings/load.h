@@ -68,7 +68,6 @@ bool load_listens(struct load *load);
 bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen);
 bool load_forwarding(struct load *load);
-bool load_tracing(struct load *load);
 bool load_head_rules(struct load *load);
 bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);

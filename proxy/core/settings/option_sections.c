@@ -207,20 +207,6 @@ const struct option_section option_sections[] = {
                    "forwarding { forwarded = append  untrusted = drop }",
     },
     {
-        .name = "tracing",
-        .documentation =
-            "Traces requests: Retort tells an OpenTelemetry collector, for some of them, when each "
-            "step, each call of a service and each request to an origin began and ended. Origins "
-            "and services learn the trace from the fields traceparent and tracestate (W3C Trace "
-            "Context), so that their spans join it. Without this section, both fields pass "
-            "through as they are.",
-        .example = "tracing {\n"
-                   "    collector = \"http://127.0.0.1:4318/v1/traces\"\n"
-                   "    sample = 0.05\n"
-                   "    trust = \"10.0.0.0/8\"\n"
-                   "}",
-    },
-    {
         .name = "request_headers",
         .title = "CLASS",
         .repeats = true,

@@ -20,7 +20,6 @@ static const char *const listen_mode_words[] = {"forward", "reverse", "transpare
 static const char *const fields_where_words[] = {"client", "origin", NULL};
 static const char *const page_purpose_words[] = {"error", "waiting", "authority", NULL};
 static const char *const forwarding_words[] = {"append", "off", "replace", "delete", NULL};
-static const char *const tracing_icap_words[] = {"head", "message", "both", "off", NULL};
 static const char *const untrusted_words[] = {"keep", "drop", NULL};
 /* enum forwarded_field. */
 static const char *const client_from_words[] = {"x_forwarded_for", "forwarded", NULL};
@@ -73,7 +72,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
     .section = "response_headers", .at = offsetof(struct fields_settings, member)
 #define REWRITE(member)    .section = "rewrite", .at = offsetof(struct rewrite_settings, member)
 #define FORWARDING(member) ONCE("forwarding", forwarding.member)
-#define TRACING(member)    ONCE("tracing", tracing.member)
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
 #define ORIGINS(member)    .section = "origins", .at = offsetof(struct origins_settings, member)
 #define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
@@ -306,7 +304,6 @@ static const struct option options[] = {
 #include "settings/options_logs.def"
 #include "settings/options_pages.def"
 #include "settings/options_services.def"
-#include "settings/options_tracing.def"
 
     {.name = NULL},
 };
@@ -377,7 +374,8 @@ static void add_sections(struct option_section *to, const struct option_section 
 static void settings_make_table(void) {
     size_t rows = rows_of(options), sections = sections_of(option_sections);
     PARTS_FOR_EACH (part, settings) {
-        rows += rows_of(part_table[part]->settings->options);
+        rows += rows_of(part_table[part]->settings->options) +
+                rows_of(part_table[part]->settings->core_options);
         sections += sections_of(part_table[part]->settings->sections);
     }
     struct option *all = xcalloc(rows + 1, sizeof *all);
@@ -385,6 +383,7 @@ static void settings_make_table(void) {
     add_rows(all, options, PART_CORE);
     add_sections(kinds, option_sections, PART_CORE);
     PARTS_FOR_EACH (part, settings) {
+        add_rows(all, part_table[part]->settings->core_options, PART_CORE);
         add_rows(all, part_table[part]->settings->options, part);
         add_sections(kinds, part_table[part]->settings->sections, part);
     }

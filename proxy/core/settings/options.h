@@ -48,12 +48,9 @@ bool option_check_direct(const char *text, char *error, size_t error_size);
 bool option_check_pac_proxy(const char *text, char *error, size_t error_size);
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
-/* A URL that spans are posted to. */
 bool option_check_ip(const char *text, char *error, size_t error_size);
 bool option_check_module_setting(const char *text, char *error, size_t error_size);
 bool option_check_info(const char *text, char *error, size_t error_size);
-bool option_check_collector(const char *text, char *error, size_t error_size);
-bool option_check_service_name(const char *text, char *error, size_t error_size);
 /* A token that may stand in Via. */
 bool option_check_pseudonym(const char *text, char *error, size_t error_size);
 

@@ -15,7 +15,8 @@
  * of a part's sections and options, so that a retort without the part refuses them with a sentence.
  *
  * A part may add sections, options of the top level, and options to sections of the core that occur once. Their values are
- * in its own struct. The core frees these values; `release` frees everything else.
+ * in its own struct. The core frees these values; `release` frees everything else. What the core has to know itself, such as
+ * whether a listener offers HTTP/2, is a value of the core, and only the row is the part's (core_options).
  *
  * Threads: constants. The functions: as those of settings/load.h.
  */
@@ -63,7 +64,10 @@ typedef void helpers_see_fn(void *arg, const struct helpers_user *user);
     .of_class = true, .rule = (kind), .class_at = offsetof(type, url_class)
 
 struct part_settings {
-    const struct option *options;          /* ends with a row whose name is NULL */
+    const struct option *options; /* ends with a row whose name is NULL */
+    /* Likewise, options whose values the core reads itself: they stand in its structs, for sections with a title too. The core
+     * loads and frees them. Without the part the values are zeros, unless the core says what they are then. */
+    const struct option *core_options;
     const struct option_section *sections; /* likewise; NULL: none */
     const struct section_place *places;    /* NULL: none */
     size_t size;                           /* of the struct, which begins as zeros */

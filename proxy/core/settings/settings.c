@@ -144,7 +144,6 @@ static bool (*const loaders[])(struct load *load) = {
     apply_top,
     load_listens,
     load_forwarding,
-    load_tracing,
     load_origin,
     load_origins_groups,
     load_parts,

@@ -31,7 +31,6 @@
 #include "settings/origins.h"
 #include "settings/policy.h"
 #include "settings/rule_kinds.h"
-#include "settings/tracing.h"
 #include "tls/server.h"
 #include "tls/trust.h"
 
@@ -273,7 +272,7 @@ struct settings {
     unsigned asks_of_parts; /* what rules that parts have for themselves ask for (rules_ask) */
     bool removes_alt_svc;   /* of responses to clients of forward and transparent listeners */
     struct forwarding_settings forwarding;
-    struct tracing_settings tracing;
+    bool traces;               /* requests may be traced: of the part spans */
     bool watches_transactions; /* each step is looked at: log_level is debug, or there is tracing */
     const char *const *authenticators; /* their names, in the file's order */
     size_t authenticator_count;

@@ -10,15 +10,14 @@
  *       RESPMOD
  *         RESPMOD gray                      each service that was asked
  *
- *     if (settings->tracing.collector != NULL) spans_begin(transaction);      before RECEIVE
+ *     if (settings->traces) spans_begin(transaction);      before RECEIVE
  *     spans_note_step(transaction, next);             a step has run
  *     spans_tell_origin(transaction, head);           FETCH: a request is about to be sent
  *     spans_note_answer(transaction, status);         FETCH: the origin has answered
  *     spans_end(transaction, end);                    LOG
  *
- * A caller in tracing.trust decides whether its request is sampled, and its trace goes on here. The
- * fields of all other callers are removed: they would let a client have its requests traced, here
- * and at the origin, and write into traces that are not its own.
+ * The part decides at the beginning to which trace the transaction belongs, and whether it is sampled
+ * (part.h: worker.trace).
  *
  * Threads: the worker's. Memory: the transaction's arena. Units: nanoseconds of the monotonic clock.
  */
@@ -44,6 +43,13 @@ struct spans_call {
     const char *error;     /* why not; NULL: nobody waited for it any more */
 };
 
+/* What a part decides at the beginning. */
+struct spans_start {
+    struct trace_context context; /* its span is that of the transaction */
+    uint64_t caller;              /* the span that called; 0: the trace begins here */
+    enum tracing_icap services;   /* how they learn of it */
+};
+
 /* Written by spans.c. */
 struct spans {
     struct trace_context context; /* its span is that of the transaction */
@@ -54,6 +60,9 @@ struct spans {
     bool call_open;           /* the last one has not ended */
     struct adapt_trace adapt; /* what services learn */
 };
+
+/* The fields that carry a trace. */
+extern const struct slice spans_parent_name, spans_state_name;
 
 void spans_begin(struct transaction *transaction);
 void spans_note_step(struct transaction *transaction, enum step next);

@@ -89,7 +89,7 @@ static bool steps_are_wanted(const struct transaction_host *host) {
 static void begin_watching(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
     bool wanted = steps_are_wanted(host);
-    if (transaction->settings->tracing.collector != NULL)
+    if (transaction->settings->traces)
         spans_begin(transaction);
     transaction->watched = wanted || transaction->settings->log_level == LOG_LEVEL_DEBUG ||
                            spans_sampled(transaction) != NULL;

@@ -71,7 +71,6 @@ struct transaction_host {
     struct transaction *free_list;
     unsigned free_count;
     uint64_t id_prefix, id_next;
-    struct trace_ids trace_ids;
     struct request_counts *request_counts;
     void (*on_end)(void *arg); /* a transaction has ended: a draining worker counts */
     void *on_end_arg;

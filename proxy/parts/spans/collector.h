@@ -12,7 +12,7 @@
 #ifndef RETORT_SPANS_COLLECTOR_H
 #define RETORT_SPANS_COLLECTOR_H
 
-#include "settings/tracing.h"
+#include "spans/settings.h"
 
 #include <stdatomic.h>
 

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "spans/collector.h"
 #include "spans/otlp.h"
+#include "spans/settings.h"
 
 #include <stdio.h>
 
@@ -138,7 +139,7 @@ static char *write_sets(const struct list_link *sets, const struct tracing_setti
 static bool exporter_post_sets(struct span_exporter *exporter, const struct list_link *sets,
                                const struct settings *settings, bool last) {
     static const atomic_bool never;
-    const struct tracing_settings *tracing = &settings->tracing;
+    const struct tracing_settings *tracing = tracing_settings_of(settings);
     struct collector_request request = {
         .tracing = tracing,
         .timeout = last && tracing->timeout > LAST_POST ? LAST_POST : tracing->timeout,
@@ -170,11 +171,11 @@ static void exporter_round(struct span_exporter *exporter, bool last) {
     take_sets(exporter, &sets);
     struct settings *settings = settings_reference(exporter->settings);
     pthread_mutex_unlock(&exporter->lock);
-    bool sent = !list_empty(&sets) && settings->tracing.collector != NULL &&
+    const char *collector = tracing_settings_of(settings)->collector;
+    bool sent = !list_empty(&sets) && collector != NULL &&
                 exporter_post_sets(exporter, &sets, settings, last);
     unsigned spans = count_spans(&sets);
-    uint64_t rejected =
-        sent ? exporter_read_reply(exporter, settings->tracing.collector, spans) : 0;
+    uint64_t rejected = sent ? exporter_read_reply(exporter, collector, spans) : 0;
     atomic_fetch_add(&exporter->rejected, rejected);
     atomic_fetch_add(sent ? &exporter->exported : &exporter->dropped, spans - rejected);
     free_sets(&sets);
@@ -222,7 +223,7 @@ void span_exporter_configure(struct span_exporter *exporter, struct settings *se
     pthread_mutex_lock(&exporter->lock);
     settings_release(&exporter->settings);
     exporter->settings = settings_reference(settings);
-    if (settings->tracing.collector != NULL && !exporter->started)
+    if (settings->traces && !exporter->started)
         exporter_start(exporter);
     pthread_mutex_unlock(&exporter->lock);
 }
@@ -251,7 +252,8 @@ void span_exporter_post(struct span_exporter *exporter, struct span_set **setp) 
     *setp = NULL;
     CHECK_OBJ(exporter, SPAN_EXPORTER_MAGIC);
     pthread_mutex_lock(&exporter->lock);
-    bool taken = exporter->started && exporter->waiting_count < exporter->settings->tracing.queue;
+    bool taken = exporter->started &&
+                 exporter->waiting_count < tracing_settings_of(exporter->settings)->queue;
     if (taken) {
         list_append(&exporter->waiting, &set->link);
         exporter->waiting_count++;

@@ -1,8 +1,11 @@
 #include "part.h"
 
+#include "base/assert.h"
 #include "base/clocks.h"
 #include "server.h"
 #include "spans/exporter.h"
+#include "spans/joining.h"
+#include "spans/settings.h"
 #include "transaction/spans.h"
 #include "transaction/transaction.h"
 
@@ -58,7 +61,7 @@ static struct slice shown_url(const struct transaction *transaction) {
         return slice_make("", 0);
     while (length < url.length && url.base[length] != '?' && url.base[length] != '#')
         length++;
-    if (!transaction->settings->tracing.queries)
+    if (!tracing_settings_of(transaction->settings)->queries)
         url.length = length;
     return url;
 }
@@ -151,11 +154,31 @@ static void add_steps(struct spans_text *text) {
     }
 }
 
+/* What a worker has. */
+struct spans_host {
+    struct span_exporter *exporter; /* of the process */
+    struct trace_ids ids;
+};
+
 static void spans_join(struct transaction_host *host, void *state) {
-    host->parts[PART_SPANS] = state;
+    struct spans_host *own = xcalloc(1, sizeof *own);
+    own->exporter = state;
+    trace_ids_init(&own->ids);
+    host->parts[PART_SPANS] = own;
+}
+
+static void spans_leave(struct transaction_host *host) {
+    free(host->parts[PART_SPANS]);
+    host->parts[PART_SPANS] = NULL;
+}
+
+static void spans_trace(struct transaction *transaction, struct spans_start *start) {
+    struct spans_host *own = transaction->host->parts[PART_SPANS];
+    joining_decide(transaction, &own->ids, start);
 }
 
 static void spans_traced(struct transaction *transaction, uint64_t end) {
+    const struct spans_host *own = transaction->host->parts[PART_SPANS];
     struct spans_text text = {
         .transaction = transaction,
         .set = span_set_new(&transaction->spans->context),
@@ -164,7 +187,7 @@ static void spans_traced(struct transaction *transaction, uint64_t end) {
     };
     add_root(&text);
     add_steps(&text);
-    span_exporter_post(transaction->host->parts[PART_SPANS], &text.set);
+    span_exporter_post(own->exporter, &text.set);
 }
 
 const struct part part_spans = {
@@ -175,5 +198,12 @@ const struct part part_spans = {
             .write_out = spans_close,
             .close = spans_close,
         },
-    .worker = {.join = spans_join, .traced = spans_traced},
+    .worker =
+        {
+            .join = spans_join,
+            .leave = spans_leave,
+            .trace = spans_trace,
+            .traced = spans_traced,
+        },
+    .settings = &spans_part_settings,
 };
