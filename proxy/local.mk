@@ -253,7 +253,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/option_rows.h proxy/core/settings/part_settings.h proxy/core/settings/options.c proxy/core/settings/options.h proxy/core/settings/options_cache.def \
 	proxy/core/settings/options_origins.def \
 	proxy/core/settings/options_classes.def \
-	proxy/core/settings/options_http2.def proxy/core/settings/options_client_http2.def \
 	proxy/core/settings/options_pages.def \
 	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services.def proxy/core/settings/options_services_both.def \
 	proxy/core/settings/admin_tls.c proxy/core/settings/admin_tls.h \

@@ -51,6 +51,7 @@ static bool apply_servers(struct load *load, const struct document_section *sect
 bool load_origin(struct load *load) {
     const struct document_section *section = document_section(load->document, "origin", NULL);
     struct tls_trust_settings *trust = &load->settings->origin.trust;
+    load->settings->origin.http2 = ORIGINS_HTTP2_OFF; /* unless a part speaks it */
     if (!load_values(load, section, "origin", load->settings) || !load_trust(load, section, trust))
         return false;
     if (!trust->verify)
@@ -107,6 +108,7 @@ static bool check_srv_credentials(struct load *load, const struct document_secti
 static bool apply_origins_group(struct load *load, const struct document_section *section,
                                 struct origins_settings *origins) {
     origins->name = xstrdup(section->title);
+    origins->http2 = ORIGINS_HTTP2_OFF;
     if (!load_check_name(load, section) || !load_values(load, section, "origins", origins) ||
         !apply_servers(load, section, origins) || !apply_origins_trust(load, section, origins))
         return false;

@@ -45,8 +45,6 @@ const char *adapt_point_name(enum adapt_point point) {
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
 static const char *const query_sent_words[] = {"stored", "whole", NULL};
-/* enum origins_http2. */
-static const char *const origins_http2_words[] = {"auto", "on", "off", NULL};
 static const char *const proxy_protocol_words[] = {"off", "v1", "v2", NULL};
 static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
                                             NULL};
@@ -227,7 +225,6 @@ static const struct option options[] = {
      .example = "{ \"10.0.0.4\", \"10.0.0.5\" }"},
 
 #include "settings/options_cache.def"
-#include "settings/options_http2.def"
 #include "settings/options_listen_proxies.def"
 #include "settings/options_listen_tls.def"
 #include "settings/options_origins.def"
@@ -294,7 +291,6 @@ static const struct option options[] = {
      DOC "Sets the number of requests after which a connection is closed, so that clients spread "
          "over several proxies again. The value 0 means no limit.",
      .example = "1000"},
-#include "settings/options_client_http2.def"
 
 #include "settings/options_access.def"
 #include "settings/options_admin.def"

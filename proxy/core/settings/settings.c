@@ -94,19 +94,6 @@ static bool check_parts(struct load *load) {
     return good;
 }
 
-/* What no part speaks is neither offered to clients nor asked for. */
-static bool settle_protocols(struct load *load) {
-    struct settings *settings = load->settings;
-    if (part_of_protocol("h2") != PART_CORE)
-        return true;
-    for (size_t i = 0; i < settings->listen_count; i++)
-        settings->listens[i].http2 = false;
-    for (size_t i = 0; i < settings->origins_group_count; i++)
-        settings->origins_groups[i].http2 = ORIGINS_HTTP2_OFF;
-    settings->origin.http2 = ORIGINS_HTTP2_OFF;
-    return true;
-}
-
 static bool load_parts(struct load *load) {
     bool good = true;
     PARTS_FOR_EACH (part, settings) {
@@ -162,7 +149,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_head_rules,
     load_error_pages,
     load_pac,
-    settle_protocols,
     check_listens,
 };
 /* clang-format on */

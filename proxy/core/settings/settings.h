@@ -82,7 +82,7 @@ struct listen_settings {
     enum forwarded_field client_from; /* the field that they write */
     bool reads_forwarding;            /* requests have to be looked at for that */
     size_t max_head, max_url;         /* bytes of a request's head, and of its target */
-    bool http2;                       /* clients may speak it */
+    bool http2;                       /* clients may speak it: TLS offers it */
     unsigned redirect_to_https;       /* port that requests are redirected to; 0: none are */
     char **proxy_texts;               /* as in the file; ends with NULL */
     struct network *proxy_networks; /* load balancers, which send PROXY headers; none: the listener
@@ -363,12 +363,6 @@ struct settings {
         size_t memory;            /* bytes that all connections may hold; a 0 in the file is
                                    * already resolved */
         unsigned max_requests;    /* requests on one connection; 0: no limit */
-        /* Of one HTTP/2 connection: requests at a time; bytes of a body, and of all bodies, that may
-         * be sent ahead; bytes of a frame; units of work without use. */
-        unsigned http2_streams;
-        size_t http2_window, http2_connection_window;
-        size_t http2_frame_size;
-        unsigned http2_budget;
     } client;
 
     struct {
@@ -400,10 +394,6 @@ struct settings {
         char *hosts_file;                /* or "none" */
         unsigned tls_hosts;              /* https origins whose TLS sessions a worker keeps */
         enum origins_http2 http2;        /* of servers that no group names */
-        unsigned http2_connections;      /* for each origin and worker, besides those that end */
-        unsigned http2_streams;          /* requests under way on a connection */
-        size_t http2_window;             /* bytes of a response that may wait for its client */
-        unsigned http2_budget;           /* work without use that a connection may cause */
         struct tls_trust_settings trust; /* of servers that no group names */
     } origin;
 

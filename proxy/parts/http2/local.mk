@@ -24,6 +24,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/http2/priority.c proxy/parts/http2/priority.h \
 	proxy/parts/http2/schedule.c proxy/parts/http2/schedule.h \
 	proxy/parts/http2/session.c proxy/parts/http2/session.h \
+	proxy/parts/http2/settings.c proxy/parts/http2/settings.h \
 	proxy/parts/http2/stream.c proxy/parts/http2/stream.h
 tests_unit_proxy_unit_proxy_SOURCES += \
 	tests/unit/proxy/http2_lab.c tests/unit/proxy/http2_lab.h \

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http2/client/http2.h"
 #include "http2/origin/http2.h"
+#include "http2/settings.h"
 #include "transaction/transaction.h"
 
 /* The part http2: HTTP/2 toward clients and toward origins. */
@@ -28,5 +29,6 @@ static void http2_take(void *state, const struct client_arrival *arrival) {
 
 const struct part part_http2 = {
     .worker = {.join = http2_join, .leave = http2_leave},
+    .settings = &http2_part_settings,
     .protocol = {.name = "h2", .adopt = http2_take, .origin = &origin_http2_class},
 };

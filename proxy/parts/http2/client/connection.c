@@ -7,6 +7,7 @@
 #include "http2/client/request_body.h"
 #include "http2/client/tunnel.h"
 #include "http2/fields.h"
+#include "http2/settings.h"
 #include "tls/certificate_names.h"
 #include "tls/certificate_set.h"
 
@@ -356,13 +357,14 @@ static const struct client_connection_class connection_class = {
 
 static struct http2_limits http2_limits_of(const struct settings *settings,
                                            const struct listen_settings *listen) {
+    const struct http2_settings *mine = http2_settings_of(settings);
     return (struct http2_limits){
-        .streams = settings->client.http2_streams,
-        .stream_window = (uint32_t)settings->client.http2_window,
-        .window = (uint32_t)settings->client.http2_connection_window,
-        .frame = (uint32_t)settings->client.http2_frame_size,
+        .streams = mine->client.streams,
+        .stream_window = (uint32_t)mine->client.window,
+        .window = (uint32_t)mine->client.connection_window,
+        .frame = (uint32_t)mine->client.frame_size,
         .max_head = listen != NULL ? listen->max_head : settings->client.max_head,
-        .budget = settings->client.http2_budget,
+        .budget = mine->client.budget,
         .tunnels = true,
         .head_timeout = settings->client.header_timeout,
         .send_timeout = settings->client.send_timeout,

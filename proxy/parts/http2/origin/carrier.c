@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http2/frame.h"
 #include "http2/origin/call.h"
+#include "http2/settings.h"
 
 /* FIRST_STREAMS: what is opened before an origin has ever said how many it takes: "It is recommended that
  * this value be no smaller than 100" (RFC 9113 §6.5.2). SETTINGS_TIME: milliseconds for its first
@@ -65,17 +66,19 @@ static const struct http2_session_class carrier_class = {
 };
 
 static uint32_t carrier_window(const struct settings *settings) {
-    uint64_t all = 2 * (uint64_t)settings->origin.http2_window * settings->origin.http2_streams;
+    const struct http2_settings *mine = http2_settings_of(settings);
+    uint64_t all = 2 * (uint64_t)mine->origin.window * mine->origin.streams;
     return all < HTTP2_WINDOW_MOST ? (uint32_t)all : HTTP2_WINDOW_MOST;
 }
 
 static struct http2_limits carrier_limits(const struct settings *settings) {
+    const struct http2_settings *mine = http2_settings_of(settings);
     return (struct http2_limits){
-        .stream_window = (uint32_t)settings->origin.http2_window,
+        .stream_window = (uint32_t)mine->origin.window,
         .window = carrier_window(settings),
         .frame = HTTP2_FRAME_SIZE_DEFAULT,
         .max_head = settings->origin.max_head,
-        .budget = settings->origin.http2_budget,
+        .budget = mine->origin.budget,
         .head_timeout = SETTINGS_TIME,
         .send_timeout = settings->origin.first_byte_timeout,
         .idle_timeout = settings->origin.max_idle == 0 ? 0 : settings->origin.idle_timeout,
@@ -157,7 +160,7 @@ bool origin_carrier_may_open(const struct origin_call *call) {
     unsigned count = 0;
     LIST_FOR_EACH (link, &call->site->carriers)
         count += carrier_is_permitted(CONTAINER_OF(link, struct origin_carrier, link), call);
-    return count < call->net->settings->origin.http2_connections;
+    return count < http2_settings_of(call->net->settings)->origin.connections;
 }
 
 bool origin_carrier_is_known(const struct origin_carrier *carrier) {
