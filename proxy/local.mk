@@ -255,8 +255,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/options_classes.def \
 	proxy/core/settings/options_pages.def \
 	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services.def proxy/core/settings/options_services_both.def \
-	proxy/core/settings/admin_tls.c proxy/core/settings/admin_tls.h \
-	proxy/core/settings/load_admin.c proxy/core/settings/options_admin.def \
 	\
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
 	proxy/core/settings/operator_line.c proxy/core/settings/operator_line.h \

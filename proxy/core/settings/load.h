@@ -63,7 +63,6 @@ bool load_trust(struct load *load, const struct document_section *section,
 void load_trust_inherit(const struct document_section *section, struct tls_trust_settings *trust,
                         const struct tls_trust_settings *from);
 
-bool load_admin(struct load *load);
 bool load_listens(struct load *load);
 bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen);
@@ -100,7 +99,6 @@ const struct origins_settings *load_find_origins(const struct settings *settings
 bool load_section_class(struct load *load, const struct document_section *section,
                         const struct url_class **url_class);
 
-void release_admin(struct settings *settings);
 void release_listens(struct settings *settings);
 void release_listen_tls(struct listen_settings *listen);
 void release_origins_groups(struct settings *settings);

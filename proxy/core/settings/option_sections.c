@@ -271,12 +271,5 @@ const struct option_section option_sections[] = {
             "to the host retort.internal.",
         .example = "pac { proxy = \"PROXY proxy.example.com:3128\"  direct = \"corp.example\" }",
     },
-    {
-        .name = "admin",
-        .documentation =
-            "Configures the admin plane: status, metrics, reload and drain, over HTTP and JSON. "
-            "retortctl(1) uses it.",
-        .example = "admin { listen = \"/run/retort/retort.sock\" }",
-    },
     {.name = NULL},
 };

@@ -54,8 +54,8 @@ static const char *const access_action_words[] = {"allow",    "deny",   "authent
                                                   "redirect", "tunnel", NULL};
 /* enum tls_staple_check. */
 static const char *const staple_words[] = {"off", "on", "strict", NULL};
-static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
-static const char *const client_certificate_words[] = {"off", "optional", "required", NULL};
+const char *const option_tls_versions[] = {"tls1.2", "tls1.3", NULL};
+const char *const option_client_certificates[] = {"off", "optional", "required", NULL};
 static const char *const listen_ocsp_words[] = {"off", "file", "fetch", NULL};
 static const char *const unknown_name_words[] = {"default", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
@@ -293,7 +293,6 @@ static const struct option options[] = {
      .example = "1000"},
 
 #include "settings/options_access.def"
-#include "settings/options_admin.def"
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
 #include "settings/options_head_rules.def"
@@ -400,8 +399,6 @@ const void *settings_home(const struct settings *settings, const struct option *
 enum option_change option_change_of(const struct option *option) {
     bool number = option->type == OPTION_COUNT || option->type == OPTION_SIZE ||
                   option->type == OPTION_TIME || option->type == OPTION_FLOAT;
-    if (strcmp(option->section, "admin") == 0) /* who changes them could lock others out */
-        return OPTION_BY_FILE;
     if (option->change == OPTION_BY_FILE_AT_START)
         return OPTION_BY_FILE;
     if (option->change != OPTION_BY_TYPE)

@@ -23,6 +23,9 @@ extern const struct option_section option_sections[];
 extern const struct option_elements option_networks, option_networks_or_nobody;
 extern const struct option_elements option_ports; /* uint16_t */
 
+/* The words of enum tls_version and of enum client_certificate. */
+extern const char *const option_tls_versions[], *const option_client_certificates[];
+
 /* The destination of "adapt" while names are not yet resolved. */
 struct adapt_names {
     char **services, **disabled; /* end with NULL; disabled NULL: none */

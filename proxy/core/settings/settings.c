@@ -137,7 +137,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_maps,
     load_cache,
     load_client,
-    load_admin,
     load_services,
     load_url_classes,
     load_adapts,
@@ -410,7 +409,6 @@ void settings_release(struct settings **settingsp) {
     release_parents(settings);
     release_origins_groups(settings);
     release_logs(settings);
-    release_admin(settings);
     release_adapts(settings);
     release_accesses(settings);
     release_services(settings);

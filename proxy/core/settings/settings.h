@@ -409,23 +409,6 @@ struct settings {
         char **direct;
         char *text; /* what browsers get; NULL: there is no pac section */
     } pac;
-
-    struct {
-        char *listen;        /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
-        char *token_file;    /* NULL: there are no tokens */
-        char **certificates; /* as of a listener; NULL: the admin plane speaks clear text */
-        enum tls_version min_version;
-        enum client_certificate client_certificate;
-        char *client_ca, *client_crl; /* NULL: none */
-        char *certificate_roles;      /* the file; NULL: certificates give no role */
-        char *audit_log;              /* NULL: changes are told in the error log */
-        char *helpers;                /* the socket of retort-helperd */
-        uint64_t history_step;        /* milliseconds */
-        struct address address;
-        struct operator_tokens *tokens;     /* of token_file */
-        struct operator_subjects *subjects; /* of certificate_roles */
-        struct admin_tls *tls;              /* NULL: it speaks clear text */
-    } admin;
 };
 
 /* Stands for a file in the messages about what was changed at run time. */

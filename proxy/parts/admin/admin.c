@@ -10,6 +10,7 @@
 #include "admin/page.h"
 #include "admin/part_pages.h"
 #include "admin/sampler.h"
+#include "admin/settings.h"
 #include "admin/source_reply.h"
 #include "admin/strict.h"
 #include "admin/terminator.h"
@@ -307,8 +308,9 @@ static enum MHD_Result admin_begin(struct admin *admin, struct admin_request *re
     if (file != NULL)
         return send_web_file(admin, connection, file);
     struct settings *settings = admin->calls.settings(admin->calls.context);
-    if (settings->admin.audit_log != NULL)
-        request->audit_path = xstrdup(settings->admin.audit_log);
+    const char *audit_log = admin_settings_of(settings)->audit_log;
+    if (audit_log != NULL)
+        request->audit_path = xstrdup(audit_log);
     bool admitted = admin_admits(admin, request, connection, method, path, settings, &page);
     settings_release(&settings);
     if (!admitted)
@@ -533,12 +535,12 @@ static bool admin_make_room(const struct address *address, char *error) {
 bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
     struct stat status;
-    const char *path = settings->admin.listen;
+    const char *path = admin_settings_of(settings)->listen;
     char reason[LISTENER_ERROR];
     if (path == NULL)
         return true;
     if (path[0] != '/') {
-        bool possible = listener_possible(&settings->admin.address, reason);
+        bool possible = listener_possible(&admin_settings_of(settings)->address, reason);
         snprintf(error, SETTINGS_ERROR, "admin.listen: %s", reason);
         return possible;
     }
@@ -627,7 +629,8 @@ static void admin_release(struct admin *admin) {
 }
 
 static bool start_threads(struct admin *admin, const struct settings *settings) {
-    uint64_t step = settings->admin.history_step;
+    const struct admin_settings *mine = admin_settings_of(settings);
+    uint64_t step = mine->history_step;
     admin->sampler = sampler_start(&admin->calls, &admin->lock, step);
     if (admin->sampler == NULL)
         return false;
@@ -637,14 +640,14 @@ static bool start_threads(struct admin *admin, const struct settings *settings) 
     if (admin->daemon == NULL || !admin->guard.secure)
         return admin->daemon != NULL;
     admin->terminator =
-        terminator_start(admin->daemon, &admin->calls, &settings->admin.address, admin->socket);
+        terminator_start(admin->daemon, &admin->calls, &mine->address, admin->socket);
     return admin->terminator != NULL;
 }
 
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
                           int inherited, char error[SETTINGS_ERROR]) {
     struct admin *admin;
-    const struct address *address = &settings->admin.address;
+    const struct address *address = &admin_settings_of(settings)->address;
     ALLOC_OBJ(admin, ADMIN_MAGIC);
     admin->calls = *calls;
     admin->calls.guard = &admin->guard;
@@ -655,7 +658,7 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     pthread_mutex_init(&admin->lock, NULL);
     apart_init(&admin->apart);
     admin->socket = -1;
-    if (settings->admin.listen == NULL)
+    if (admin_settings_of(settings)->listen == NULL)
         return admin;
     int fd = inherited;
     if (fd < 0 && (!admin->guard.local || admin_make_room(address, error)))
@@ -688,7 +691,7 @@ int admin_socket(const struct admin *admin) {
 void admin_own_file(struct admin *admin, const struct settings *settings) {
     CHECK_OBJ(admin, ADMIN_MAGIC);
     if (admin->guard.local && admin->path == NULL)
-        remember_path(admin, &settings->admin.address);
+        remember_path(admin, &admin_settings_of(settings)->address);
 }
 
 /* MHD_stop_daemon would shut the socket down, also for other processes that have it. Returns the

@@ -69,7 +69,7 @@ struct admin_calls {
 };
 
 /* Returns NULL with a message in error after a failure. Returns an admin without a socket when
- * settings->admin.listen is NULL. `inherited`: a socket that listens at the
+ * admin.listen is not set. `inherited`: a socket that listens at the
  * settings' address already and is owned from here on; -1: none. */
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
                           int inherited, char error[SETTINGS_ERROR]);

@@ -11,7 +11,7 @@
  * differ when what is saved has no effect yet.
  *
  *     struct audit audit;
- *     if (!audit_open(&audit, settings->admin.audit_log)) ...       the change must not be made
+ *     if (!audit_open(&audit, mine->audit_log)) ...       the change must not be made
  *     ... the change ...
  *     audit_write(&audit, &entry);           or audit_close(&audit), when nothing has changed
  *

@@ -1,7 +1,7 @@
 #include "admin/certificates_page.h"
 
 #include "admin/metric_text.h"
-#include "settings/admin_tls.h"
+#include "admin/settings.h"
 #include "tls/certificate_text.h"
 #include "tls/staple.h"
 
@@ -47,11 +47,12 @@ static json_t *certificate_to_json(const struct address *listen,
  * it has none. */
 static const struct certificate_set *certificates_of(const struct settings *settings, size_t index,
                                                      const struct address **listen) {
+    const struct admin_settings *mine = admin_settings_of(settings);
     const bool admin = index == settings->listen_count;
-    *listen = admin ? &settings->admin.address : &settings->listens[index].address;
+    *listen = admin ? &mine->address : &settings->listens[index].address;
     if (!admin)
         return settings->listens[index].tls.set;
-    return settings->admin.tls == NULL ? NULL : settings->admin.tls->server.certificates;
+    return mine->tls == NULL ? NULL : mine->tls->server.certificates;
 }
 
 json_t *certificates_page_to_json(const struct admin_report *report) {

@@ -28,9 +28,9 @@
 #ifndef RETORT_ADMIN_CONNECTIONS_H
 #define RETORT_ADMIN_CONNECTIONS_H
 
+#include "admin/admin_tls.h"
 #include "base/list.h"
 #include "net/address.h"
-#include "settings/admin_tls.h"
 
 #include <microhttpd.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 #include "admin/guard.h"
 
 #include "admin/connections.h"
+#include "admin/settings.h"
 #include "base/log.h"
 #include "settings/operator_subjects.h"
 
@@ -12,9 +13,10 @@
 enum { WARN_AGAIN = 60 };
 
 void admin_guard_init(struct admin_guard *guard, const struct settings *settings) {
-    guard->local = settings->admin.address.any.sa_family == AF_UNIX;
-    guard->secure = settings->admin.tls != NULL;
-    guard->tls = guard->secure ? admin_tls_reference(settings->admin.tls) : NULL;
+    const struct admin_settings *mine = admin_settings_of(settings);
+    guard->local = mine->address.any.sa_family == AF_UNIX;
+    guard->secure = mine->tls != NULL;
+    guard->tls = guard->secure ? admin_tls_reference(mine->tls) : NULL;
     pthread_mutex_init(&guard->lock, NULL);
 }
 
@@ -24,14 +26,14 @@ void admin_guard_release(struct admin_guard *guard) {
 }
 
 struct admin_tls *admin_guard_tls(struct admin_guard *guard, const struct settings *settings) {
+    struct admin_tls *asked = settings != NULL ? admin_settings_of(settings)->tls : NULL;
     if (!guard->secure)
         return NULL;
     pthread_mutex_lock(&guard->lock);
     /* The settings of a request that began before a reload are older than what counts. */
-    if (settings != NULL && settings->admin.tls != NULL &&
-        settings->admin.tls->number > guard->tls->number) {
+    if (asked != NULL && asked->number > guard->tls->number) {
         admin_tls_release(&guard->tls);
-        guard->tls = admin_tls_reference(settings->admin.tls);
+        guard->tls = admin_tls_reference(asked);
     }
     struct admin_tls *tls = admin_tls_reference(guard->tls);
     pthread_mutex_unlock(&guard->lock);
@@ -158,7 +160,7 @@ static bool guard_take_token(struct admin_guard *guard, const char *field,
     const struct operator_token *token = NULL;
     struct slice sent = bearer_token(field);
     if (sent.length > 0)
-        token = operator_tokens_find(settings->admin.tokens, sent);
+        token = operator_tokens_find(admin_settings_of(settings)->tokens, sent);
     if (token == NULL) {
         bool denied = deny(guard, denial, ADMIN_DENIED_CREDENTIALS, MHD_HTTP_UNAUTHORIZED,
                            "nobody has this token: compare it with the lines of admin.token_file, "
@@ -187,7 +189,7 @@ static bool certificate_holds(struct admin_guard *guard, struct MHD_Connection *
 
 static bool take_certificate(const struct settings *settings, struct admin_caller *caller) {
     const struct operator_subject *subject =
-        operator_subjects_find(settings->admin.subjects, caller->certificate);
+        operator_subjects_find(admin_settings_of(settings)->subjects, caller->certificate);
     if (subject == NULL)
         return false;
     snprintf(caller->name, sizeof caller->name, "%s", subject->name);

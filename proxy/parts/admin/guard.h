@@ -24,7 +24,8 @@
 #ifndef RETORT_ADMIN_GUARD_H
 #define RETORT_ADMIN_GUARD_H
 
-#include "settings/admin_tls.h"
+#include "admin/admin_tls.h"
+#include "settings/operator_line.h"
 #include "settings/settings.h"
 
 #include <microhttpd.h>

@@ -3,6 +3,7 @@
 #include "admin/helper_answer.h"
 #include "admin/helperd_call.h"
 #include "admin/metric_text.h"
+#include "admin/settings.h"
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "part.h"
@@ -84,7 +85,7 @@ static void helper_numbers_refresh(struct helper_numbers *numbers,
                                    const struct settings *settings) {
     for (size_t i = 0; i < HELPER_NUMBERS_SOCKETS; i++)
         numbers->sockets[i].used = false;
-    helper_numbers_use(numbers, settings->admin.helpers);
+    helper_numbers_use(numbers, admin_settings_of(settings)->helpers);
     PARTS_FOR_EACH (part, settings)
         if (part_table[part]->settings->each_helpers != NULL)
             part_table[part]->settings->each_helpers(settings->parts[part], helper_numbers_see,

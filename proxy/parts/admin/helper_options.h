@@ -9,7 +9,7 @@
  * configuration again: saved_settings can't keep them, its configuration can.
  *
  *     if (helper_options_include("helper.gray.nice")) ...
- *     json_t *rows = helper_options_list(settings->admin.helpers, "helper.gray", error);
+ *     json_t *rows = helper_options_list(mine->helpers, "helper.gray", error);
  *     json_t *changed = helper_options_change(path, wanted, error);
  *
  * Threads: any. Ownership: the caller releases what is returned. Errors: NULL with a sentence.

@@ -4,7 +4,7 @@
  * options, is not late each time. A late look delays other looks; a late change delays both. Changes of pools
  * are made one at a time, in turn.
  *
- *     json_t *answer = helperd_patience_look(settings->admin.helpers, command, error);
+ *     json_t *answer = helperd_patience_look(mine->helpers, command, error);
  *     if (answer == NULL) ... error says why, and what to do ...
  *     json_decref(answer);
  *

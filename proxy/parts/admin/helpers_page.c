@@ -1,6 +1,7 @@
 #include "admin/helpers_page.h"
 
 #include "admin/helperd_patience.h"
+#include "admin/settings.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static json_t *helpers_page_ask(struct page *page, const struct admin_calls *cal
                                 helpers_page_call *call, json_t *command, unsigned refused) {
     char error[HELPERD_CALL_ERROR] = "";
     struct settings *settings = calls->settings(calls->context);
-    json_t *answer = call(settings->admin.helpers, command, error);
+    json_t *answer = call(admin_settings_of(settings)->helpers, command, error);
     settings_release(&settings);
     json_decref(command);
     if (answer == NULL)

@@ -3,6 +3,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/part.c proxy/parts/admin/part_pages.h \
 	proxy/parts/admin/server_calls.c proxy/parts/admin/server_calls.h \
 	proxy/parts/admin/admin.c proxy/parts/admin/admin.h \
+	proxy/parts/admin/admin_tls.c proxy/parts/admin/admin_tls.h \
 	proxy/parts/admin/apart.c proxy/parts/admin/apart.h \
 	proxy/parts/admin/bounds.c proxy/parts/admin/bounds.h proxy/parts/admin/bounds.def \
 	proxy/parts/admin/dns_page.c proxy/parts/admin/dns_page.h \
@@ -28,6 +29,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/cache_page.c proxy/parts/admin/cache_page.h \
 	proxy/parts/admin/connections.c proxy/parts/admin/connections.h \
 	proxy/parts/admin/report.c proxy/parts/admin/report.h \
+	proxy/parts/admin/settings.c proxy/parts/admin/settings.h \
 	proxy/parts/admin/settings_page.c proxy/parts/admin/settings_page.h \
 	proxy/parts/admin/service_control_page.c proxy/parts/admin/service_control_page.h proxy/parts/admin/services_page.c proxy/parts/admin/services_page.h \
 	proxy/parts/admin/source_reply.c proxy/parts/admin/source_reply.h \

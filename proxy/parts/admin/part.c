@@ -2,6 +2,7 @@
 
 #include "admin/admin.h"
 #include "admin/server_calls.h"
+#include "admin/settings.h"
 #include "base/assert.h"
 #include "base/version.h"
 #include "net/inherited.h"
@@ -24,7 +25,8 @@ static void plane_prepare(struct server *server) {
 }
 
 static const struct address *plane_address(const struct settings *settings) {
-    return settings->admin.listen != NULL ? &settings->admin.address : NULL;
+    const struct admin_settings *mine = admin_settings_of(settings);
+    return mine->listen != NULL ? &mine->address : NULL;
 }
 
 static bool plane_open(struct server *server, struct inherited *inherited, char *error) {
@@ -74,5 +76,6 @@ const struct part part_admin = {
             .give_away = plane_give_away,
             .close = plane_close,
         },
+    .settings = &admin_part_settings,
     .libraries = plane_libraries,
 };

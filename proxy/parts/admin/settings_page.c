@@ -3,6 +3,7 @@
 #include "admin/cache_call.h"
 #include "admin/helper_options.h"
 #include "admin/helperd_patience.h"
+#include "admin/settings.h"
 #include "admin/settings_list.h"
 #include "base/log.h"
 #include "settings/outcome.h"
@@ -30,7 +31,7 @@ static json_t *whole_settings(const struct settings *settings) {
 static json_t *list_of_changes(const struct settings *settings) {
     char error[HELPERD_CALL_ERROR];
     json_t *changes = settings_changes(settings);
-    json_t *helpers = helper_options_changes(settings->admin.helpers, error);
+    json_t *helpers = helper_options_changes(admin_settings_of(settings)->helpers, error);
     if (helpers != NULL)
         json_array_extend(changes, helpers);
     json_decref(helpers);
@@ -62,7 +63,7 @@ void settings_page_list(struct page *page, const struct admin_calls *calls,
     struct settings *settings = calls->settings(calls->context);
     json_t *list = settings_list(settings, name), *helpers = NULL;
     if (name == NULL || of_helpers)
-        helpers = helper_options_list(settings->admin.helpers, name, error);
+        helpers = helper_options_list(admin_settings_of(settings)->helpers, name, error);
     settings_release(&settings);
     if (of_helpers && helpers == NULL) {
         json_decref(list);
@@ -165,7 +166,7 @@ static size_t count_helper_options(const json_t *asked) {
 static void change_pools(struct page *page, const struct admin_calls *calls, const json_t *asked) {
     char error[HELPERD_CALL_ERROR] = "";
     struct settings *settings = calls->settings(calls->context);
-    json_t *changed = helper_options_change(settings->admin.helpers, asked, error);
+    json_t *changed = helper_options_change(admin_settings_of(settings)->helpers, asked, error);
     settings_release(&settings);
     page->asked = json_deep_copy(asked);
     if (changed == NULL) {
@@ -222,7 +223,7 @@ static json_t *names_of_changes(const json_t *changes) {
 static json_t *unset_pools(const struct admin_calls *calls, struct findings *refused) {
     char error[HELPERD_CALL_ERROR] = "";
     struct settings *settings = calls->settings(calls->context);
-    const char *path = settings->admin.helpers;
+    const char *path = admin_settings_of(settings)->helpers;
     json_t *changes = helper_options_changes(path, error);
     json_t *names = names_of_changes(changes), *changed = NULL;
     bool any = json_object_size(names) > 0;

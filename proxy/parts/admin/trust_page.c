@@ -2,7 +2,7 @@
 
 #include "admin/metric_text.h"
 #include "admin/part_pages.h"
-#include "settings/admin_tls.h"
+#include "admin/settings.h"
 #include "tls/certificate_text.h"
 #include "tls/client_authority.h"
 #include "tls/trust_files.h"
@@ -66,6 +66,7 @@ static bool is_of_origin(const struct settings *settings, const struct tls_trust
 
 static void trust_each(const struct admin_report *report, const struct trust_rows *rows) {
     const struct settings *settings = report->settings;
+    const struct admin_settings *mine = admin_settings_of(settings);
     PAGES_FOR_EACH (number, see_trust)
         part_pages_table[number]->see_trust(rows, settings);
     for (size_t i = 0; i < settings->listen_count; i++) {
@@ -73,11 +74,9 @@ static void trust_each(const struct admin_report *report, const struct trust_row
         see_listener(rows, "listen", &listen->address, listen->tls.set, listen->tls.authority,
                      listen->tls.client_ca, listen->tls.client_crl);
     }
-    if (settings->admin.tls != NULL)
-        see_listener(rows, "admin", &settings->admin.address,
-                     settings->admin.tls->server.certificates,
-                     settings->admin.tls->server.client_authority, settings->admin.client_ca,
-                     settings->admin.client_crl);
+    if (mine->tls != NULL)
+        see_listener(rows, "admin", &mine->address, mine->tls->server.certificates,
+                     mine->tls->server.client_authority, mine->client_ca, mine->client_crl);
     see_trust(rows, "origin", "", &settings->origin.trust);
     for (size_t i = 0; i < settings->origins_group_count; i++)
         if (!is_of_origin(settings, &settings->origins_groups[i].trust))

@@ -5,6 +5,7 @@
 #include "admin/api.h"
 #include "admin/connections.h"
 #include "admin/guard.h"
+#include "admin/settings.h"
 #include "base/assert.h"
 #include "certificate_lab.h"
 #include "settings/outcome.h"
@@ -530,19 +531,21 @@ START_TEST(older_settings_do_not_bring_back_older_certificates) {
     struct certificate_set *set = certificate_set_load(paths, error);
     const struct tls_server_settings wanted = {.certificates = set};
     static struct settings before, after;
+    struct admin_settings mine[] = {{.tls = admin_tls_new(&wanted)},
+                                    {.tls = admin_tls_new(&wanted)}};
     struct admin_guard guard = {0};
-    before.admin.tls = admin_tls_new(&wanted);
-    after.admin.tls = admin_tls_new(&wanted);
+    before.parts[PART_ADMIN] = &mine[0];
+    after.parts[PART_ADMIN] = &mine[1];
     admin_guard_init(&guard, &before);
     const struct settings *const asked[] = {&before, &after, &before, NULL};
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
         struct admin_tls *tls = admin_guard_tls(&guard, asked[i]);
-        ck_assert_ptr_eq(tls, i == 0 ? before.admin.tls : after.admin.tls);
+        ck_assert_ptr_eq(tls, mine[i == 0 ? 0 : 1].tls);
         admin_tls_release(&tls);
     }
     admin_guard_release(&guard);
-    admin_tls_release(&before.admin.tls);
-    admin_tls_release(&after.admin.tls);
+    admin_tls_release(&mine[0].tls);
+    admin_tls_release(&mine[1].tls);
     certificate_set_release(&set);
     free(paths[0]);
 }

@@ -64,7 +64,6 @@ START_TEST(what_is_not_stated_has_its_default) {
     ck_assert_uint_eq(s->client.max_connections, 10000);
     ck_assert_uint_eq(s->origin.dns_ttl_max, 300000);
     ck_assert(s->origin.dns_ipv6);
-    ck_assert_ptr_null(s->admin.listen);
     ck_assert_uint_eq(s->listens[0].allow_count, 0);
     ck_assert(settings_connect_port_allowed(s, 443));
     ck_assert(!settings_connect_port_allowed(s, 25));

@@ -1,4 +1,4 @@
-#include "settings/admin_tls.h"
+#include "admin/admin_tls.h"
 
 #include "base/assert.h"
 #include "tls/certificate_names.h"

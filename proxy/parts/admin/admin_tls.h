@@ -12,8 +12,8 @@
  *
  * Threads: it does not change; the reference count is atomic.
  */
-#ifndef RETORT_SETTINGS_ADMIN_TLS_H
-#define RETORT_SETTINGS_ADMIN_TLS_H
+#ifndef RETORT_ADMIN_ADMIN_TLS_H
+#define RETORT_ADMIN_ADMIN_TLS_H
 
 #include "tls/server.h"
 
