@@ -233,7 +233,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/match/literals.c proxy/core/match/literals.h \
 	proxy/core/settings/load.c proxy/core/settings/load.h \
 	proxy/core/settings/access.h proxy/core/settings/load_access.c proxy/core/settings/options_access.def \
-	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_inside.c proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
+	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
 	proxy/core/settings/head_rules.h proxy/core/settings/load_head_rules.c proxy/core/settings/options_head_rules.def \
 	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \
@@ -254,7 +254,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/options_origins.def \
 	proxy/core/settings/options_classes.def \
 	proxy/core/settings/options_pages.def \
-	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services.def proxy/core/settings/options_services_both.def \
+	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_adapt.def proxy/core/settings/options_services_both.def \
 	\
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
 	proxy/core/settings/operator_line.c proxy/core/settings/operator_line.h \

@@ -165,6 +165,8 @@ static bool names_what_is_missing(const struct document *document, int place, co
         if (!section->faulty)
             continue;
         bool by_kind = section->title == NULL || place == 0;
+        if (by_kind && section->kind->name[0] == '\0') /* of a kind that this table lacks */
+            continue;
         snprintf(quoted, sizeof quoted, by_kind ? "%s" : "\"%s\"",
                  by_kind ? section->kind->name : section->title);
         if (strstr(message, quoted) != NULL)

@@ -95,7 +95,17 @@ static void skip_statement(struct parse *parse) {
         skip_block(parse);
 }
 
-static void complain_unknown(const struct parse *parse, size_t section, const char *name) {
+/* Keeps the title of a section that the table could have: what names it is a consequence. */
+static void keep_missing(struct parse *parse, const struct token *title) {
+    struct document *document = parse->document;
+    if (title[0].kind != TOKEN_WORD || title[1].kind != TOKEN_OPEN)
+        return;
+    size_t number = document_add_section(document, &document->table->sections[0],
+                                         tokens_word(&parse->tokens, title), 0);
+    document->sections[number].faulty = document->sections[number].dropped = true;
+}
+
+static void complain_unknown(struct parse *parse, size_t section, const char *name) {
     const struct option_table *table = parse->document->table;
     const char *inside = parse_section_name(parse, section);
     const char *meant = options_suggest(table, inside, name);
@@ -105,9 +115,10 @@ static void complain_unknown(const struct parse *parse, size_t section, const ch
     char reason[300];
     if (inside[0] != '\0')
         snprintf(place, sizeof place, " in section %s", inside);
-    if (table->explain != NULL && table->explain(inside, name, reason, sizeof reason))
+    if (table->explain != NULL && table->explain(inside, name, reason, sizeof reason)) {
         parse_fail(parse, line, "%s", reason);
-    else if (elsewhere != NULL && elsewhere->parent != NULL)
+        keep_missing(parse, parse->at + 1);
+    } else if (elsewhere != NULL && elsewhere->parent != NULL)
         parse_fail(parse, line,
                    "%s is in the wrong place: write it in section %s, as in: %s { %s %s { ... } }",
                    name, elsewhere->parent, elsewhere->parent, name,

@@ -73,10 +73,6 @@ bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
 bool load_cache(struct load *load);
 bool load_services(struct load *load);
-/* A service inside the proxy; its name is set. */
-bool load_inside_service(struct load *load, const struct document_section *section,
-                         struct service_settings *service);
-void release_inside_service(struct service_settings *service);
 bool load_accesses(struct load *load);
 /* After the rules have been made. */
 void finish_accesses(const struct load *load);

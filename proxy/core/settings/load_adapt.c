@@ -1,110 +1,13 @@
-/* Services and what they are asked about: icap_service, service and adapt sections. */
+/* Services and what they are asked about: what is the same for services of each kind, and adapt sections. */
 #include "settings/load.h"
 
 #include "base/assert.h"
+#include "part.h"
 #include "settings/options.h"
-#include "tls/trust_files.h"
+#include "settings/part_settings.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
-
-static bool parse_icap_uri(struct load *load, int line, const char *text, struct url *url) {
-    bool parsed = url_parse(url, slice_from(text));
-    bool icap = parsed && (slice_equal_nocase(url->scheme, SLICE("icap")) ||
-                           slice_equal_nocase(url->scheme, SLICE("icaps")));
-    if (!icap || url_path(url).length < 2)
-        return load_fail(load, line,
-                         "uri: \"%s\" is not the address of an ICAP service; write "
-                         "\"icap://HOST:PORT/SERVICE\", or icaps:// for TLS",
-                         text);
-    return true;
-}
-
-static bool check_icap_uris(struct load *load, const struct document_section *section,
-                            struct service_settings *service) {
-    int line = load_line_of(section, "uri");
-    unsigned count = 0;
-    while (service->uri_texts[count] != NULL)
-        count++;
-    if (count == 0 || count > ICAP_ENDPOINTS_MAX)
-        return load_fail(load, line, "uri: list 1 to %d addresses", ICAP_ENDPOINTS_MAX);
-    service->endpoints = xcalloc(count, sizeof *service->endpoints);
-    for (; service->endpoint_count < count; service->endpoint_count++)
-        if (!parse_icap_uri(load, line, service->uri_texts[service->endpoint_count],
-                            &service->endpoints[service->endpoint_count]))
-            return false;
-    return true;
-}
-
-bool option_check_info(const char *text, char *error, size_t error_size) {
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    if (text[0] != '\0' && strlen(text) <= 64 && text[strspn(text, allowed)] == '\0')
-        return true;
-    snprintf(error, error_size,
-             "is no name of an info service: write letters, digits and . _ - , such as info");
-    return false;
-}
-
-static bool check_icap_credentials(struct load *load, const struct document_section *section,
-                                   const struct service_settings *service) {
-    if (service->credentials != NULL && service->proxy_credentials)
-        return load_fail(
-            load, load_line_of(section, "proxy_credentials"),
-            "proxy_credentials: Proxy-Authorization carries either the proxy's credentials or "
-            "those of clients; remove credentials or proxy_credentials");
-    return true;
-}
-
-static bool uses_tls(const struct service_settings *service) {
-    for (unsigned i = 0; i < service->endpoint_count; i++)
-        if (slice_equal_nocase(service->endpoints[i].scheme, SLICE("icaps")))
-            return true;
-    return false;
-}
-
-static bool check_icap_tls(struct load *load, const struct document_section *section,
-                           struct service_settings *service) {
-    service->trust.check_staple = TLS_STAPLE_ON;
-    if (!uses_tls(service))
-        return true;
-    if (!service->trust.verify)
-        load_warn(load, section->line,
-                  "icap_service %s: verify is false, so anybody on the path to the server can read "
-                  "and change what is sent; set ca_file instead",
-                  service->name);
-    return load_trust(load, section, &service->trust);
-}
-
-static bool check_icap_include(struct load *load, const struct document_section *section,
-                               const struct service_settings *service) {
-    static const char *const known[] = {"X-Client-IP",          "X-Client-Port",
-                                        "X-Server-IP",          "X-Client-Username",
-                                        "X-Authenticated-User", "X-Authenticated-Groups",
-                                        "X-Access-Rule",        "X-TLS-SNI",
-                                        "X-TLS-Version",        "X-TLS-Cipher",
-                                        "X-TLS-Issuer",         "X-TLS-Verification",
-                                        "X-TLS-Client-Subject", "X-TLS-Client-Issuer",
-                                        "X-TLS-Client-Serial",  "none"};
-    for (char **name = service->include; name != NULL && *name != NULL; name++) {
-        bool found = false;
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-            found = found || strcasecmp(*name, known[i]) == 0;
-        if (!found)
-            return load_fail(load, load_line_of(section, "include"),
-                             "include: \"%s\" is not known; write X-Client-IP, X-Client-Port, "
-                             "X-Server-IP, X-Client-Username, X-Authenticated-User, "
-                             "X-Authenticated-Groups, X-Access-Rule, X-TLS-SNI, X-TLS-Version, "
-                             "X-TLS-Cipher, X-TLS-Issuer, X-TLS-Verification, "
-                             "X-TLS-Client-Subject, X-TLS-Client-Issuer, X-TLS-Client-Serial or "
-                             "none",
-                             *name);
-    }
-    return true;
-}
 
 /* Options that both kinds of services have. */
 static bool check_service(struct load *load, const struct document_section *section,
@@ -133,20 +36,6 @@ static bool check_service(struct load *load, const struct document_section *sect
     return true;
 }
 
-static bool apply_icap_service(struct load *load, const struct document_section *section,
-                               struct service_settings *service) {
-    if (!load_values(load, section, "icap_service", service) ||
-        !check_icap_uris(load, section, service) ||
-        !check_icap_credentials(load, section, service) ||
-        !check_icap_tls(load, section, service) || !check_icap_include(load, section, service))
-        return false;
-    service->max_connections_given = document_value(section, "max_connections") != NULL;
-    if (service->down_min > service->down_max)
-        return load_fail(load, load_line_of(section, "down_min"),
-                         "down_min is larger than down_max");
-    return true;
-}
-
 /* Names are those of both kinds. */
 static bool check_service_name(struct load *load, const struct document_section *section,
                                const struct service_settings *service) {
@@ -161,34 +50,35 @@ static bool check_service_name(struct load *load, const struct document_section 
 }
 
 static bool apply_service(struct load *load, const struct document_section *section,
-                          struct service_settings *service) {
+                          const struct part *part, struct service_settings *service) {
+    service->kind = part->services.kind;
     service->name = xstrdup(section->title);
     service->temporary_directory = load->settings->temporary_directory;
-    if (strcmp(section->kind->name, "service") == 0)
-        service->kind = SERVICE_INSIDE;
     return load_check_name(load, section) && check_service_name(load, section, service) &&
-           (service->kind == SERVICE_INSIDE ? load_inside_service(load, section, service)
-                                            : apply_icap_service(load, section, service)) &&
+           part->settings->service.load(load, section, service) &&
            check_service(load, section, service);
 }
+
+/* The names of the sections, by kind. */
+static const char *const service_sections[] = {"icap_service", "service"};
 
 bool load_services(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
-    settings->service_count = document_section_count(load->document, "icap_service") +
-                              document_section_count(load->document, "service");
+    PARTS_FOR_EACH (part, services.class)
+        settings->service_count += document_section_count(
+            load->document, service_sections[part_table[part]->services.kind]);
     settings->services = xcalloc(settings->service_count + 1, sizeof *settings->services);
-    DOCUMENT_FOR_EACH_SECTION (section, load->document, "icap_service")
-        if (!apply_service(load, section, &settings->services[i++]))
-            return false;
-    DOCUMENT_FOR_EACH_SECTION (section, load->document, "service")
-        if (!apply_service(load, section, &settings->services[i++]))
-            return false;
+    PARTS_FOR_EACH (part, services.class)
+        DOCUMENT_FOR_EACH_SECTION (section, load->document,
+                                   service_sections[part_table[part]->services.kind])
+            if (!apply_service(load, section, part_table[part], &settings->services[i++]))
+                return false;
     return true;
 }
 
 const char *service_section(const struct service_settings *settings) {
-    return settings->kind == SERVICE_INSIDE ? "service" : "icap_service";
+    return service_sections[settings->kind];
 }
 
 static const struct service_settings *find_service(const struct settings *settings,
@@ -301,12 +191,11 @@ bool load_adapts(struct load *load) {
 void release_services(struct settings *settings) {
     for (size_t i = 0; i < settings->service_count; i++) {
         struct service_settings *service = &settings->services[i];
-        tls_trust_unload(&service->trust);
-        load_release_values(service_section(service), service);
-        if (service->kind == SERVICE_INSIDE)
-            release_inside_service(service);
+        PARTS_FOR_EACH (part, services.class)
+            if (part_table[part]->services.kind == service->kind)
+                part_table[part]->settings->service.release(service);
+        document_release_values(settings_table(), service_section(service), PART_CORE, service);
         free(service->name);
-        free(service->endpoints);
     }
     free(settings->services);
 }

@@ -117,34 +117,6 @@ const struct option_section option_sections[] = {
         .example = "icap_log \"/var/log/retort/icap.log\" { service = gray }",
     },
     {
-        .name = "icap_service",
-        .title = "NAME",
-        .documentation =
-            "Defines a service of an ICAP server (RFC 3507). NAME identifies it in adapt "
-            "sections, log lines and metrics. It consists of letters, digits, '.', '_' and '-'.",
-        .example = "icap_service gray {\n"
-                   "    uri = \"icap://127.0.0.1:1344/gray\"\n"
-                   "    point = respmod_precache\n"
-                   "    bypass = true\n"
-                   "    timeout = \"5s\"\n"
-                   "}",
-    },
-    {
-        .name = "service",
-        .title = "NAME",
-        .documentation =
-            "Defines a service that runs inside the proxy: the same services as at an ICAP server, "
-            "without the way there and back. adapt sections name services of either kind, in one "
-            "list. NAME is as in icap_service, and no other service may have it. See "
-            "docs/SERVICES.md.",
-        .example = "service gray {\n"
-                   "    module = \"gray.so\"\n"
-                   "    settings = { Quality = 80 }\n"
-                   "    helpers = \"/run/retort/helperd.sock\"\n"
-                   "    bypass = true\n"
-                   "}",
-    },
-    {
         .name = "url_class",
         .title = "NAME",
         .documentation =

@@ -33,14 +33,11 @@ static const char *const syslog_severity_words[] = {"emerg",  "alert", "crit",  
                                                     "notice", "info",  "debug", NULL};
 /* enum log_escape. */
 static const char *const log_escape_words[] = {"plain", "quoted", "json", NULL};
-static const char *const adapt_point_words[] = {"reqmod_precache", "reqmod_postcache",
-                                                "respmod_precache", "respmod_postcache", NULL};
-
-/* enum service_runs. */
-static const char *const service_runs_words[] = {"worker", "thread", "process", NULL};
+const char *const option_adapt_points[] = {"reqmod_precache", "reqmod_postcache",
+                                           "respmod_precache", "respmod_postcache", NULL};
 
 const char *adapt_point_name(enum adapt_point point) {
-    return adapt_point_words[point];
+    return option_adapt_points[point];
 }
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
@@ -75,7 +72,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
 #define ACCESS_LOG(member) .section = "access_log", .at = offsetof(struct log_settings, member)
 #define ICAP_LOG(member)   .section = "icap_log", .at = offsetof(struct log_settings, member)
-#define SERVICE(member)    .section = SERVICE_SECTION, .at = offsetof(struct service_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
 #define ACCESS(member) .section = "access", .at = offsetof(struct access_settings, member)
@@ -293,12 +289,12 @@ static const struct option options[] = {
      .example = "1000"},
 
 #include "settings/options_access.def"
+#include "settings/options_adapt.def"
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
 #include "settings/options_head_rules.def"
 #include "settings/options_logs.def"
 #include "settings/options_pages.def"
-#include "settings/options_services.def"
 
     {.name = NULL},
 };
@@ -469,14 +465,6 @@ bool option_check_network(const char *text, char *error, size_t error_size) {
     if (strcmp(text, "none") == 0 || network_read(&network, slice_from(text), reason))
         return true;
     snprintf(error, error_size, "%s, or none", reason);
-    return false;
-}
-
-bool option_check_ip(const char *text, char *error, size_t error_size) {
-    struct address address;
-    if (address_parse_ip(&address, slice_from(text), 0))
-        return true;
-    snprintf(error, error_size, "is not an IP address: write \"192.0.2.7\" or \"2001:db8::7\"");
     return false;
 }
 

@@ -23,8 +23,9 @@ extern const struct option_section option_sections[];
 extern const struct option_elements option_networks, option_networks_or_nobody;
 extern const struct option_elements option_ports; /* uint16_t */
 
-/* The words of enum tls_version and of enum client_certificate. */
-extern const char *const option_tls_versions[], *const option_client_certificates[];
+/* The words of enum tls_version, enum client_certificate and enum adapt_point. */
+extern const char *const option_tls_versions[], *const option_client_certificates[],
+                                                    *const option_adapt_points[];
 
 /* The destination of "adapt" while names are not yet resolved. */
 struct adapt_names {
@@ -51,9 +52,6 @@ bool option_check_direct(const char *text, char *error, size_t error_size);
 bool option_check_pac_proxy(const char *text, char *error, size_t error_size);
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
-bool option_check_ip(const char *text, char *error, size_t error_size);
-bool option_check_module_setting(const char *text, char *error, size_t error_size);
-bool option_check_info(const char *text, char *error, size_t error_size);
 /* A token that may stand in Via. */
 bool option_check_pseudonym(const char *text, char *error, size_t error_size);
 

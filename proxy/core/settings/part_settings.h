@@ -26,8 +26,10 @@
 #include "config/option.h"
 #include "settings/rule_kinds.h"
 
+struct document_section;
 struct findings;
 struct load;
+struct service_settings;
 struct settings;
 
 /* Where the sections of a kind with a title stand: an array and its length in the struct of the part. */
@@ -70,11 +72,17 @@ struct part_settings {
     const struct option *core_options;
     const struct option_section *sections; /* likewise; NULL: none */
     const struct section_place *places;    /* NULL: none */
-    size_t size;                           /* of the struct, which begins as zeros */
+    size_t size;                           /* of the struct, which begins as zeros; 0: none */
     /* In the order of the parts. False: with a fault. `mine` is the struct. What URL classes and services name: */
     bool (*load)(struct load *load, void *mine);
     /* What names URL classes and services: */
     bool (*load_rules)(struct load *load, void *mine);
+    /* A kind of services (part.services): reads a section, whose name is set, and frees what no option has. */
+    struct {
+        bool (*load)(struct load *load, const struct document_section *section,
+                     struct service_settings *service);
+        void (*release)(struct service_settings *service);
+    } service;
     /* The rules of all sections have been made (rule_kinds.h). */
     void (*finish)(const struct load *load, void *mine);
     void (*release)(void *mine);

@@ -17,6 +17,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/icap/info.c proxy/parts/icap/info.h \
 	proxy/parts/icap/info_text.c proxy/parts/icap/info_text.h \
 	proxy/parts/icap/probe.c proxy/parts/icap/probe.h \
+	proxy/parts/icap/settings.c proxy/parts/icap/settings.h \
 	proxy/parts/icap/server.c proxy/parts/icap/server.h \
 	proxy/parts/icap/quota.c proxy/parts/icap/quota.h \
 	proxy/parts/icap/client_fields.c proxy/parts/icap/client_fields.h \

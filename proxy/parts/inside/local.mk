@@ -15,6 +15,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/inside/run.c proxy/parts/inside/run.h \
 	proxy/parts/inside/start.c proxy/parts/inside/start.h \
 	proxy/parts/inside/runners.c proxy/parts/inside/runners.h \
+	proxy/parts/inside/settings.c proxy/parts/inside/settings.h \
 	proxy/parts/inside/service.h \
 	proxy/parts/inside/watches.c proxy/parts/inside/watches.h
 tests_unit_proxy_unit_proxy_SOURCES += \

@@ -2,6 +2,7 @@
 
 #include "inside/adapter.h"
 #include "inside/runners.h"
+#include "inside/settings.h"
 
 /* The part inside: services that run in the proxy. */
 
@@ -20,6 +21,7 @@ static uint64_t inside_start_time(const struct settings *settings) {
 }
 
 const struct part part_inside = {
+    .settings = &inside_part_settings,
     .services =
         {
             .kind = SERVICE_INSIDE,
