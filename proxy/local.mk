@@ -249,17 +249,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/match/aho_corasick.c proxy/core/match/aho_corasick.h \
 	proxy/core/settings/negative.c proxy/core/settings/negative.h \
 	proxy/core/settings/option_sections.c \
-	\
 	proxy/core/settings/option_rows.h proxy/core/settings/part_settings.h proxy/core/settings/options.c proxy/core/settings/options.h proxy/core/settings/options_cache.def \
 	proxy/core/settings/options_origins.def \
 	proxy/core/settings/options_classes.def \
 	proxy/core/settings/options_pages.def \
 	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_adapt.def proxy/core/settings/options_services_both.def \
-	\
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
-	proxy/core/settings/operator_line.c proxy/core/settings/operator_line.h \
-	proxy/core/settings/operator_subjects.c proxy/core/settings/operator_subjects.h \
-	proxy/core/settings/operator_tokens.c proxy/core/settings/operator_tokens.h \
 	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \
 	proxy/core/settings/overrides.c proxy/core/settings/overrides.h proxy/core/settings/overrides_file.c \
 	proxy/core/settings/settings_plan.c proxy/core/settings/settings_plan.h \

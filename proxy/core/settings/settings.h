@@ -27,7 +27,6 @@
 #include "settings/forwarding.h"
 #include "settings/head_rules.h"
 #include "settings/logs.h"
-#include "settings/operator_tokens.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
 #include "settings/rule_kinds.h"

@@ -19,8 +19,8 @@
 #ifndef RETORT_ADMIN_CALL_H
 #define RETORT_ADMIN_CALL_H
 
+#include "admin/operator_line.h"
 #include "part.h"
-#include "settings/operator_line.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,10 @@
 #include "admin/guard.h"
 
 #include "admin/connections.h"
+#include "admin/operator_subjects.h"
+#include "admin/operator_tokens.h"
 #include "admin/settings.h"
 #include "base/log.h"
-#include "settings/operator_subjects.h"
 
 #include <string.h>
 #include <strings.h>

@@ -43,6 +43,9 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/answer.c proxy/parts/admin/answer.h proxy/parts/admin/answer_text.c proxy/parts/admin/answer_text.h \
 	proxy/parts/admin/settings_json.c proxy/parts/admin/settings_schema.c \
 	proxy/parts/admin/settings_list.c proxy/parts/admin/settings_list.h \
+	proxy/parts/admin/operator_line.c proxy/parts/admin/operator_line.h \
+	proxy/parts/admin/operator_subjects.c proxy/parts/admin/operator_subjects.h \
+	proxy/parts/admin/operator_tokens.c proxy/parts/admin/operator_tokens.h \
 	proxy/parts/admin/settings_text.c proxy/parts/admin/settings_text.h \
 	proxy/parts/admin/api.c proxy/parts/admin/api.h proxy/parts/admin/call.h proxy/parts/admin/calls.def
 

@@ -1,11 +1,11 @@
 /* The section admin. */
 #include "admin/settings.h"
 
+#include "admin/operator_subjects.h"
+#include "admin/operator_tokens.h"
 #include "base/assert.h"
 #include "base/findings.h"
 #include "settings/load.h"
-#include "settings/operator_subjects.h"
-#include "settings/operator_tokens.h"
 #include "settings/option_rows.h"
 #include "settings/part_settings.h"
 

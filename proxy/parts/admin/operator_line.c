@@ -1,4 +1,4 @@
-#include "settings/operator_line.h"
+#include "admin/operator_line.h"
 
 #include "base/failure.h"
 

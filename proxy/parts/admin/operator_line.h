@@ -10,8 +10,8 @@
  *
  * Threads: pure.
  */
-#ifndef RETORT_SETTINGS_OPERATOR_LINE_H
-#define RETORT_SETTINGS_OPERATOR_LINE_H
+#ifndef RETORT_ADMIN_OPERATOR_LINE_H
+#define RETORT_ADMIN_OPERATOR_LINE_H
 
 #include "base/slice.h"
 

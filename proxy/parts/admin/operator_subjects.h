@@ -18,10 +18,10 @@
  *
  * Threads: a value that does not change.
  */
-#ifndef RETORT_SETTINGS_OPERATOR_SUBJECTS_H
-#define RETORT_SETTINGS_OPERATOR_SUBJECTS_H
+#ifndef RETORT_ADMIN_OPERATOR_SUBJECTS_H
+#define RETORT_ADMIN_OPERATOR_SUBJECTS_H
 
-#include "settings/operator_line.h"
+#include "admin/operator_line.h"
 
 struct operator_subject {
     char name[OPERATOR_NAME + 1];

@@ -17,12 +17,12 @@
  *
  * Threads: a value that does not change.
  */
-#ifndef RETORT_SETTINGS_OPERATOR_TOKENS_H
-#define RETORT_SETTINGS_OPERATOR_TOKENS_H
+#ifndef RETORT_ADMIN_OPERATOR_TOKENS_H
+#define RETORT_ADMIN_OPERATOR_TOKENS_H
 
+#include "admin/operator_line.h"
 #include "base/slice.h"
 #include "secrets/secret_digest.h"
-#include "settings/operator_line.h"
 
 enum { OPERATOR_TOKEN_LEAST = 32, OPERATOR_TOKEN_MOST = 256 };
 

@@ -1,9 +1,9 @@
-#include "settings/operator_tokens.h"
+#include "admin/operator_tokens.h"
 
+#include "admin/operator_line.h"
 #include "base/assert.h"
 #include "base/failure.h"
 #include "secrets/secret_file.h"
-#include "settings/operator_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>

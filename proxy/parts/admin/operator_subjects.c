@@ -1,4 +1,4 @@
-#include "settings/operator_subjects.h"
+#include "admin/operator_subjects.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
