@@ -1,7 +1,7 @@
 /*
  * Files that say who may call the admin plane have a line NAME ROLE and then how the caller is
- * known: by a token (settings/operator_tokens.h), or by a certificate
- * (settings/operator_subjects.h). Empty lines, and lines that begin with #, say nothing.
+ * known: by a token (admin/operator_tokens.h), or by a certificate
+ * (admin/operator_subjects.h). Empty lines, and lines that begin with #, say nothing.
  *
  *     static const char *add(void *arg, const struct operator_line *line) {
  *         ... line->name, line->role, line->rest; NULL, or what is wrong with the line ...
