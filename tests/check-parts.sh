@@ -46,13 +46,17 @@ link() {
 
 # unit WHAT NAME: runs the unit tests of a retort.
 unit() {
-    local line tests bad
-    "tests/unit/proxy/unit-proxy-$2" >"$scratch/unit" 2>&1
+    local line tests bad status=0
+    "tests/unit/proxy/unit-proxy-$2" >"$scratch/unit" 2>&1 || status=$?
     line=$(grep '^[0-9]*%: Checks:' "$scratch/unit")
     read -r tests bad <<<"$(sed -E 's/^[0-9]+%: Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2+\3/' <<<"$line")"
     echo "unit tests of retort $1: ${line:-none}; $(tail -1 "$scratch/unit" | grep -x '[0-9]* tests need .*')"
     passed=$((passed + ${tests:-0} - (${bad:-0})))
     failed=$((failed + (${bad:-1})))
+    if [ "${tests:-0}" = 0 ] || { [ $status != 0 ] && [ $((bad)) = 0 ]; }; then
+        failed=$((failed + 1))
+        echo "FAIL the unit tests of retort $1 ended with status $status behind ${tests:-0} tests"
+    fi
     grep -E '^[^ ]+:[0-9]+:[FE]:' "$scratch/unit" | sed 's/^/FAIL /'
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OPTION_PATH_SECTION = 64 };
+
 /* Cuts "[KEY]" off the end of the name. A '[' of an IPv6 address follows no letter. */
 static void option_path_take_key(struct option_path *path, char *name) {
     size_t length = strlen(name);
@@ -49,6 +51,20 @@ static void take_number(struct option_path *path) {
     *mark = '\0';
 }
 
+/* What only a part understands that is not built is refused as in a file. */
+static bool is_of_other_part(const char *section, const char *name, char *error,
+                             size_t error_size) {
+    const struct option_table *table = settings_table();
+    return table->explain != NULL && table->explain(section, name, error, error_size);
+}
+
+static bool fail_for_section(const char *text, char *error, size_t error_size) {
+    char name[OPTION_PATH_SECTION];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "."), text);
+    return !is_of_other_part("", name, error, error_size) &&
+           failure(error, error_size, "there is no section \"%.100s\"", text);
+}
+
 /* `text` is what stands before the option: "icap_service.gray". */
 static bool take_section(struct option_path *path, const char *text, char *error,
                          size_t error_size) {
@@ -58,7 +74,7 @@ static bool take_section(struct option_path *path, const char *text, char *error
         return true;
     path->kind = take_kind(&rest, "");
     if (path->kind == NULL)
-        return failure(error, error_size, "there is no section \"%.100s\"", text);
+        return fail_for_section(text, error, error_size);
     const struct option_section *child =
         rest[0] == '\0' ? NULL : take_kind(&rest, path->kind->name);
     if (child != NULL)
@@ -82,6 +98,8 @@ static bool option_path_take_option(struct option_path *path, const char *name, 
     path->option = options_find(settings_table(), section, name);
     if (path->option != NULL)
         return true;
+    if (is_of_other_part(section, name, error, error_size))
+        return false;
     const char *meant = options_suggest(settings_table(), section, name);
     return failure(error, error_size, "there is no option \"%.100s\"%s%s%s%s%s", name,
                    section[0] == '\0' ? "" : " in section ", section,

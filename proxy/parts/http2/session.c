@@ -11,7 +11,7 @@
  * read, one of which may be more urgent. SESSION_SPACE: of the outbox, for one turn of a stream whose
  * data is copied. LINGER_MOST: bytes that are read away. */
 enum {
-    SESSION_TURN = 256 * 1024,
+    SESSION_TURN = 128 * 1024,
     SESSION_TURNS = 256,
     SESSION_SPACE = 20 * 1024,
     SESSION_UNSENT = 128 * 1024,

@@ -2,9 +2,9 @@
  * What all workers share to prove who clients are: the threads that compare passwords, the results
  * that are remembered, the failed attempts, and the checks that are under way.
  *
- *     struct authentication *authentication = authentication_new(&settings->authentication, 4);
+ *     struct authentication *authentication = authentication_new(&identity_settings(settings)->authentication, 4);
  *     check->authentication = authentication;         see identity/credentials_check.h
- *     authentication_configure(authentication, &settings->authentication);        after a reload
+ *     authentication_configure(authentication, &identity_settings(settings)->authentication);        after a reload
  *     authentication_stop(authentication);            before the mailboxes of the workers end
  *     authentication_free(&authentication);
  *

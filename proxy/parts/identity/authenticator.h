@@ -2,7 +2,7 @@
  * An authenticator: a section authenticator NAME { ... } of the configuration, with the files that
  * it names. It belongs to the snapshot of the settings, and lives as long as checks need it.
  *
- *     struct authenticator *authenticator = settings->authenticators[0];
+ *     struct authenticator *authenticator = identity_settings(settings)->authenticators[0];
  *     if (authenticator_takes(authenticator, authorization, tls))
  *         authenticator_check(authenticator, check, authorization, &client, &task);
  *

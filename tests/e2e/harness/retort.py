@@ -57,6 +57,7 @@ def value_text(value):
 
 
 # Options whose values are words of the language, written without quotes.
+REFUSED = 1  # exit status of a retort that does not take its configuration
 WORDS = {"point", "runs", "mode", "format", "admission", "disk_io"}
 
 
@@ -119,6 +120,7 @@ class Retort:
             self.process.stop()
             self.earlier_findings += self.process.findings()
         self.served = self.process.log().count(" serving with ") if self.process else 0
+        said = len(self.process.log()) if self.process else 0
         self.process = Process(self.lab, self.name, self.under + [self.program, "-f", self.config_path],
                                environment=self.environment, memcheck=self.memcheck,
                                stop_seconds=self.stop_seconds, before_start=self.before_start)
@@ -126,9 +128,10 @@ class Retort:
         try:
             self.process.wait_ready(self._answers, self.start_seconds)
         except AssertionError:
-            if not self.process.running() and needs_of(self.process.log()):
-                self.process.expected_status = self.process.popen.returncode
-                self.lab.needs(needs_of(self.process.log()))
+            part = needs_of(self.process.log()[said:])
+            if self.process.popen.poll() == REFUSED and part:
+                self.process.expected_status = REFUSED
+                self.lab.needs(part)
             raise
 
     def restart(self):
@@ -301,10 +304,12 @@ class Retort:
 
     def _reload_by_signal(self):
         def outcomes():
-            return re.findall("configuration read again|reload refused", self.process.log())
+            return re.findall("configuration read again.*|reload refused", self.process.log())
         before = len(outcomes())
         self.hang_up()
         checks.until(lambda: len(outcomes()) > before, 10 * self.lab.patience, "the reload to be done")
+        if "some changes are not in use" in outcomes()[before]:
+            self.lab.needs("admin")  # which tells what waits from what was refused
         return wire.Response("HTTP/1.1 " + ("200 OK" if "read" in outcomes()[before] else "409 Conflict"), [])
 
     def hang_up(self):

@@ -513,8 +513,8 @@ Suite *class_suite(void) {
         bad_lines_are_refused,
         many_names_are_found,
     };
-    const TTest *const with_access[] = {what_is_not_known_stays_so};
+    const TTest *const with_users[] = {what_is_not_known_stays_so};
     Suite *suite = suite_of("class", tests, COUNT_OF(tests));
-    suite_add_with(suite, "access", with_access, COUNT_OF(with_access));
+    suite_add_with(suite, "access identity", with_users, COUNT_OF(with_users));
     return suite;
 }

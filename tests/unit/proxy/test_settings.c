@@ -339,6 +339,9 @@ START_TEST(what_opens_something_is_by_the_file) {
         ck_assert_msg(!at_run_time(option) || is_number(option) || listed,
                       "%s can be set at run time: see the comment above", name);
         ck_assert_msg(!listed || at_run_time(option), "%s is by the file", name);
+        /* Who may change it could lock all others out. */
+        ck_assert_msg(strcmp(option->section, "admin") != 0 || !at_run_time(option),
+                      "%s can be set at run time", name);
         if (listed)
             seen[at] = true;
     }

@@ -35,9 +35,11 @@ const session = {
     tell,
     needsToken, // is it the refusal of a token? Then the page asks for another one
     may: (role) => me !== null && RANKS.indexOf(me.role) >= RANKS.indexOf(role),
-    // What a call takes; each parameter has the role that it needs. A proxy without the call: nothing.
+    // Is there such a call? A proxy that was built without a part has none of that part's.
+    call: (method, path) => (calls[`/v1${path}`] || {})[method],
+    // What a call takes; each parameter has the role that it needs.
     parameters(method, path) {
-        const one = (calls[`/v1${path}`] || {})[method];
+        const one = session.call(method, path);
         return one ? one.parameters.map((parameter) => ({"x-role": one["x-role"], ...parameter})) : [];
     },
     // A button for what a role may do; for others it is there and can't be used.
@@ -154,10 +156,10 @@ async function begin() {
     const mine = ++beginning;
     clearTimeout(again);
     try {
-        const answers = await Promise.all([api.get("/whoami"), api.get("/openapi.json")]);
+        const answer = await api.get("/whoami"), description = await api.get("/openapi.json");
         if (mine !== beginning) return;
-        me = answers[0];
-        calls = answers[1].paths;
+        me = answer;
+        calls = description.paths;
     } catch (reason) {
         if (mine !== beginning || needsToken(reason)) return;
         tell(reason instanceof api.Refused ? reason.message : "The proxy does not answer; the page goes on trying.", true);

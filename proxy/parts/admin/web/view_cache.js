@@ -14,7 +14,7 @@ export default {
         const text = el("input", {type: "search", id: "cache-text", autocomplete: "off"});
         // What is found can be purged, so both calls take the same.
         const kind = el("select", {id: "cache-kind"}, session.parameters("post", "/cache/purge").filter((one) => !one.schema.enum)
-            .map((one) => el("option", {value: one.name}, sentence(one.description))));
+            .map((one) => el("option", {value: one.name, selected: one.name === "host"}, sentence(one.description))));
         const more = el("button", {type: "button"}, "More");
         const count = el("p", {class: "faint", role: "status"});
         const form = el("form", {class: "card"}, el("div", {class: "row"},

@@ -11,6 +11,7 @@ export default {
     title: "Clients",
     every: 4,
     make(session) {
+        this.session = session;
         const numbers = new Numbers([["Denied", "client_denied"], ["Asked for credentials", "access_challenged"], ["Limited", "limit_refused"],
             ["Wrong credentials", "identity_refused"], ["Slowed down", "identity_slowed"], ["Machine's own addresses", "destinations_denied"],
             ["Malformed requests", "client_bad_requests"], ["Connections refused", "client_connections_rejected"]]);
@@ -60,12 +61,13 @@ export default {
         this.parts.denied.update([...this.denied.values()].reverse());
     },
     async load(api, signal) {
-        const [status, access, limits] = await Promise.all(["/status", "/access", "/limits"].map((path) => api.get(path, null, signal)));
+        const ask = (path) => this.session.call("get", path) ? api.get(path, null, signal) : {};
+        const [status, access, limits] = await Promise.all(["/status", "/access", "/limits"].map(ask));
         return {status, access, limits};
     },
     show({status, access, limits}) {
         this.parts.numbers.set(Object.fromEntries(Object.entries(status.counters).map(([name, value]) => [name, format.number(value)])));
-        this.parts.access.update(access.access);
-        this.parts.limited.update([...limits.list].sort((one, other) => other.refused - one.refused));
+        this.parts.access.update(access.access || []);
+        this.parts.limited.update([...limits.list || []].sort((one, other) => other.refused - one.refused));
     },
 };
