@@ -323,8 +323,9 @@ def test_clear_text_where_tls_is_spoken_and_the_reverse(lab):
     equal(site.proxy.last(1)["status"], 400, "logged status")
     equal(site.counter("tls_plain_requests"), 1, "counted")
     raw = socket.create_connection(site.proxy.reverse, timeout=10 * lab.patience)
-    one_of(alert(lambda: trusting().wrap_socket(raw, server_hostname="a.test")),
-           ("WRONG_VERSION_NUMBER", "[Errno 0] Error", "UNEXPECTED_EOF_WHILE_READING"), "TLS at a port of clear text")
+    # Its library has read our page, or finds the connection closed before it has.
+    reason = alert(lambda: trusting().wrap_socket(raw, server_hostname="a.test"))
+    true(any(word in reason for word in ("WRONG_VERSION_NUMBER", "[Errno 0] Error", "EOF")), f"TLS at a port of clear text: {reason}")
     raw.close()
 
 
