@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* SESSION_TURN: what one connection is sent before others get their turn and its own requests are
+/* SESSION_TURN: two turns of a stream; then others get their turn, and the requests of this one are
  * read, one of which may be more urgent. SESSION_SPACE: of the outbox, for one turn of a stream whose
  * data is copied. LINGER_MOST: bytes that are read away. */
 enum {
-    SESSION_TURN = 128 * 1024,
+    SESSION_TURN = 120 * 1024,
     SESSION_TURNS = 256,
     SESSION_SPACE = 20 * 1024,
     SESSION_UNSENT = 128 * 1024,
