@@ -32,20 +32,20 @@ enum run_flags {
 };
 
 enum step_kind {
-    STEP_RUN = 0x20, /* what was put is sent; so it is after eight steps */
-    STEP_DEAF,       /* the origin reads nothing from here on, or does again */
-    STEP_PASS,       /* a byte: so many tenths of a second pass */
-    STEP_FEED,       /* bodies of requests have more bytes; */
-    STEP_CUT,        /* they break off */
-    STEP_STALL,      /* bodies of responses are not read from here on, or are again */
-    STEP_END,        /* the origin sends nothing more */
-    STEP_RAW,        /* a length, and bytes that are sent as they are */
-    STEP_SETTINGS,   /* a window for streams, of so many times 256 bytes */
-    STEP_ANSWER,     /* a stream: a head without a length; */
-    STEP_SIZED,      /* a stream and a length: a head with it */
-    STEP_EMPTY,      /* a stream: a head that ends it */
-    STEP_LEAVE,      /* a number: the call's user leaves */
-    STEP_CALL = 0x30 /* with bits of enum call_bits */
+    DO_RUN = 0x20, /* what was put is sent; so it is after eight steps */
+    DO_DEAF,       /* the origin reads nothing from here on, or does again */
+    DO_PASS,       /* a byte: so many tenths of a second pass */
+    DO_FEED,       /* bodies of requests have more bytes; */
+    DO_CUT,        /* they break off */
+    DO_STALL,      /* bodies of responses are not read from here on, or are again */
+    DO_END,        /* the origin sends nothing more */
+    DO_RAW,        /* a length, and bytes that are sent as they are */
+    DO_SETTINGS,   /* a window for streams, of so many times 256 bytes */
+    DO_ANSWER,     /* a stream: a head without a length; */
+    DO_SIZED,      /* a stream and a length: a head with it */
+    DO_EMPTY,      /* a stream: a head that ends it */
+    DO_LEAVE,      /* a number: the call's user leaves */
+    DO_CALL = 0x30 /* with bits of enum call_bits */
 };
 
 enum call_bits { CALL_POST = 1, CALL_SIZED = 2, CALL_LARGE = 4, CALL_HEAD = 8 };
@@ -360,23 +360,23 @@ static void take_frame(struct steps *steps, unsigned type) {
 static bool take_put(struct steps *steps, unsigned kind) {
     uint32_t stream;
     switch (kind) {
-    case STEP_RAW:
+    case DO_RAW:
         endpoint_put(&origin, steps_bytes(steps));
         bare = true;
         return true;
-    case STEP_SETTINGS:
+    case DO_SETTINGS:
         endpoint_put_setting(&origin, HTTP2_SETTING_INITIAL_WINDOW_SIZE, 256u * steps_byte(steps));
         return true;
-    case STEP_ANSWER: put_answer(steps_byte(steps), -1, 0); return true;
-    case STEP_SIZED:
+    case DO_ANSWER: put_answer(steps_byte(steps), -1, 0); return true;
+    case DO_SIZED:
         stream = steps_byte(steps);
         put_answer(stream, steps_byte(steps), 0);
         return true;
-    case STEP_EMPTY: put_answer(steps_byte(steps), -1, HTTP2_END_STREAM); return true;
+    case DO_EMPTY: put_answer(steps_byte(steps), -1, HTTP2_END_STREAM); return true;
     default:
-        if (kind < STEP_RUN)
+        if (kind < DO_RUN)
             take_frame(steps, kind);
-        return kind < STEP_RUN;
+        return kind < DO_RUN;
     }
 }
 
@@ -386,22 +386,22 @@ static void take_step(struct steps *steps) {
         return;
     send_put();
     switch (kind) {
-    case STEP_DEAF: deaf = !deaf; break;
-    case STEP_PASS: pass(100 * (uint64_t)steps_byte(steps)); break;
-    case STEP_FEED: feed_all(FEED, false); break;
-    case STEP_CUT: feed_all(0, true); break;
-    case STEP_STALL:
+    case DO_DEAF: deaf = !deaf; break;
+    case DO_PASS: pass(100 * (uint64_t)steps_byte(steps)); break;
+    case DO_FEED: feed_all(FEED, false); break;
+    case DO_CUT: feed_all(0, true); break;
+    case DO_STALL:
         stalled = !stalled;
         wake_all();
         break;
-    case STEP_END:
+    case DO_END:
         if (origin_fd >= 0)
             shutdown(origin_fd, SHUT_WR);
         break;
-    case STEP_LEAVE: leave(&calls[steps_byte(steps) % CALLS]); break;
+    case DO_LEAVE: leave(&calls[steps_byte(steps) % CALLS]); break;
     default:
-        if (kind >= STEP_CALL && kind < STEP_CALL + 16)
-            start_call(kind - STEP_CALL);
+        if (kind >= DO_CALL && kind < DO_CALL + 16)
+            start_call(kind - DO_CALL);
     }
 }
 

@@ -31,21 +31,20 @@ enum run_flags {
 };
 
 enum step_kind {
-    STEP_RUN = 0x20, /* what was put is sent; so it is after eight steps */
-    STEP_DEAF,       /* the client reads nothing from here on, or does again */
-    STEP_PASS,       /* a byte: so many tenths of a second pass */
-    STEP_COMPLETE,   /* open bodies end as they should; */
-    STEP_CUT,        /* they break off; */
-    STEP_GROW,       /* or they grow */
-    STEP_DRAIN,
-    STEP_END, /* the client sends nothing more */
-    STEP_ABORT,
-    STEP_RAW, /* a length, and bytes that are sent as they are */
-    STEP_REQUEST =
-        0x30, /* to 0x37, with bits of enum request_bits: a stream, and a byte for its path */
+    DO_RUN = 0x20, /* what was put is sent; so it is after eight steps */
+    DO_DEAF,       /* the client reads nothing from here on, or does again */
+    DO_PASS,       /* a byte: so many tenths of a second pass */
+    DO_COMPLETE,   /* open bodies end as they should; */
+    DO_CUT,        /* they break off; */
+    DO_GROW,       /* or they grow */
+    DO_DRAIN,
+    DO_END, /* the client sends nothing more */
+    DO_ABORT,
+    DO_RAW,            /* a length, and bytes that are sent as they are */
+    DO_REQUEST = 0x30, /* to 0x37, with bits of enum ask_bits: a stream, and a byte for its path */
 };
 
-enum request_bits { REQUEST_BODY = 1, REQUEST_POST = 2, REQUEST_CONNECT = 4 };
+enum ask_bits { ASK_BODY = 1, ASK_POST = 2, ASK_CONNECT = 4 };
 
 enum { STREAMS = ENDPOINT_STREAMS, LARGE = 40000, GROWTH = 7000, HELD = 4, STEPS_AT_ONCE = 8 };
 
@@ -366,16 +365,16 @@ static void put_frame(unsigned type, unsigned flags, uint32_t stream, struct sli
 
 static void put_request(unsigned bits, uint32_t stream, char path) {
     char text[100], target[] = {'/', path};
-    char *at = hpack_put_method(text, bits & REQUEST_CONNECT ? SLICE("CONNECT")
-                                      : bits & REQUEST_POST  ? SLICE("POST")
-                                                             : SLICE("GET"));
-    if (!(bits & REQUEST_CONNECT)) {
+    char *at = hpack_put_method(text, bits & ASK_CONNECT ? SLICE("CONNECT")
+                                      : bits & ASK_POST  ? SLICE("POST")
+                                                         : SLICE("GET"));
+    if (!(bits & ASK_CONNECT)) {
         at = hpack_put_scheme(at, SLICE("http"));
         at = hpack_put_path(at, slice_make(target, 2));
     }
     at = hpack_put_authority(at, SLICE("h:80"));
-    put_frame(HTTP2_HEADERS, HTTP2_END_HEADERS | (bits & REQUEST_BODY ? 0 : HTTP2_END_STREAM),
-              stream, slice_make(text, (size_t)(at - text)));
+    put_frame(HTTP2_HEADERS, HTTP2_END_HEADERS | (bits & ASK_BODY ? 0 : HTTP2_END_STREAM), stream,
+              slice_make(text, (size_t)(at - text)));
 }
 
 static void send_put(void) {
@@ -402,33 +401,33 @@ static void take_frame(struct steps *steps, unsigned type) {
 
 static void take_step(struct steps *steps) {
     unsigned kind = steps_byte(steps);
-    if (kind < STEP_RUN) {
+    if (kind < DO_RUN) {
         take_frame(steps, kind);
         return;
     }
-    if (kind >= STEP_REQUEST && kind < STEP_REQUEST + 8) {
+    if (kind >= DO_REQUEST && kind < DO_REQUEST + 8) {
         uint32_t stream = steps_byte(steps);
-        put_request(kind - STEP_REQUEST, stream, (char)steps_byte(steps));
+        put_request(kind - DO_REQUEST, stream, (char)steps_byte(steps));
         return;
     }
-    if (kind == STEP_RAW) {
+    if (kind == DO_RAW) {
         endpoint_put(&client, steps_bytes(steps));
         bare = true;
         return;
     }
     send_put();
     switch (kind) {
-    case STEP_DEAF: lab->deaf = !lab->deaf; break;
-    case STEP_PASS: pass(100 * (uint64_t)steps_byte(steps)); break;
-    case STEP_COMPLETE: end_bodies(BODY_COMPLETE); break;
-    case STEP_CUT: end_bodies(BODY_FAILED); break;
-    case STEP_GROW: grow_bodies(); break;
-    case STEP_DRAIN: clients_drain(&lab->clients); break;
-    case STEP_END:
+    case DO_DEAF: lab->deaf = !lab->deaf; break;
+    case DO_PASS: pass(100 * (uint64_t)steps_byte(steps)); break;
+    case DO_COMPLETE: end_bodies(BODY_COMPLETE); break;
+    case DO_CUT: end_bodies(BODY_FAILED); break;
+    case DO_GROW: grow_bodies(); break;
+    case DO_DRAIN: clients_drain(&lab->clients); break;
+    case DO_END:
         if (!lab->ended)
             client_lab_end(lab);
         break;
-    case STEP_ABORT: clients_abort(&lab->clients); break;
+    case DO_ABORT: clients_abort(&lab->clients); break;
     }
 }
 
