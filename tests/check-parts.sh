@@ -100,22 +100,23 @@ for part in $built; do
 done
 
 
-# What such a retort is made of: at most so many shared libraries besides the C library, KB when it is stripped, and lines of the
-# files that are compiled into it, with those of common/. Of a build by gcc -O2 alone.
+# What such a retort is made of: at most so many shared libraries that it asks for itself besides the C library, KB when it is
+# stripped, and lines of the files that are compiled into it, with those of common/. Of a build by gcc -O2 alone.
 made_of() { # WHAT LIBRARIES KB LINES
     local libraries size lines
     readelf --debug-dump=info --dwarf-depth=1 $retort >"$scratch/dwarf" 2>/dev/null
     if ! grep -q 'DW_AT_producer.*-O2' "$scratch/dwarf" || grep -q 'DW_AT_producer.*-fsanitize' "$scratch/dwarf"; then
         return
     fi
-    libraries=$(ldd $retort | grep -vcE 'linux-vdso|ld-linux|lib(c|m)\.so')
+    libraries=$(readelf -d $retort | grep NEEDED | grep -vcE 'ld-linux|lib(c|m)\.so')
     strip -o "$scratch/stripped" $retort
     size=$(($(stat -c %s "$scratch/stripped") / 1024))
     lines=$(sed -n 's/.*DW_AT_name .*: \(.*\)\.c$/\1/p' "$scratch/dwarf" | while read -r unit; do
-        cat "$(dirname "${unit#../}")"/.deps/*-"$(basename "$unit")".P*o 2>/dev/null
-    done | tr ' ' '\n' | grep -E '^[^/].*\.([ch]|def)$' | sort -u | xargs cat | wc -l)
+        unit=${unit#"$top/"} unit=${unit#../}
+        cat "$(dirname "$unit")"/.deps/*-"$(basename "$unit")".P*o 2>/dev/null
+    done | tr ' ' '\n' | sed "s|^\.\./|$top/|" | grep -E "^$top/.*\.([ch]|def)$" | sort -u | xargs -r cat | wc -l)
     echo "retort $1: $libraries shared libraries, $size KB stripped, $lines lines"
-    [ "$libraries" -le "$2" ] && [ "$size" -le "$3" ] && [ "$lines" -le "$4" ]
+    [ "$libraries" -le "$2" ] && [ "$size" -le "$3" ] && [ "$lines" -le "$4" ] && [ "$lines" -gt 0 ]
     count $? "retort $1 has become larger than $2 libraries, $3 KB and $4 lines: see what it links (ldd, readelf -d)"
 }
 

@@ -23,7 +23,8 @@
 #
 #     smoke                     the tests that find most, in at most 90 s on two processors: see docs/TESTING.md
 #     quick                     the end-to-end tests but for the slowest: those that are not run with a sanitizer either
-#     trixie, bookworm          the steps unit, quick, packages and quickstart in that release of Debian, in a chroot; as root
+#     programs                  the unit tests alone, without the checks of sources and guides that make check adds
+#     trixie, bookworm          the steps programs, quick, packages and quickstart in that release of Debian, in a chroot; as root
 #     all                       the usual steps and trixie, as continuous integration does it
 #
 # What could not be tested here is listed at the end, by its reasons, and each test that failed, with the end of what it said.
@@ -453,7 +454,7 @@ begin_other() {
         await_tree "$1"
         make_other "$1" || status=$?
         case $status in
-        0) tests/other-debian.sh run "$where" tests/run.sh unit quick packages quickstart >"$where/log" 2>&1 || status=$? ;;
+        0) tests/other-debian.sh run "$where" tests/run.sh programs quick packages quickstart >"$where/log" 2>&1 || status=$? ;;
         77) status=0 && cp "$where/made.log" "$where/log" ;;
         *) tail -40 "$where/made.log" >"$where/log" ;;
         esac
@@ -566,6 +567,7 @@ for step in $steps; do
     case $step in
     build) passed=$((passed + 1)) ;;
     unit) begin_check "$build" check ;;
+    programs) begin_check "$build" check TESTS="$unit_programs" ;;
     services) services ;;
     e2e)
         end_check "$build"
