@@ -224,7 +224,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/part.c proxy/core/part.h proxy/parts.def \
 	proxy/core/server.c proxy/core/server.h \
 	proxy/core/readiness.c proxy/core/readiness.h \
-	proxy/core/reloader.c proxy/core/reloader.h \
+	proxy/core/reload.c proxy/core/reload.h \
 	proxy/core/configured_names.c proxy/core/configured_names.h \
 	proxy/core/xxh3.c \
 	proxy/core/turn.c proxy/core/turn.h \

@@ -1,5 +1,7 @@
 #include "base/findings.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -17,6 +19,21 @@ void findings_add(struct findings *findings, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(findings->text[findings->count++], FINDING, format, arguments);
     va_end(arguments);
+}
+
+void findings_warn(const struct findings *findings, const char *before) {
+    for (unsigned i = 0; i < findings->count; i++)
+        log_warn("%s%s", before, findings->text[i]);
+    if (findings->more > 0)
+        log_warn("%sand %u more", before, findings->more);
+}
+
+void findings_join(const struct findings *findings, char *text, size_t size) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < findings->count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i == 0 ? "" : "; ",
+                                   findings->text[i]);
 }
 
 static void directory_of(const char *path, char directory[PATH_MAX]) {

@@ -12,6 +12,8 @@
 #ifndef RETORT_BASE_FINDINGS_H
 #define RETORT_BASE_FINDINGS_H
 
+#include <stddef.h>
+
 enum { FINDINGS_MAX = 16, FINDING = 512 };
 
 struct findings {
@@ -21,6 +23,10 @@ struct findings {
 
 void findings_add(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Logs each as a warning, with `before` in front. */
+void findings_warn(const struct findings *findings, const char *before);
+/* All in one line, with "; " between. What is longer than `size` is cut. */
+void findings_join(const struct findings *findings, char *text, size_t size);
 /* Checks that a log can be written: the file exists and is writable, or its directory is. `what`
  * begins the sentence: "access_log". */
 void findings_of_log(struct findings *findings, const char *what, const char *path);

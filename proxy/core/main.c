@@ -10,7 +10,7 @@
 #include "net/notify.h"
 #include "part.h"
 #include "readiness.h"
-#include "reloader.h"
+#include "reload.h"
 
 #include <getopt.h>
 #include <stdio.h>

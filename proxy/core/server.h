@@ -7,21 +7,20 @@
  *     server.settings = settings_load(server.path, error);
  *     if (server_prepare(&server, NULL, error) && server_open(&server, false, error) &&
  *         server_run(&server, error)) {
- *         ... server_reload, server_change, server_reopen_logs ...
+ *         ... server_reload, server_change (reload.h) ...
  *         server_drain(&server);
  *         if (!server_wait(&server)) ...                  a worker hangs
  *     }
  *     server_release(&server);                          also after a start that failed
  *
- * Threads: server_reload, server_change, server_stop, server_ask_to_end and the calls of control.h may come from any thread, all
- * other calls from the main thread. Who changes something takes the turn, then `applying`, then `lock`; who looks takes
+ * Threads: server_stop, server_ask_to_end and the calls of control.h may come from any thread, all other calls from the main
+ * thread. Who changes something takes the turn, then `applying`, then `lock`; who looks takes
  * `lock` alone, and so waits for no change.
  */
 #ifndef RETORT_SERVER_H
 #define RETORT_SERVER_H
 
 #include "part.h"
-#include "settings/outcome.h"
 #include "turn.h"
 #include "worker.h"
 
@@ -79,20 +78,6 @@ bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]);
 int server_hear_removals(struct server *server);
 /* The third one accepts connections. */
 bool server_run(struct server *server, char error[SETTINGS_ERROR]);
-/* Reads the configuration again. False: it is refused, and nothing has changed; at once where another change is
- * under way. The caller releases the outcome. */
-bool server_reload(struct server *server, struct settings_outcome *outcome);
-/* Likewise, behind a change that is under way: for SIGHUP, which nobody would repeat. */
-bool server_reload_in_turn(struct server *server, struct settings_outcome *outcome);
-/* Changes options at run time (settings/overrides.h); `keep`: also in the file of saved_settings,
- * before they are in use; `anew`: a service of the settings that begins anew, with its section, its lists
- * and its module as they are now; NULL: none. Else as server_reload. */
-bool server_change(struct server *server, const struct overrides *changes, bool keep,
-                   const char *anew, struct settings_outcome *outcome);
-/* Opens the logs by their names again, after somebody has renamed the files. */
-void server_reopen_logs(struct server *server);
-/* From now on, or no longer: reloads are refused, because another process takes over. */
-void server_forbid_reload(struct server *server, bool forbidden);
 /* As server_drain, while another process goes on to accept from the same sockets (worker.h). */
 void server_retire(struct server *server);
 /* Accepts what the process before has left in the queues of its sockets. */
@@ -100,6 +85,8 @@ void server_look_again(struct server *server);
 /* Tells the service manager, and stops accepting connections; each worker ends when its open
  * connections have finished. */
 void server_drain(struct server *server);
+/* Tells the service manager alone. */
+void server_tell_of_end(void);
 /* Asks the main thread to drain and to end the process, by a signal of its own: one SIGTERM that
  * waits would swallow the next one, by which an operator ends the process at once. */
 void server_ask_to_end(struct server *server);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "net/memory_share.h"
+#include "reload.h"
 
 static void control_report(void *context, struct admin_report *report) {
     struct server *server = context;

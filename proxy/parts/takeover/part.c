@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "server.h"
+#include "reload.h"
 #include "takeover/handover.h"
 #include "takeover/settings.h"
 #include "takeover/takeover.h"
