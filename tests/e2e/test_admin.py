@@ -212,6 +212,20 @@ def admin_says(proxy, message):
     return int(data.split(b" ", 2)[1]) if data.startswith(b"HTTP/1.1 ") else 0, data
 
 
+def test_the_end_answers_who_has_connected(lab):
+    """A process that ends answers a request of which it has a part, and waits no longer than a moment for one that never comes."""
+    proxy = Retort(lab)
+    with wire_module.Wire(proxy.admin_path) as silent, wire_module.Wire(proxy.admin_path) as slow:
+        slow.send(b"GET /v1/status HTTP/1.1\r\nHost: local")
+        proxy.status()
+        proxy.terminate()
+        until(lambda: not os.path.exists(proxy.admin_path), 20 * lab.patience, "the admin plane to stop")
+        slow.send(b"host\r\n\r\n")
+        equal(slow.response().status, 200, "status of the request that was under way")
+        equal(proxy.wait_exit(5), 0, "exit status")
+        true(silent.at_end(), "who has sent nothing is cut off")
+
+
 @memcheck
 def test_admin_takes_only_what_has_one_reading(lab):
     """RFC 9112, 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a

@@ -10,10 +10,11 @@ import time
 
 from harness import ports
 from harness.certificates import CLIENT, Authority
-from harness.checks import Skip, contains, equal, true, until
+from harness.checks import Skip, contains, equal, raises, true, until
 from harness.process import Process
 from harness.retort import Retort
 from harness.suite import memcheck, seconds
+from test_signals import accepts
 
 TOKEN, READER = "t" * 40, "r" * 40
 
@@ -429,6 +430,51 @@ def test_takeover(lab):
     equal(plane.proxy.process.wait(20), 0, "exit status of the old process")
     equal({who() for _ in range(5)}, {successor.pid}, "who answers behind it")
     successor.stop()
+
+
+class Handshake:
+    """A client's side of TLS, which sends what it has to say in the pieces that a test wants."""
+
+    def __init__(self, wire, context, name):
+        self.wire, self.to, self.fro = wire, ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.to, self.fro, server_hostname=name)
+
+    def goes_on(self, step, *arguments):
+        while True:
+            try:
+                return step(*arguments)
+            except ssl.SSLWantReadError:
+                self.flush()
+                data = self.wire.recv(1 << 16)
+                true(data, "the handshake goes on")
+                self.to.write(data)
+
+    def flush(self):
+        self.wire.sendall(self.fro.read())
+
+    def ask(self, message):
+        self.goes_on(self.tls.do_handshake)
+        self.tls.write(message)
+        self.flush()
+        return self.goes_on(self.tls.read, 4096)
+
+
+def test_the_end_waits_for_a_handshake(lab):
+    """A process that ends answers who has begun a handshake."""
+    plane = Plane(lab)
+    anna = plane.people["anna"]
+    with socket.create_connection(plane.address, 20 * lab.patience) as wire:
+        early = Handshake(wire, plane.context(anna), "admin.example")
+        raises(ssl.SSLWantReadError, early.tls.do_handshake, "the first step of a handshake")
+        hello = early.fro.read()
+        wire.sendall(hello[:100])
+        plane.ask(anna)  # so the connection from before is accepted
+        plane.proxy.terminate()
+        until(lambda: not accepts(plane.proxy), 20 * lab.patience, "the listener to close")
+        time.sleep(0.1)
+        wire.sendall(hello[100:])
+        true(early.ask(b"GET /v1/whoami HTTP/1.1\r\nHost: admin.example\r\n\r\n").startswith(b"HTTP/1.1 200 "), "it is answered")
+    equal(plane.proxy.wait_exit(5), 0, "exit status")
 
 
 def test_hosts_and_origins(lab):

@@ -24,6 +24,7 @@ struct admin_connection {
     struct shown_certificate *shown;
     uint64_t deadline; /* for taking a block, in milliseconds; 0: it takes none */
     bool admitted;     /* a request of it was */
+    bool answered;     /* one has ended */
     bool unlisted;     /* shut down, or kept */
 };
 
@@ -256,6 +257,23 @@ void admin_connection_admit(struct admin_connections *connections,
     pthread_mutex_lock(&connections->lock);
     connection->admitted = true;
     pthread_mutex_unlock(&connections->lock);
+}
+
+void admin_connection_answered(struct admin_connections *connections,
+                               struct admin_connection *connection) {
+    CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
+    pthread_mutex_lock(&connections->lock);
+    connection->answered = true;
+    pthread_mutex_unlock(&connections->lock);
+}
+
+bool admin_connections_have_answers(struct admin_connections *connections) {
+    bool all = true;
+    pthread_mutex_lock(&connections->lock);
+    LIST_FOR_EACH (link, &connections->list)
+        all = all && connection_at(link)->answered && !has_unread(connection_at(link));
+    pthread_mutex_unlock(&connections->lock);
+    return all;
 }
 
 void admin_connection_keep(struct admin_connections *connections,

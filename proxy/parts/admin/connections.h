@@ -8,6 +8,7 @@
  *     struct admin_connection *connection = admin_connection_add(&connections, fd);
  *     admin_connection_used(&connections, connection);      a request on it has begun or ended
  *     admin_connection_admit(&connections, connection);     the guard has admitted its request
+ *     admin_connection_answered(&connections, connection);  a request on it has ended
  *     admin_connection_leave(&connections, &connection);    libmicrohttpd closes it
  *
  * With TLS (admin/terminator.h) libmicrohttpd has the clear end of a connection, and finds out by
@@ -99,6 +100,10 @@ void admin_connection_block(struct admin_connections *connections,
 void admin_connections_sweep(struct admin_connections *connections, uint64_t now);
 void admin_connection_admit(struct admin_connections *connections,
                             struct admin_connection *connection);
+void admin_connection_answered(struct admin_connections *connections,
+                               struct admin_connection *connection);
+/* Has each had an answer, and is all that has come on it read? */
+bool admin_connections_have_answers(struct admin_connections *connections);
 /* It is not closed for others, however long it is idle: a consumer of the event stream, of which
  * there is a bound of its own. */
 void admin_connection_keep(struct admin_connections *connections,

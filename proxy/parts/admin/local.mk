@@ -39,6 +39,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/feed_reply.c proxy/parts/admin/feed_reply.h \
 	proxy/parts/admin/guard.c proxy/parts/admin/guard.h \
 	proxy/parts/admin/openapi.c proxy/parts/admin/openapi.h \
+	proxy/parts/admin/request.c proxy/parts/admin/request.h \
 	proxy/parts/admin/page.c proxy/parts/admin/page.h \
 	proxy/parts/admin/answer.c proxy/parts/admin/answer.h proxy/parts/admin/answer_text.c proxy/parts/admin/answer_text.h \
 	proxy/parts/admin/settings_json.c proxy/parts/admin/settings_schema.c \

@@ -34,6 +34,7 @@ struct terminator {
     struct admin_tls *tls;     /* the latest */
     struct tls_server *server; /* of it */
     unsigned served;           /* connections so far */
+    _Atomic bool is_quiet;
     bool stops;
     uint64_t patience; /* milliseconds, for what is sent when it stops */
     struct timer end;
@@ -306,6 +307,7 @@ static void terminator_on_quiet(struct message *message) {
     struct terminator *terminator = CONTAINER_OF(message, struct terminator, quiet);
     CHECK_OBJ(terminator, TERMINATOR_MAGIC);
     listener_close(&terminator->listener);
+    atomic_store(&terminator->is_quiet, true);
 }
 
 static void terminator_on_end(struct timer *timer) {
@@ -395,6 +397,11 @@ struct terminator *terminator_start(struct MHD_Daemon *daemon, const struct admi
 void terminator_quiet(struct terminator *terminator) {
     CHECK_OBJ(terminator, TERMINATOR_MAGIC);
     mailbox_post(&terminator->mailbox, &terminator->quiet);
+}
+
+bool terminator_is_quiet(const struct terminator *terminator) {
+    CHECK_OBJ(terminator, TERMINATOR_MAGIC);
+    return atomic_load(&terminator->is_quiet);
 }
 
 void terminator_detach(struct terminator *terminator) {

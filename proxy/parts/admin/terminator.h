@@ -34,8 +34,9 @@ enum { TERMINATOR_PATIENCE = 15000 /* milliseconds */ };
  * the address, and stays the caller's. NULL: errno says why. */
 struct terminator *terminator_start(struct MHD_Daemon *daemon, const struct admin_calls *calls,
                                     const struct address *address, int socket);
-/* Only once. */
+/* Only once. It is quiet a moment later. */
 void terminator_quiet(struct terminator *terminator);
+bool terminator_is_quiet(const struct terminator *terminator);
 /* Behind this the daemon is not used any more. */
 void terminator_detach(struct terminator *terminator);
 /* When libmicrohttpd has stopped. `patience`: milliseconds for clients to take what they were
