@@ -83,7 +83,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/client/http1/request_body.c proxy/core/client/http1/request_body.h \
 	proxy/core/client/http1/request_head.c proxy/core/client/http1/request_head.h \
 	proxy/core/client/http1/reply_sender.c proxy/core/client/http1/reply_sender.h \
-	proxy/core/log/format.c proxy/core/log/format.h proxy/core/log/codes.def \
+	proxy/core/log/format.c proxy/core/log/format.h proxy/core/log/fields.def \
 	proxy/core/log/line.c proxy/core/log/line.h \
 	proxy/core/log/place.c proxy/core/log/place.h \
 	proxy/core/log/channel.c proxy/core/log/channel.h \
@@ -159,6 +159,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/access_log_format.c proxy/core/transaction/access_log_format.h \
 	proxy/core/transaction/access_log_choice.c proxy/core/transaction/access_log_choice.h \
 	proxy/core/transaction/access_log_line.c proxy/core/transaction/access_log_line.h \
+	proxy/core/transaction/journal.c proxy/core/transaction/journal.h \
 	proxy/core/transaction/access_log.c proxy/core/transaction/access_log.h \
 	proxy/core/transaction/adapted_variant.c proxy/core/transaction/adapted_variant.h \
 	proxy/core/transaction/cache_status.c proxy/core/transaction/cache_status.h \

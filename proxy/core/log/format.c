@@ -15,10 +15,11 @@ static const struct code_row {
     bool icap;
     const char *meaning;
 } rows[] = {
-#define LOG_CODE(enumerator, spelling, argument, icap, meaning)                                    \
+#define LOG_CODE(enumerator, spelling, argument, icap, kind, value, meaning)                       \
     {spelling, LOG_CODE_##enumerator, ARGUMENT_##argument, icap, meaning},
-#include "log/codes.def"
-#undef LOG_CODE
+#define LOG_SPELLING(enumerator, spelling, argument)                                               \
+    {spelling, LOG_CODE_##enumerator, ARGUMENT_##argument, false, ""},
+#include "log/fields.def"
 };
 
 /* Reads a text, and writes its pieces into the format. */

@@ -1,6 +1,6 @@
 /*
  * A log format of an operator's own: a text with %-codes, as Squid's logformat and Apache's
- * LogFormat have them (log/codes.def). It is compiled once, when the settings are loaded, into a
+ * LogFormat have them (log/fields.def). It is compiled once, when the settings are loaded, into a
  * list of pieces, and each line is written by walking them (transaction/access_log_format.h).
  *
  *     char error[LOG_FORMAT_ERROR];
@@ -26,68 +26,8 @@
 
 enum log_code {
     LOG_CODE_END, /* the literal in front of it is the last */
-    LOG_CODE_NOTHING,
-    LOG_CODE_SECONDS,
-    LOG_CODE_MILLISECONDS,
-    LOG_CODE_LOCAL_TIME,
-    LOG_CODE_UTC_TIME,
-    LOG_CODE_APACHE_TIME,
-    LOG_CODE_DURATION_MS,
-    LOG_CODE_DURATION_US,
-    LOG_CODE_DURATION,
-    LOG_CODE_CLIENT,
-    LOG_CODE_CLIENT_PORT,
-    LOG_CODE_LISTENER,
-    LOG_CODE_USER,
-    LOG_CODE_METHOD,
-    LOG_CODE_URL,
-    LOG_CODE_VERSION,
-    LOG_CODE_PROTOCOL,
-    LOG_CODE_REQUEST_LINE,
-    LOG_CODE_SCHEME,
-    LOG_CODE_HOST,
-    LOG_CODE_PORT,
-    LOG_CODE_PATH_QUERY,
-    LOG_CODE_PATH,
-    LOG_CODE_QUERY,
-    LOG_CODE_REQUEST_FIELD,
-    LOG_CODE_REPLY_FIELD,
-    LOG_CODE_STATUS,
-    LOG_CODE_BYTES,
-    LOG_CODE_BODY_BYTES,
-    LOG_CODE_BODY_BYTES_CLF,
-    LOG_CODE_MEDIA_TYPE,
-    LOG_CODE_SQUID_RESULT,
-    LOG_CODE_RESULT,
-    LOG_CODE_HIERARCHY,
-    LOG_CODE_ORIGIN,
-    LOG_CODE_CONNECTION,
-    LOG_CODE_ERROR,
-    LOG_CODE_ID,
-    LOG_CODE_TRACE_ID,
-    LOG_CODE_STEP,
-    LOG_CODE_ACCESS,
-    LOG_CODE_LIMIT,
-    LOG_CODE_DESTINATION,
-    LOG_CODE_SERVICES,
-    LOG_CODE_SERVICES_MS,
-    LOG_CODE_TLS_VERSION,
-    LOG_CODE_TLS_CIPHER,
-    LOG_CODE_TLS_SUBJECT,
-    LOG_CODE_SNI,
-    LOG_CODE_INTERCEPT,
-    LOG_CODE_ICAP_SERVICE,
-    LOG_CODE_ICAP_VERDICT,
-    LOG_CODE_ICAP_OUTCOME,
-    LOG_CODE_ICAP_MS,
-    LOG_CODE_ICAP_WAIT_MS,
-    LOG_CODE_ICAP_STATUS,
-    LOG_CODE_ICAP_BYTES_IN,
-    LOG_CODE_ICAP_BYTES_OUT,
-    LOG_CODE_ICAP_METHOD,
-    LOG_CODE_ICAP_URI,
-    LOG_CODE_ICAP_HOST,
-    LOG_CODE_ICAP_ERROR,
+#define LOG_CODE(enumerator, spelling, argument, icap, kind, value, meaning) LOG_CODE_##enumerator,
+#include "log/fields.def"
 };
 
 /* How a text from outside is written; see log/line.h. */

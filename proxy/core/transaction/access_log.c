@@ -125,29 +125,29 @@ void access_logs_close(struct access_logs **logsp) {
     FREE_OBJ(logs);
 }
 
-static inline void access_log_write_line(struct access_log *log, const struct access_entry *entry) {
+static inline void access_log_write_line(struct access_log *log, const struct journal *journal) {
     struct log_chunk *lines = log->lines;
     lines->length +=
-        access_log_line_write(lines->bytes + lines->length, log->settings, entry, &log->time);
+        access_log_line_write(lines->bytes + lines->length, log->settings, journal, &log->time);
     if (lines->length >= log->gather)
         access_log_flush(log);
 }
 
-static bool access_log_wants(const struct access_log *log, const struct access_entry *entry) {
+static bool access_log_wants(const struct access_log *log, const struct journal *journal) {
     const struct log_settings *settings = log->settings;
-    return (log->results >> entry->result & 1) != 0 &&
-           access_log_choice_has_status(entry, settings->statuses, settings->status_count) &&
-           access_log_choice_has_service(entry, settings->services) &&
-           (settings->url_class == NULL || access_log_choice_is_in(entry, settings->url_class));
+    return (log->results >> journal->result & 1) != 0 &&
+           access_log_choice_has_status(journal, settings->statuses, settings->status_count) &&
+           access_log_choice_has_service(journal, settings->services) &&
+           (settings->url_class == NULL || access_log_choice_is_in(journal, settings->url_class));
 }
 
 /* A line for each service that was asked. */
-static void write_calls(struct access_log *log, const struct access_entry *entry) {
-    struct access_entry of_call = *entry;
-    for (unsigned i = 0; i < entry->chain_count; i++) {
-        const struct adapt_chain *chain = entry->chains[i];
+static void write_calls(struct access_log *log, const struct journal *journal) {
+    struct journal of_call = *journal;
+    for (unsigned i = 0; i < journal->chain_count; i++) {
+        const struct adapt_chain *chain = journal->chains[i];
         for (unsigned j = 0; j < chain->at; j++) {
-            const struct access_call call = {&chain->records[j], chain->calls[j], chain->reqmod};
+            const struct journal_call call = {&chain->records[j], chain->calls[j], chain->reqmod};
             if (call.call == NULL ||
                 (log->settings->services != NULL &&
                  !access_log_choice_names(log->settings->services, call.record->service)))
@@ -158,17 +158,17 @@ static void write_calls(struct access_log *log, const struct access_entry *entry
     }
 }
 
-static void write_entry_to(struct access_log *log, const struct access_entry *entry) {
+static void write_entry_to(struct access_log *log, const struct journal *journal) {
     if (log->icap)
-        write_calls(log, entry);
+        write_calls(log, journal);
     else
-        access_log_write_line(log, entry);
+        access_log_write_line(log, journal);
 }
 
 /* The client's address in the log has only its first bits. */
-static void write_shortened(struct access_log *log, const struct access_entry *entry) {
-    struct access_entry shortened = *entry;
-    struct address address = *entry->client_address;
+static void write_shortened(struct access_log *log, const struct journal *journal) {
+    struct journal shortened = *journal;
+    struct address address = *journal->client_address;
     struct network network;
     char text[ADDRESS_IP_TEXT];
     address_unmap(&address);
@@ -193,21 +193,21 @@ bool access_logs_wanted(const struct access_logs *logs) {
     return logs->count > 0;
 }
 
-static void write_special(struct access_log *log, const struct access_entry *entry) {
-    if (log->shortened && entry->client_address != NULL)
-        write_shortened(log, entry);
+static void write_special(struct access_log *log, const struct journal *journal) {
+    if (log->shortened && journal->client_address != NULL)
+        write_shortened(log, journal);
     else
-        write_entry_to(log, entry);
+        write_entry_to(log, journal);
 }
 
-void access_logs_write(struct access_logs *logs, const struct access_entry *entry) {
+void access_logs_write(struct access_logs *logs, const struct journal *journal) {
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
     for (size_t i = 0; i < logs->count; i++) {
         struct access_log *log = &logs->logs[i];
         if (log->plain)
-            access_log_write_line(log, entry);
-        else if (access_log_wants(log, entry))
-            write_special(log, entry);
+            access_log_write_line(log, journal);
+        else if (access_log_wants(log, journal))
+            write_special(log, journal);
     }
     if (logs->armed || logs->count == 0)
         return;

@@ -4,7 +4,7 @@
  * "extended" has our columns behind. An icap_log has one line a call of a service.
  *
  *     struct access_logs *logs = access_logs_open(net, settings);
- *     access_logs_write(logs, &entry);
+ *     access_logs_write(logs, &journal);
  *     access_logs_close(&logs);
  *
  * Lines gather in memory and are handed over when 64 KB have gathered or 200 ms have passed, whole
@@ -28,8 +28,8 @@ struct access_logs;
 
 /* The settings must outlive it. */
 struct access_logs *access_logs_open(struct net_context *net, const struct settings *settings);
-void access_logs_write(struct access_logs *logs, const struct access_entry *entry);
-/* Does some log ask for the class of a request, so that entry.subject is needed? */
+void access_logs_write(struct access_logs *logs, const struct journal *journal);
+/* Does some log ask for the class of a request, so that journal.subject is needed? */
 bool access_logs_ask_class(const struct access_logs *logs);
 /* Is there any log to write to? */
 bool access_logs_wanted(const struct access_logs *logs);

@@ -15,9 +15,9 @@ unsigned access_log_choice_results(char *const *names) {
     return results;
 }
 
-bool access_log_choice_has_status(const struct access_entry *entry,
+bool access_log_choice_has_status(const struct journal *journal,
                                   const struct log_statuses *statuses, size_t count) {
-    unsigned status = access_log_line_status(entry);
+    unsigned status = journal_status(journal);
     for (size_t i = 0; i < count; i++)
         if (status >= statuses[i].from && status <= statuses[i].to)
             return true;
@@ -31,17 +31,17 @@ bool access_log_choice_names(char *const *names, const char *name) {
     return false;
 }
 
-bool access_log_choice_has_service(const struct access_entry *entry, char *const *services) {
+bool access_log_choice_has_service(const struct journal *journal, char *const *services) {
     if (services == NULL)
         return true;
-    for (unsigned i = 0; i < entry->chain_count; i++)
-        for (unsigned j = 0; j < entry->chains[i]->at; j++)
-            if (access_log_choice_names(services, entry->chains[i]->records[j].service))
+    for (unsigned i = 0; i < journal->chain_count; i++)
+        for (unsigned j = 0; j < journal->chains[i]->at; j++)
+            if (access_log_choice_names(services, journal->chains[i]->records[j].service))
                 return true;
     return false;
 }
 
-bool access_log_choice_is_in(const struct access_entry *entry, const struct url_class *url_class) {
-    return url_class != NULL && entry->subject != NULL &&
-           url_class_matches(url_class, entry->subject);
+bool access_log_choice_is_in(const struct journal *journal, const struct url_class *url_class) {
+    return url_class != NULL && journal->subject != NULL &&
+           url_class_matches(url_class, journal->subject);
 }

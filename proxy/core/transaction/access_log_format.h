@@ -2,7 +2,7 @@
  * Lines in formats of an operator's own (log/format.h).
  *
  *     struct log_line line = log_line_at(out);
- *     access_log_format_write(&line, format, &entry);        without the line's end
+ *     access_log_format_write(&line, format, &journal);        without the line's end
  *
  * Threads: values.
  */
@@ -14,6 +14,6 @@
 #include "transaction/access_log_line.h"
 
 void access_log_format_write(struct log_line *line, const struct log_format *format,
-                             const struct access_entry *entry);
+                             const struct journal *journal);
 
 #endif

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { CLIENT_LEFT = 499 };
-
 /* Right-aligned in a field of six characters; longer ones take what they need. */
 static void put_in_six(struct log_line *line, uint64_t number) {
     unsigned digits = slice_digits(number);
@@ -63,10 +61,10 @@ static void put_record(struct log_line *line, const struct adapt_record *record,
     }
 }
 
-static void put_all_services(struct log_line *line, const struct access_entry *entry, bool json) {
+static void put_all_services(struct log_line *line, const struct journal *journal, bool json) {
     bool first = true;
-    for (unsigned i = 0; i < entry->chain_count; i++) {
-        const struct adapt_chain *chain = entry->chains[i];
+    for (unsigned i = 0; i < journal->chain_count; i++) {
+        const struct adapt_chain *chain = journal->chains[i];
         for (unsigned j = 0; j < chain->at; j++) {
             if (!first)
                 log_line_put(line, SLICE(","));
@@ -78,26 +76,21 @@ static void put_all_services(struct log_line *line, const struct access_entry *e
         log_line_put(line, SLICE("-"));
 }
 
-void access_log_line_put_services(struct log_line *line, const struct access_entry *entry) {
-    put_all_services(line, entry, false);
+void access_log_line_put_services(struct log_line *line, const struct journal *journal) {
+    put_all_services(line, journal, false);
 }
 
-static void put_id(struct log_line *line, const struct access_entry *entry) {
-    line->at = slice_put_hex(line->at, entry->number);
+static void put_id(struct log_line *line, const struct journal *journal) {
+    line->at = slice_put_hex(line->at, journal->number);
 }
 
-static void access_log_line_put_trace(struct log_line *line, const struct access_entry *entry) {
+static void put_trace(struct log_line *line, const struct journal *journal) {
     char trace[TRACE_ID_TEXT];
-    trace_context_write_id(entry->trace, trace);
+    trace_context_write_id(journal->trace, trace);
     log_line_put(line, SLICE("\",\"trace_id\":\""));
     log_line_put(line, slice_make(trace, TRACE_ID_TEXT));
     log_line_put(line, SLICE("\",\"span_id\":\""));
-    line->at = slice_put_hex(line->at, entry->trace->span);
-}
-
-/* Of the request, if there was one that could be read. */
-static struct slice access_log_line_value_of(const struct access_entry *entry, enum http_name id) {
-    return entry->request != NULL ? http_head_value(entry->request, id) : slice_make("", 0);
+    line->at = slice_put_hex(line->at, journal->trace->span);
 }
 
 /* Is the text of that time yet to be written? The clock stands still for many lines. */
@@ -135,78 +128,42 @@ static void put_time(struct log_line *line, struct access_log_line_time *time_te
     put_time_text(line, time_text);
 }
 
-/* "text/html", of "text/html; charset=utf-8". */
-struct slice access_log_line_media_type(const struct access_entry *entry) {
-    struct slice type = entry->content_type;
-    const char *parameters = type.length > 0 ? memchr(type.base, ';', type.length) : NULL;
-    if (parameters == NULL)
-        return type;
-    return slice_trim(slice_make(type.base, (size_t)(parameters - type.base)));
-}
-
-/* What readers of the formats know as a status; theirs for a client that left before there was one
- * is that of nginx. */
-unsigned access_log_line_status(const struct access_entry *entry) {
-    return entry->status > 0 ? entry->status : CLIENT_LEFT;
-}
-
-/* Squid's words in place of a URL, where no request could be read. */
-struct slice access_log_line_squid_url(const struct access_entry *entry) {
-    if (entry->url.length > 0)
-        return entry->url;
-    return entry->status == 408 ? SLICE("error:transaction-end-before-headers")
-                                : SLICE("error:invalid-request");
-}
-
-struct slice access_log_line_user(const struct access_entry *entry) {
-    if (!entry->user_proved)
-        return slice_make("", 0);
-    return slice_equal(entry->user, SLICE("-")) ? SLICE("%2D") : entry->user;
-}
-
-static inline void put_user(struct log_line *line, const struct access_entry *entry) {
-    if (entry->user_proved)
-        log_line_put_plain(line, access_log_line_user(entry), false);
-    else
-        log_line_put(line, SLICE("-"));
-}
-
 /* "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt", as Squid's logformat says it. */
 static void write_squid(struct log_line *line, struct access_log_line_time *time_text,
-                        const struct access_entry *entry) {
-    put_time(line, time_text, &entry->time);
+                        const struct journal *journal) {
+    put_time(line, time_text, &journal->time);
     log_line_put(line, SLICE(" "));
-    put_in_six(line, entry->duration / 1000);
+    put_in_six(line, journal->duration / 1000);
     log_line_put(line, SLICE(" "));
-    log_line_put(line, entry->client);
+    log_line_put(line, journal->client);
     log_line_put(line, SLICE(" "));
-    log_line_put(line, cache_result_squid_name(entry->result));
-    log_line_put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
-    log_line_put_three_digits(line, access_log_line_status(entry));
+    access_log_line_put_result(line, journal);
+    log_line_put(line, SLICE("/"));
+    log_line_put_three_digits(line, journal_status(journal));
     log_line_put(line, SLICE(" "));
-    log_line_put_number(line, entry->bytes);
+    log_line_put_number(line, journal->bytes);
     log_line_put(line, SLICE(" "));
-    log_line_put_plain(line, entry->method, false);
+    log_line_put_plain(line, journal->method, false);
     log_line_put(line, SLICE(" "));
-    log_line_put_plain(line, access_log_line_squid_url(entry), false);
+    log_line_put_plain(line, journal_squid_url(journal), false);
     log_line_put(line, SLICE(" "));
-    put_user(line, entry);
-    if (entry->origin.length > 0) {
+    log_line_put_plain(line, journal_user(journal), false);
+    if (journal->origin.length > 0) {
         log_line_put(line, SLICE(" HIER_DIRECT/"));
-        log_line_put_plain(line, entry->origin, false);
+        log_line_put_plain(line, journal->origin, false);
     } else {
         log_line_put(line, SLICE(" HIER_NONE/-"));
     }
     log_line_put(line, SLICE(" "));
-    log_line_put_plain(line, access_log_line_media_type(entry), false);
+    log_line_put_plain(line, journal_media_type(journal), false);
 }
 
 /* Our columns behind those of the format. */
-static void put_id_and_services(struct log_line *line, const struct access_entry *entry) {
+static void put_id_and_services(struct log_line *line, const struct journal *journal) {
     log_line_put(line, SLICE(" "));
-    put_id(line, entry);
+    put_id(line, journal);
     log_line_put(line, SLICE(" "));
-    put_all_services(line, entry, false);
+    put_all_services(line, journal, false);
 }
 
 /* "21/Nov/2026:09:15:00 +0000" */
@@ -221,126 +178,92 @@ static void put_date(struct log_line *line, struct access_log_line_time *time_te
 }
 
 /* "-" where no request could be read, as Apache has it. */
-static void put_request_line(struct log_line *line, const struct access_entry *entry) {
-    if (entry->method.length == 0) {
+static void put_request_line(struct log_line *line, const struct journal *journal) {
+    if (journal->method.length == 0) {
         log_line_put(line, SLICE("-"));
         return;
     }
-    log_line_put_plain(line, entry->method, false);
+    log_line_put_plain(line, journal->method, false);
     log_line_put(line, SLICE(" "));
-    log_line_put_plain(line, entry->url, false);
+    log_line_put_plain(line, journal->url, false);
     log_line_put(line, SLICE(" HTTP/"));
-    log_line_put(line, entry->version);
+    log_line_put(line, journal->version);
 }
 
 /* "%h %l %u %t \"%r\" %>s %B \"%{Referer}i\" \"%{User-agent}i\"", as Apache's LogFormat says it. */
 static void write_combined(struct log_line *line, struct access_log_line_time *time_text,
-                           const struct access_entry *entry) {
-    log_line_put(line, entry->client);
+                           const struct journal *journal) {
+    log_line_put(line, journal->client);
     log_line_put(line, SLICE(" - "));
-    put_user(line, entry);
+    log_line_put_plain(line, journal_user(journal), false);
     log_line_put(line, SLICE(" ["));
-    put_date(line, time_text, entry->time.tv_sec);
+    put_date(line, time_text, journal->time.tv_sec);
     log_line_put(line, SLICE("] \""));
-    put_request_line(line, entry);
+    put_request_line(line, journal);
     log_line_put(line, SLICE("\" "));
-    log_line_put_three_digits(line, access_log_line_status(entry));
+    log_line_put_three_digits(line, journal_status(journal));
     log_line_put(line, SLICE(" "));
-    log_line_put_number(line, entry->body_bytes);
+    log_line_put_number(line, journal->body_bytes);
     log_line_put(line, SLICE(" \""));
-    log_line_put_plain(line, access_log_line_value_of(entry, HTTP_REFERER), true);
+    log_line_put_plain(line, journal_request_field(journal, HTTP_REFERER), true);
     log_line_put(line, SLICE("\" \""));
-    log_line_put_plain(line, access_log_line_value_of(entry, HTTP_USER_AGENT), true);
+    log_line_put_plain(line, journal_request_field(journal, HTTP_USER_AGENT), true);
     log_line_put(line, SLICE("\""));
 }
 
 /* `before` is the comma and the name. */
-static void put_member(struct log_line *line, struct slice before, struct slice value) {
-    log_line_put(line, before);
-    log_line_put_json(line, value);
-}
-
-static void put_known(struct log_line *line, struct slice before, struct slice value) {
-    if (value.length > 0)
-        put_member(line, before, value);
-}
-
-static void access_log_line_put_connection(struct log_line *line,
-                                           const struct access_entry *entry) {
-    put_known(line, SLICE(",\"user\":"), entry->user);
-    if (entry->version.length > 0 && entry->version.base[0] == '2')
-        put_member(line, SLICE(",\"http_version\":"), entry->version);
-    if (entry->tls != NULL) {
-        put_member(line, SLICE(",\"tls_version\":"), slice_from(entry->tls->version));
-        put_member(line, SLICE(",\"tls_cipher\":"), slice_from(entry->tls->cipher));
-        put_known(line, SLICE(",\"tls_client_subject\":"), slice_from(entry->tls->subject));
-        put_known(line, SLICE(",\"tls_client_serial\":"), slice_from(entry->tls->serial));
+static inline void put_known(struct log_line *line, struct slice before, struct slice value) {
+    if (value.length > 0) {
+        log_line_put(line, before);
+        log_line_put_json(line, value);
     }
-    put_known(line, SLICE(",\"intercept\":"), slice_from(entry->intercept));
-    put_known(line, SLICE(",\"connect\":"), entry->connect);
-    put_known(line, SLICE(",\"sni\":"), entry->sni);
-    put_known(line, SLICE(",\"tls_issuer\":"), entry->issuer);
-    put_known(line, SLICE(",\"tls_verification\":"), entry->verification);
 }
 
 static void write_json(struct log_line *line, struct access_log_line_time *time_text,
-                       const struct access_entry *entry) {
+                       const struct journal *journal) {
     log_line_put(line, SLICE("{\"time\":"));
-    put_time(line, time_text, &entry->time);
+    put_time(line, time_text, &journal->time);
     log_line_put(line, SLICE(",\"id\":\""));
-    put_id(line, entry);
-    if (entry->trace != NULL)
-        access_log_line_put_trace(line, entry);
-    put_member(line, SLICE("\",\"client\":"), entry->client);
-    put_member(line, SLICE(",\"method\":"), entry->method);
-    put_member(line, SLICE(",\"url\":"), entry->url);
-    log_line_put(line, SLICE(",\"status\":"));
-    log_line_put_number(line, entry->status);
-    log_line_put(line, SLICE(",\"bytes\":"));
-    log_line_put_number(line, entry->bytes);
-    put_member(line, SLICE(",\"result\":"), cache_result_name(entry->result));
-    log_line_put(line, SLICE(",\"ms\":"));
-    log_line_put_thousandths(line, entry->duration / 1000, entry->duration % 1000);
-    put_member(line, SLICE(",\"origin\":"), entry->origin.length > 0 ? entry->origin : SLICE("-"));
-    if (entry->destination.length > 0)
-        put_member(line, SLICE(",\"destination\":"), entry->destination);
-    if (entry->unproven)
-        log_line_put(line, SLICE(",\"mismatch\":true"));
-    put_member(line, SLICE(",\"step\":"), slice_from(entry->step));
-    log_line_put(line, entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));
-    if (entry->error != NULL)
-        put_member(line, SLICE(",\"error\":"), slice_from(entry->error));
-    put_known(line, SLICE(",\"access\":"), entry->access);
-    put_known(line, SLICE(",\"access_log_only\":"), entry->access_log_only);
-    put_known(line, SLICE(",\"limit\":"), slice_from(entry->limit));
-    access_log_line_put_connection(line, entry);
-    put_member(line, SLICE(",\"content_type\":"), entry->content_type);
-    put_member(line, SLICE(",\"user_agent\":"), access_log_line_value_of(entry, HTTP_USER_AGENT));
-    put_member(line, SLICE(",\"referer\":"), access_log_line_value_of(entry, HTTP_REFERER));
+    put_id(line, journal);
+    if (journal->trace != NULL)
+        put_trace(line, journal);
+    log_line_put(line, SLICE("\""));
+#define PUT_NAME(name)                log_line_put(line, SLICE(",\"" name "\":"))
+#define PUT_TEXT(name, slice)         PUT_NAME(name), log_line_put_json(line, slice)
+#define PUT_NUMBER(name, number)      PUT_NAME(name), log_line_put_number(line, number)
+#define PUT_THOUSANDTHS(name, number) put_milliseconds(line, SLICE(",\"" name "\":"), number)
+#define PUT_FLAG(name, flag)                                                                       \
+    PUT_NAME(name), log_line_put(line, flag ? SLICE("true") : SLICE("false"))
+#define PUT_TRUE(name, flag)                                                                       \
+    if (flag)                                                                                      \
+    log_line_put(line, SLICE(",\"" name "\":true"))
+#define PUT_KNOWN(name, slice)        put_known(line, SLICE(",\"" name "\":"), slice)
+#define LOG_MEMBER(name, kind, value) PUT_##kind(name, value);
+#include "log/fields.def"
     log_line_put(line, SLICE(",\"icap\":["));
-    put_all_services(line, entry, true);
+    put_all_services(line, journal, true);
     log_line_put(line, SLICE("]}"));
 }
 
 size_t access_log_line_write(char *out, const struct log_settings *log,
-                             const struct access_entry *entry,
+                             const struct journal *journal,
                              struct access_log_line_time *time_text) {
     struct log_line line = log_line_at(out);
     switch (log->format) {
-    case ACCESS_LOG_SQUID: write_squid(&line, time_text, entry); break;
+    case ACCESS_LOG_SQUID: write_squid(&line, time_text, journal); break;
     case ACCESS_LOG_SQUID_EXTENDED:
-        write_squid(&line, time_text, entry);
-        put_id_and_services(&line, entry);
+        write_squid(&line, time_text, journal);
+        put_id_and_services(&line, journal);
         break;
-    case ACCESS_LOG_COMBINED: write_combined(&line, time_text, entry); break;
+    case ACCESS_LOG_COMBINED: write_combined(&line, time_text, journal); break;
     case ACCESS_LOG_COMBINED_EXTENDED:
-        write_combined(&line, time_text, entry);
+        write_combined(&line, time_text, journal);
         log_line_put(&line, SLICE(" "));
-        log_line_put(&line, cache_result_name(entry->result));
-        put_id_and_services(&line, entry);
+        log_line_put(&line, cache_result_name(journal->result));
+        put_id_and_services(&line, journal);
         break;
-    case ACCESS_LOG_JSON: write_json(&line, time_text, entry); break;
-    case ACCESS_LOG_OWN: access_log_format_write(&line, log->own, entry); break;
+    case ACCESS_LOG_JSON: write_json(&line, time_text, journal); break;
+    case ACCESS_LOG_OWN: access_log_format_write(&line, log->own, journal); break;
     }
     *line.at++ = '\n';
     ASSERT(line.at <= out + LOG_LINE_MAX);

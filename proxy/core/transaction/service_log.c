@@ -20,36 +20,36 @@ static struct slice service_log_shown(struct transaction *transaction, struct sl
     return slice_make(room, (size_t)(line.at - room));
 }
 
-static void service_log_fill(struct transaction *transaction, const struct access_entry *entry,
+static void service_log_fill(struct transaction *transaction, const struct journal *journal,
                              struct service_log_line *line) {
-    bool proxy_itself = entry->origin.length == 0;
+    bool proxy_itself = journal->origin.length == 0;
     *line = (struct service_log_line){
         .transaction_id = slice_from(transaction_id(transaction)),
-        .client_ip = entry->client,
-        .client_user = service_log_shown(transaction, entry->user, false),
-        .method = service_log_shown(transaction, entry->method, false),
-        .url = service_log_shown(transaction, entry->url, false),
-        .status = entry->status,
+        .client_ip = journal->client,
+        .client_user = service_log_shown(transaction, journal->user, false),
+        .method = service_log_shown(transaction, journal->method, false),
+        .url = service_log_shown(transaction, journal->url, false),
+        .status = journal->status,
         .request_bytes = exchange_received(transaction->exchange),
-        .response_bytes = entry->bytes,
-        .microseconds = entry->duration,
-        .result = cache_result_name(entry->result),
+        .response_bytes = journal->bytes,
+        .microseconds = journal->duration,
+        .result = cache_result_name(journal->result),
         .hierarchy = proxy_itself ? SLICE("NONE") : SLICE("DIRECT"),
-        .server = service_log_shown(transaction, entry->origin, false),
-        .error = service_log_shown(transaction, slice_from(entry->error), true),
-        .content_type = service_log_shown(transaction, access_log_line_media_type(entry), false),
-        .aborted = entry->aborted,
+        .server = service_log_shown(transaction, journal->origin, false),
+        .error = service_log_shown(transaction, slice_from(journal->error), true),
+        .content_type = service_log_shown(transaction, journal_media_type(journal), false),
+        .aborted = journal->aborted,
     };
 }
 
 static void service_log_on_entry(struct entry_watcher *watcher, struct transaction *transaction,
-                                 const struct access_entry *entry) {
+                                 const struct journal *journal) {
     const struct adapt_set *set = transaction->adapt;
     struct service_log_line line;
     (void)watcher;
     if ((set->hears & ADAPTER_HEARS_LOG) == 0)
         return;
-    service_log_fill(transaction, entry, &line);
+    service_log_fill(transaction, journal, &line);
     for (size_t i = 0; i < set->service_count; i++) {
         struct adapter *service = set->services[i];
         if ((service->hears & ADAPTER_HEARS_LOG) != 0 &&

@@ -4,7 +4,7 @@
  *
  *     struct entry_watcher *watcher = host->watcher;         NULL: nobody listens
  *     for (; watcher != NULL; watcher = watcher->next)
- *         watcher->on_entry(watcher, transaction, &entry);
+ *         watcher->on_entry(watcher, transaction, &journal);
  *
  * Who wants to see them joins the list, and may leave it again:
  *
@@ -22,17 +22,17 @@
 #ifndef RETORT_TRANSACTION_WATCHER_H
 #define RETORT_TRANSACTION_WATCHER_H
 
-#include "transaction/access_log_line.h"
+#include "transaction/journal.h"
 #include "transaction/step.h"
 
 struct transaction;
 
 struct entry_watcher {
-    bool asks_class;            /* it needs entry->subject */
+    bool asks_class;            /* it needs journal->subject */
     struct entry_watcher *next; /* who sees it then; NULL: nobody */
-    /* The entry points to what lives until the call returns. */
+    /* The journal points to what lives until the call returns. */
     void (*on_entry)(struct entry_watcher *watcher, struct transaction *transaction,
-                     const struct access_entry *entry);
+                     const struct journal *journal);
 };
 
 struct step_watcher {

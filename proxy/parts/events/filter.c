@@ -175,23 +175,22 @@ const char *event_filter_class(const struct event_filter *filter) {
     return filter->class_name;
 }
 
-static bool filter_fits_method(const struct event_filter *filter,
-                               const struct access_entry *entry) {
+static bool filter_fits_method(const struct event_filter *filter, const struct journal *journal) {
     for (char **name = filter->methods; name != NULL; name++) {
         if (*name == NULL)
             return false;
-        if (slice_equal(slice_from(*name), entry->method))
+        if (slice_equal(slice_from(*name), journal->method))
             break;
     }
     return true;
 }
 
-static bool fits_client(const struct event_filter *filter, const struct access_entry *entry) {
+static bool fits_client(const struct event_filter *filter, const struct journal *journal) {
     if (filter->client_count == 0)
         return true;
-    if (entry->client_address == NULL)
+    if (journal->client_address == NULL)
         return false;
-    struct address address = *entry->client_address;
+    struct address address = *journal->client_address;
     address_unmap(&address);
     for (size_t i = 0; i < filter->client_count; i++)
         if (network_contains(&filter->clients[i], &address))
@@ -208,28 +207,29 @@ static bool is_host(const char *wanted, struct slice host) {
            slice_equal_nocase(slice_make(domain.base + 1, domain.length - 1), host);
 }
 
-static bool fits_host(const struct event_filter *filter, const struct access_entry *entry) {
+static bool fits_host(const struct event_filter *filter, const struct journal *journal) {
     for (char **name = filter->hosts; name != NULL; name++) {
         if (*name == NULL)
             return false;
-        if (is_host(*name, entry->host))
+        if (is_host(*name, journal->host))
             break;
     }
     return true;
 }
 
-static bool fits_url(const struct event_filter *filter, const struct access_entry *entry) {
+static bool fits_url(const struct event_filter *filter, const struct journal *journal) {
     return filter->url == NULL ||
-           memmem(entry->url.base, entry->url.length, filter->url, strlen(filter->url)) != NULL;
+           memmem(journal->url.base, journal->url.length, filter->url, strlen(filter->url)) != NULL;
 }
 
-bool event_filter_fits(const struct event_filter *filter, const struct access_entry *entry,
+bool event_filter_fits(const struct event_filter *filter, const struct journal *journal,
                        const struct url_class *url_class) {
-    return (filter->results >> entry->result & 1) != 0 && entry->duration >= filter->least &&
-           access_log_choice_has_status(entry, filter->statuses, filter->status_count) &&
-           filter_fits_method(filter, entry) &&
-           (filter->user == NULL || slice_equal(slice_from(filter->user), entry->user)) &&
-           access_log_choice_has_service(entry, filter->services) && fits_client(filter, entry) &&
-           fits_host(filter, entry) && fits_url(filter, entry) &&
-           (filter->class_name == NULL || access_log_choice_is_in(entry, url_class));
+    return (filter->results >> journal->result & 1) != 0 && journal->duration >= filter->least &&
+           access_log_choice_has_status(journal, filter->statuses, filter->status_count) &&
+           filter_fits_method(filter, journal) &&
+           (filter->user == NULL || slice_equal(slice_from(filter->user), journal->user)) &&
+           access_log_choice_has_service(journal, filter->services) &&
+           fits_client(filter, journal) && fits_host(filter, journal) &&
+           fits_url(filter, journal) &&
+           (filter->class_name == NULL || access_log_choice_is_in(journal, url_class));
 }

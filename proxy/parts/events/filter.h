@@ -4,7 +4,7 @@
  *
  *     struct event_filter *filter = event_filter_new();
  *     if (!event_filter_set(filter, "status", "404,5xx", error)) ...      error says what to write
- *     if (event_filter_fits(filter, &entry, url_class)) ...
+ *     if (event_filter_fits(filter, &journal, url_class)) ...
  *     event_filter_release(&filter);
  *
  * Threads: it is changed before it is shared, and only read from then on; references are counted.
@@ -30,7 +30,7 @@ void event_filter_release(struct event_filter **filterp);
 /* The name of the class that is wanted; NULL: any. */
 const char *event_filter_class(const struct event_filter *filter);
 /* `url_class`: of that name, in the settings in use; NULL: there is none. */
-bool event_filter_fits(const struct event_filter *filter, const struct access_entry *entry,
+bool event_filter_fits(const struct event_filter *filter, const struct journal *journal,
                        const struct url_class *url_class);
 
 #endif

@@ -21,12 +21,12 @@ struct event_tap {
     struct access_log_line_time time;
 };
 
-static uint32_t tap_consumers(const struct event_tap *tap, const struct access_entry *entry) {
+static uint32_t tap_consumers(const struct event_tap *tap, const struct journal *journal) {
     const struct event_watch *watch = tap->watch;
     uint32_t consumers = 0;
     for (unsigned i = 0; i < EVENT_CONSUMERS_MOST; i++)
         if (watch->filters[i] != NULL &&
-            event_filter_fits(watch->filters[i], entry, tap->classes[i]))
+            event_filter_fits(watch->filters[i], journal, tap->classes[i]))
             consumers |= (uint32_t)1 << i;
     return consumers;
 }
@@ -38,13 +38,13 @@ static void tap_lose(const struct event_watch *watch, struct event_ring *ring, u
 }
 
 static void tap_on_entry(struct entry_watcher *watcher, struct transaction *transaction,
-                         const struct access_entry *entry) {
+                         const struct journal *journal) {
     static const struct log_settings json = {.format = ACCESS_LOG_JSON};
     struct event_tap *tap = CONTAINER_OF(watcher, struct event_tap, watcher);
     (void)transaction;
     CHECK_OBJ(tap->watch, EVENT_WATCH_MAGIC);
     struct event_ring *ring = tap->watch->rings[tap->worker];
-    struct event_head head = {entry->number, tap->watch->number, tap_consumers(tap, entry), 0};
+    struct event_head head = {journal->number, tap->watch->number, tap_consumers(tap, journal), 0};
     if (head.consumers == 0)
         return;
     char *line = event_ring_begin(ring);
@@ -52,7 +52,8 @@ static void tap_on_entry(struct entry_watcher *watcher, struct transaction *tran
         tap_lose(tap->watch, ring, head.consumers);
         return;
     }
-    head.length = (uint32_t)access_log_line_write(line, &json, entry, &tap->time) - 1; /* no '\n' */
+    head.length =
+        (uint32_t)access_log_line_write(line, &json, journal, &tap->time) - 1; /* no '\n' */
     event_ring_end(ring, &head);
 }
 

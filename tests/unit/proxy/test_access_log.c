@@ -22,7 +22,7 @@ static const char *const formats[] = {
 /* The lines that an entry has in each of the formats. */
 static char lines[COUNT_OF(formats)][100000];
 
-static void write_entry(const struct access_entry *entry) {
+static void write_entry(const struct journal *journal) {
     char path[300], text[4000] = "listen \"127.0.0.1:3128\" { mode = forward }\n";
     struct loop loop;
     struct net_context net;
@@ -34,7 +34,7 @@ static void write_entry(const struct access_entry *entry) {
     net_context_init(&net, &loop);
     struct access_logs *logs = access_logs_open(&net, settings);
     ck_assert(access_logs_wanted(logs));
-    access_logs_write(logs, entry);
+    access_logs_write(logs, journal);
     access_logs_close(&logs);
     log_targets_finish();
     for (size_t i = 0; i < COUNT_OF(formats); i++) {
@@ -49,8 +49,8 @@ static void write_entry(const struct access_entry *entry) {
     settings_release(&settings);
 }
 
-static struct access_entry entry_of(const char *method, const char *url) {
-    return (struct access_entry){
+static struct journal entry_of(const char *method, const char *url) {
+    return (struct journal){
         .time = {.tv_sec = 1764012345, .tv_nsec = 67000000},
         .duration = 17042,
         .number = 0xabc,
@@ -71,10 +71,10 @@ static struct access_entry entry_of(const char *method, const char *url) {
 START_TEST(formats_are_those_of_their_readers) {
     struct http_head head;
     head_from(&head, "User-Agent: a b\nReferer: http://r/\n");
-    struct access_entry entry = entry_of("GET", "http://h/a");
-    entry.request = &head;
+    struct journal journal = entry_of("GET", "http://h/a");
+    journal.request = &head;
     setenv("TZ", "UTC", 1);
-    write_entry(&entry);
+    write_entry(&journal);
     ck_assert_str_eq(lines[0], "1764012345.067     17 192.0.2.7 TCP_MISS/200 1234 GET http://h/a - "
                                "HIER_DIRECT/192.0.2.9 text/html\n");
     ck_assert_str_eq(lines[1], "1764012345.067     17 192.0.2.7 TCP_MISS/200 1234 GET http://h/a - "
@@ -97,18 +97,18 @@ START_TEST(formats_are_those_of_their_readers) {
 END_TEST
 
 START_TEST(what_was_no_request_has_a_line) {
-    struct access_entry entry = entry_of("", "");
-    entry.status = 0;
-    entry.aborted = true;
-    entry.origin = entry.content_type = SLICE("");
-    entry.result = RESULT_ERROR;
-    write_entry(&entry);
+    struct journal journal = entry_of("", "");
+    journal.status = 0;
+    journal.aborted = true;
+    journal.origin = journal.content_type = SLICE("");
+    journal.result = RESULT_ERROR;
+    write_entry(&journal);
     ck_assert_ptr_nonnull(
         strstr(lines[0], "_ABORTED/499 1234 - error:invalid-request - HIER_NONE/- -\n"));
     ck_assert_ptr_nonnull(strstr(lines[2], "\"-\" 499 1000 \"-\" \"-\"\n"));
     ck_assert_ptr_nonnull(strstr(lines[4], "\"status\":0"));
-    entry.status = 408;
-    write_entry(&entry);
+    journal.status = 408;
+    write_entry(&journal);
     ck_assert_ptr_nonnull(strstr(lines[0], " error:transaction-end-before-headers "));
 }
 END_TEST
@@ -121,10 +121,10 @@ START_TEST(no_text_breaks_a_line) {
         http_head_init(&head);
         ck_assert(http_head_add(&head, SLICE("User-Agent"), slice_from(text)));
         ck_assert(http_head_add(&head, SLICE("Referer"), slice_from(text)));
-        struct access_entry entry = entry_of(text, text);
-        entry.request = &head;
-        entry.content_type = slice_from(text);
-        write_entry(&entry);
+        struct journal journal = entry_of(text, text);
+        journal.request = &head;
+        journal.content_type = slice_from(text);
+        write_entry(&journal);
         for (size_t i = 0; i < COUNT_OF(formats); i++) {
             size_t length = strlen(lines[i]);
             ck_assert_uint_eq(strcspn(lines[i], "\n"), length - 1);
@@ -153,9 +153,9 @@ START_TEST(long_texts_are_cut) {
     http_head_init(&head);
     ck_assert(http_head_add(&head, SLICE("User-Agent"), slice_from(text)));
     ck_assert(http_head_add(&head, SLICE("Referer"), slice_from(text)));
-    struct access_entry entry = entry_of(text, text);
-    entry.request = &head;
-    write_entry(&entry);
+    struct journal journal = entry_of(text, text);
+    journal.request = &head;
+    write_entry(&journal);
     for (size_t i = 0; i < COUNT_OF(formats); i++) {
         ck_assert_uint_lt(strlen(lines[i]), 50000);
         ck_assert_uint_eq(strcspn(lines[i], "\n"), strlen(lines[i]) - 1);
@@ -165,7 +165,7 @@ START_TEST(long_texts_are_cut) {
 END_TEST
 
 /* Writes a line of the request in a format of one's own. */
-static const char *own_line(const char *options, const struct access_entry *entry) {
+static const char *own_line(const char *options, const struct journal *journal) {
     static char line[4000];
     char path[300], text[1000];
     struct loop loop;
@@ -180,7 +180,7 @@ static const char *own_line(const char *options, const struct access_entry *entr
     ck_assert(loop_init(&loop));
     net_context_init(&net, &loop);
     struct access_logs *logs = access_logs_open(&net, settings);
-    access_logs_write(logs, entry);
+    access_logs_write(logs, journal);
     access_logs_close(&logs);
     log_targets_finish();
     char *written = read_text(path);
@@ -196,8 +196,8 @@ static const char *own_line(const char *options, const struct access_entry *entr
 START_TEST(codes_have_widths_quotings_and_arguments) {
     struct http_head head;
     head_from(&head, "User-Agent: a \"b\\\nX-Odd: \x1b[31m\xff\n");
-    struct access_entry entry = entry_of("GET", "http://h:81/a/b?c=d");
-    entry.request = &head;
+    struct journal journal = entry_of("GET", "http://h:81/a/b?c=d");
+    journal.request = &head;
     static const struct {
         const char *format, *line;
     } cases[] = {
@@ -216,7 +216,7 @@ START_TEST(codes_have_widths_quotings_and_arguments) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char options[400];
         snprintf(options, sizeof options, "format = \"%s\"", cases[i].format);
-        ck_assert_str_eq(own_line(options, &entry), cases[i].line);
+        ck_assert_str_eq(own_line(options, &journal), cases[i].line);
     }
 }
 END_TEST
@@ -226,26 +226,26 @@ START_TEST(codes_name_fields_of_the_reply) {
     static const char format[] = "format = \"%{Server}<h|%{server}o|%{X-Odd}<h|%{Age}<h|%{HTTP/1.1 "
                                  "200 OK}<h|%{Serve}<h|%{Content-Length}o\"";
     struct http_head head;
-    struct access_entry entry = entry_of("GET", "http://h/");
-    ck_assert_str_eq(own_line(format, &entry), "-|-|-|-|-|-|-\n");
+    struct journal journal = entry_of("GET", "http://h/");
+    ck_assert_str_eq(own_line(format, &journal), "-|-|-|-|-|-|-\n");
     struct reply reply = {
         .status = 200,
         .stored = SLICE("HTTP/1.1 200 OK\r\nServer:  a b \r\nX-Odd: \x1b[31m\r\n"),
         .extra = SLICE("Age: 7\r\nServer: late\r\n"),
         .length = 9,
     };
-    entry.reply = &reply;
-    ck_assert_str_eq(own_line(format, &entry), "a%20b|a%20b|%1B[31m|7|-|-|9\n");
+    journal.reply = &reply;
+    ck_assert_str_eq(own_line(format, &journal), "a%20b|a%20b|%1B[31m|7|-|-|9\n");
     head_from(&head, "Server: made\n");
     reply.head = &head;
-    ck_assert_str_eq(own_line(format, &entry), "made|made|-|7|-|-|9\n");
+    ck_assert_str_eq(own_line(format, &journal), "made|made|-|7|-|-|9\n");
     reply.status = 304;
-    ck_assert_str_eq(own_line("format = \"%{Content-Length}o\"", &entry), "-\n");
+    ck_assert_str_eq(own_line("format = \"%{Content-Length}o\"", &journal), "-\n");
 }
 END_TEST
 
 START_TEST(lines_are_for_what_a_log_asks_for) {
-    struct access_entry entry = entry_of("GET", "http://h/a");
+    struct journal journal = entry_of("GET", "http://h/a");
     static const struct {
         const char *options;
         bool written;
@@ -263,12 +263,12 @@ START_TEST(lines_are_for_what_a_log_asks_for) {
         {"class = c  status = 404", false},
     };
     struct class_subject subject = {.method = SLICE("GET"), .content_type = SLICE("text/html")};
-    entry.subject = &subject;
+    journal.subject = &subject;
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        ck_assert_msg((own_line(cases[i].options, &entry)[0] != '\0') == cases[i].written, "%s",
+        ck_assert_msg((own_line(cases[i].options, &journal)[0] != '\0') == cases[i].written, "%s",
                       cases[i].options);
-    entry.subject = NULL;
-    ck_assert_str_eq(own_line("class = c", &entry), "");
+    journal.subject = NULL;
+    ck_assert_str_eq(own_line("class = c", &journal), "");
 }
 END_TEST
 
@@ -287,11 +287,11 @@ START_TEST(addresses_are_shortened) {
         char options[200], text[ADDRESS_IP_TEXT];
         struct address address;
         ck_assert(address_parse(&address, slice_from(cases[i].address), 0));
-        struct access_entry entry = entry_of("GET", "http://h/a");
-        entry.client_address = &address;
-        entry.client = slice_make(text, address_format_ip(&address, text));
+        struct journal journal = entry_of("GET", "http://h/a");
+        journal.client_address = &address;
+        journal.client = slice_make(text, address_format_ip(&address, text));
         snprintf(options, sizeof options, "format = \"%%>a %%>p\" %s", cases[i].options);
-        ck_assert_str_eq(own_line(options, &entry), cases[i].line);
+        ck_assert_str_eq(own_line(options, &journal), cases[i].line);
     }
 }
 END_TEST

@@ -134,11 +134,11 @@ START_TEST(a_filter_says_what_is_wrong) {
 }
 END_TEST
 
-static bool fits(const char *name, const char *value, const struct access_entry *entry) {
+static bool fits(const char *name, const char *value, const struct journal *journal) {
     char error[EVENT_FILTER_ERROR] = "";
     struct event_filter *filter = event_filter_new();
     ck_assert_msg(event_filter_set(filter, name, value, error), "%s", error);
-    bool good = event_filter_fits(filter, entry, NULL);
+    bool good = event_filter_fits(filter, journal, NULL);
     event_filter_release(&filter);
     return good;
 }
@@ -147,14 +147,14 @@ START_TEST(a_filter_fits) {
     struct address client, mapped;
     ck_assert(address_parse_ip(&client, SLICE("192.0.2.7"), 80));
     ck_assert(address_parse_ip(&mapped, SLICE("::ffff:192.0.2.7"), 80));
-    struct access_entry entry = {.method = SLICE("GET"),
-                                 .url = SLICE("http://www.example.org/a?b"),
-                                 .host = SLICE("www.example.org"),
-                                 .user = SLICE("anna"),
-                                 .client_address = &client,
-                                 .status = 404,
-                                 .duration = 1999,
-                                 .result = RESULT_MISS};
+    struct journal journal = {.method = SLICE("GET"),
+                              .url = SLICE("http://www.example.org/a?b"),
+                              .host = SLICE("www.example.org"),
+                              .user = SLICE("anna"),
+                              .client_address = &client,
+                              .status = 404,
+                              .duration = 1999,
+                              .result = RESULT_MISS};
     const struct {
         const char *name, *value;
         bool fits;
@@ -183,14 +183,14 @@ START_TEST(a_filter_fits) {
         {"service", "gray", false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        ck_assert_msg(fits(cases[i].name, cases[i].value, &entry) == cases[i].fits, "%s=%s",
+        ck_assert_msg(fits(cases[i].name, cases[i].value, &journal) == cases[i].fits, "%s=%s",
                       cases[i].name, cases[i].value);
-    entry.client_address = &mapped;
-    ck_assert(fits("client", "192.0.2.7", &entry));
-    entry.client_address = NULL;
-    ck_assert(!fits("client", "0.0.0.0/0", &entry));
-    entry.status = 0; /* it left before there was one */
-    ck_assert(fits("status", "499", &entry));
+    journal.client_address = &mapped;
+    ck_assert(fits("client", "192.0.2.7", &journal));
+    journal.client_address = NULL;
+    ck_assert(!fits("client", "0.0.0.0/0", &journal));
+    journal.status = 0; /* it left before there was one */
+    ck_assert(fits("status", "499", &journal));
 }
 END_TEST
 

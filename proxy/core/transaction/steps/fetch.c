@@ -648,8 +648,10 @@ void fetch_name_origin(struct transaction *transaction, struct slice name) {
     transaction->fetch.origin_name = name;
 }
 
-const char *fetch_broken_off(const struct transaction *transaction) {
+const char *fetch_error(const struct transaction *transaction) {
     const struct origin_call *call = transaction->fetch.call;
+    if (transaction->outcome.error != NULL)
+        return transaction->outcome.error;
     return call != NULL && call->state == ORIGIN_ANSWERED && call->body_failed ? call->error : NULL;
 }
 

@@ -33,7 +33,7 @@ struct transaction;
 
 /* Sets the name, for the log, of the server that is asked or that answers in place of an origin. */
 void fetch_name_origin(struct transaction *transaction, struct slice name);
-/* Says why the origin's response broke off in the middle of its body; NULL: it did not. */
-const char *fetch_broken_off(const struct transaction *transaction);
+/* Says why the request failed, or why the origin's response broke off in the middle of its body; NULL: neither. */
+const char *fetch_error(const struct transaction *transaction);
 
 #endif
