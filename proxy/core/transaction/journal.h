@@ -5,6 +5,9 @@
  *
  *     journal_show(transaction, end);                   LOG: to the logs, and to who watches (watcher.h)
  *
+ * When each step began is noted only while somebody looks at the steps, by debug lines, spans or a step_watcher: struct
+ * step_times.
+ *
  * Threads: the worker's. Units: bytes; microseconds; the time is the wall clock's. Ownership: a journal only points, to
  * what lives until the readers return.
  */
@@ -109,6 +112,14 @@ static inline struct slice journal_http2(const struct journal *journal) {
     bool is_2 = journal->version.length > 0 && journal->version.base[0] == '2';
     return is_2 ? journal->version : slice_make("", 0);
 }
+
+/* Nanoseconds of the monotonic clock. Written by transaction.c. */
+struct step_times {
+    uint64_t begun[STEP_DONE +
+                   1]; /* where one begins, the one before it ends; 0: it did not come to it */
+    uint64_t now;      /* the present step has run */
+    uint64_t waits;    /* when it first had to wait; 0: it has not */
+};
 
 void journal_show(struct transaction *transaction, uint64_t end);
 

@@ -26,7 +26,6 @@ void spans_begin(struct transaction *transaction) {
         part_table[number]->worker.trace(transaction, &start);
     spans->context = start.context;
     spans->caller = start.caller;
-    spans->begun[STEP_RECEIVE] = spans_now();
     spans->adapt = (struct adapt_trace){start.context, start.services, SPANS_SERVICES_FROM};
 }
 
@@ -41,18 +40,6 @@ static void end_call(struct spans *spans, uint64_t now) {
     if (spans->call_open)
         open_call(spans)->ended = now;
     spans->call_open = false;
-}
-
-void spans_note_step(struct transaction *transaction, enum step next) {
-    struct spans *spans = transaction->spans;
-    uint64_t now = spans_now();
-    if (next == STEP_WAIT)
-        return;
-    spans->ended[transaction->step] = now;
-    if (transaction->step == STEP_FETCH)
-        end_call(spans, now);
-    if (next < STEP_DONE)
-        spans->begun[next] = now;
 }
 
 /* Returns the span that the request is of, for whoever gets it. */

@@ -1,7 +1,7 @@
 /*
- * Tracing of one transaction, while there is a tracing section: to which trace it belongs, when its
- * steps began and ended, and which requests it sent to origins. At its end a part makes
- * spans of these, if the transaction is sampled:
+ * Tracing of one transaction, while there is a tracing section: to which trace it belongs, and which
+ * requests it sent to origins. At its end a part makes spans of these and of its steps (journal.h), if
+ * the transaction is sampled:
  *
  *     GET                                   the transaction
  *       RECEIVE, LOOKUP, DELIVER ...        its steps
@@ -11,7 +11,6 @@
  *         RESPMOD gray                      each service that was asked
  *
  *     if (settings->traces) spans_begin(transaction);      before RECEIVE
- *     spans_note_step(transaction, next);             a step has run
  *     spans_tell_origin(transaction, head);           FETCH: a request is about to be sent
  *     spans_note_answer(transaction, status);         FETCH: the origin has answered
  *     spans_end(transaction, end);                    LOG
@@ -38,7 +37,7 @@ struct transaction;
 /* A request that was sent to an origin. */
 struct spans_call {
     struct slice origin, method;
-    uint64_t begun, ended; /* ended 0: there was no answer yet */
+    uint64_t begun, ended; /* ended 0: there was no answer before FETCH ended */
     unsigned status;       /* of the origin's own answer; 0: there was none */
     const char *error;     /* why not; NULL: nobody waited for it any more */
 };
@@ -54,7 +53,6 @@ struct spans_start {
 struct spans {
     struct trace_context context; /* its span is that of the transaction */
     uint64_t caller;              /* the span that called; 0: the trace begins here */
-    uint64_t begun[STEP_DONE], ended[STEP_DONE];
     struct spans_call calls[SPANS_CALLS];
     unsigned call_count;
     bool call_open;           /* the last one has not ended */
@@ -65,7 +63,6 @@ struct spans {
 extern const struct slice spans_parent_name, spans_state_name;
 
 void spans_begin(struct transaction *transaction);
-void spans_note_step(struct transaction *transaction, enum step next);
 void spans_tell_origin(struct transaction *transaction, struct http_head *head);
 /* The server that the request goes to; the name lives as long as the transaction. */
 void spans_name_origin(struct transaction *transaction, struct slice origin);

@@ -157,9 +157,8 @@ void trace_awaited(const struct transaction *transaction, char text[TRACE_TEXT])
 
 static void trace_wait(struct transaction *transaction) {
     struct trace_text text = {.length = 0};
-    if (transaction->wait_traced)
+    if (transaction->times->waits != 0)
         return;
-    transaction->wait_traced = true;
     trace_say_awaited(&text, transaction);
     log_debug("%s %s waits for %s", transaction_id(transaction), step_name(transaction->step),
               text.bytes);
@@ -171,7 +170,6 @@ void trace_step(struct transaction *transaction, enum step next) {
         trace_wait(transaction);
         return;
     }
-    transaction->wait_traced = false;
     trace_say_result(&text, transaction);
     log_debug("%s %s -> %s%s%s", transaction_id(transaction), step_name(transaction->step),
               step_name(next), text.length > 0 ? ": " : "", text.bytes);

@@ -1,6 +1,7 @@
 #include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "client/identity.h"
 #include "transaction/request_counts.h"
@@ -31,7 +32,7 @@ static void end_begun(struct transaction *transaction) {
     lookup_end(transaction); /* those who wait for it ask for themselves */
     for (uint32_t steps = transaction->begun & list->end; steps != 0;)
         take_last(list, &steps)->end(transaction);
-    if (transaction->watched && transaction->host->step_watcher != NULL)
+    if (transaction->times != NULL && transaction->host->step_watcher != NULL)
         transaction->host->step_watcher->on_end(transaction->host->step_watcher, transaction);
 }
 
@@ -74,12 +75,18 @@ static bool is_for_nobody(const struct transaction *transaction) {
 /* A step has run, for the log, for spans or for a watcher. */
 static void watch_step(struct transaction *transaction, enum step next) {
     struct step_watcher *watcher = transaction->host->step_watcher;
+    struct step_times *times = transaction->times;
+    times->now = clocks_nanoseconds(CLOCK_MONOTONIC);
     if (transaction->settings->log_level == LOG_LEVEL_DEBUG)
         trace_step(transaction, next);
-    if (spans_sampled(transaction) != NULL)
-        spans_note_step(transaction, next);
     if (watcher != NULL)
         watcher->on_step(watcher, transaction, next);
+    if (next != STEP_WAIT) {
+        times->begun[next] = times->now;
+        times->waits = 0;
+    } else if (times->waits == 0) {
+        times->waits = times->now;
+    }
 }
 
 static bool steps_are_wanted(const struct transaction_host *host) {
@@ -91,8 +98,11 @@ static void begin_watching(struct transaction *transaction) {
     bool wanted = steps_are_wanted(host);
     if (transaction->settings->traces)
         spans_begin(transaction);
-    transaction->watched = wanted || transaction->settings->log_level == LOG_LEVEL_DEBUG ||
-                           spans_sampled(transaction) != NULL;
+    if (wanted || transaction->settings->log_level == LOG_LEVEL_DEBUG ||
+        spans_sampled(transaction) != NULL) {
+        transaction->times = arena_zalloc(&transaction->arena, sizeof *transaction->times);
+        transaction->times->begun[STEP_RECEIVE] = clocks_nanoseconds(CLOCK_MONOTONIC);
+    }
     if (!wanted)
         transaction_host_watch(host);
 }
@@ -131,7 +141,7 @@ static inline __attribute__((always_inline)) void run_steps(struct transaction *
 }
 
 static void transaction_run(struct transaction *transaction) {
-    if (__builtin_expect(transaction->watched, 0))
+    if (__builtin_expect(transaction->times != NULL, 0))
         run_steps(transaction, true);
     else
         run_steps(transaction, false);

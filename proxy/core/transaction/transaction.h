@@ -95,9 +95,8 @@ struct transaction {
     unsigned magic;
 #define TRANSACTION_MAGIC 0x74a450c7u
     enum step step;
-    uint32_t begun;   /* a bit for each step of the list that has begun something or waited */
-    bool wait_traced; /* see trace_step */
-    bool watched;     /* each step is looked at: for the log, spans or a step_watcher */
+    uint32_t begun; /* a bit for each step of the list that has begun something or waited */
+    struct step_times *times; /* NULL: nobody looks at its steps (journal.h) */
     struct transaction_host *host;
     struct net_context *net;
     struct arena arena;

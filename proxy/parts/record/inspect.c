@@ -1,6 +1,5 @@
 #include "record/record.h"
 
-#include "base/clocks.h"
 #include "client/identity.h"
 #include "transaction/trace.h"
 #include "transaction/transaction.h"
@@ -15,10 +14,10 @@ enum { INSPECT_USER = 256 };
 /* A transaction that is inspected. Nanoseconds of the monotonic clock. In the transaction's arena. */
 struct inspecting {
     struct inspected *inspected;
-    uint64_t started, step; /* when it began, and the step that runs */
-    uint64_t waits_since;   /* the step that runs; 0: it does not wait */
+    uint64_t started;
     struct inspected_outcome outcome;
-    char awaited[TRACE_TEXT], user[INSPECT_USER];
+    char awaited[TRACE_TEXT]; /* of the step that runs; empty: it does not wait */
+    char user[INSPECT_USER];
 };
 
 /* NULL: nobody inspects it. */
@@ -84,8 +83,7 @@ static void choose(struct record_worker *worker, struct transaction *transaction
     if (inspected == NULL)
         return;
     struct inspecting *inspecting = arena_alloc(&transaction->arena, sizeof *inspecting);
-    *inspecting = (struct inspecting){
-        .inspected = inspected, .started = exchange->started, .step = exchange->started};
+    *inspecting = (struct inspecting){.inspected = inspected, .started = exchange->started};
     transaction->parts[PART_RECORD] = inspecting;
     transaction_begin(transaction, STEP_RECEIVE); /* so that inspect_end is called */
     worker->inspected++;
@@ -103,7 +101,7 @@ static struct slice note_user(struct transaction *transaction) {
 }
 
 /* While the client is there, which LOG lets go. */
-static void note_outcome(struct transaction *transaction, uint64_t now) {
+static void note_outcome(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (exchange == NULL)
         return;
@@ -111,36 +109,38 @@ static void note_outcome(struct transaction *transaction, uint64_t now) {
         .result = cache_result_name(transaction->outcome.result),
         .status = transaction->outcome.status,
         .bytes = exchange->bytes_sent,
-        .took = since_start(transaction, now),
+        .took = since_start(transaction, transaction->times->now),
         .error = transaction->outcome.error,
         .user = note_user(transaction),
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
 }
 
-static void note_wait(struct transaction *transaction, uint64_t now) {
+static void note_wait(struct transaction *transaction) {
     struct inspecting *inspecting = inspecting_of(transaction);
-    if (inspecting->waits_since != 0)
-        return;
-    inspecting->waits_since = now;
-    trace_awaited(transaction, inspecting->awaited);
+    if (inspecting->awaited[0] == '\0')
+        trace_awaited(transaction, inspecting->awaited);
 }
 
-static void note_step(struct transaction *transaction, uint64_t now) {
+/* The first step begins with the request. */
+static void note_step(struct transaction *transaction) {
     struct inspecting *inspecting = inspecting_of(transaction);
+    const struct step_times *times = transaction->times;
+    uint64_t begun =
+        transaction->step == STEP_RECEIVE ? inspecting->started : times->begun[transaction->step];
+    bool waited = inspecting->awaited[0] != '\0';
     char found[TRACE_TEXT];
     trace_found(transaction, found);
     const struct inspected_step step = {
         .name = step_name(transaction->step),
-        .begun = since_start(transaction, inspecting->step),
-        .took = now > inspecting->step ? (now - inspecting->step) / 1000 : 0,
-        .waited = inspecting->waits_since != 0 ? (now - inspecting->waits_since) / 1000 : 0,
+        .begun = since_start(transaction, begun),
+        .took = times->now > begun ? (times->now - begun) / 1000 : 0,
+        .waited = waited ? (times->now - times->waits) / 1000 : 0,
         .found = found,
-        .awaited = inspecting->waits_since != 0 ? inspecting->awaited : NULL,
+        .awaited = waited ? inspecting->awaited : NULL,
     };
     inspected_add_step(inspecting->inspected, &step);
-    inspecting->step = now;
-    inspecting->waits_since = 0;
+    inspecting->awaited[0] = '\0';
 }
 
 static void inspect_step(struct step_watcher *watcher, struct transaction *transaction,
@@ -151,13 +151,12 @@ static void inspect_step(struct step_watcher *watcher, struct transaction *trans
         choose(worker, transaction);
     if (inspecting_of(transaction) == NULL)
         return;
-    uint64_t now = clocks_nanoseconds(CLOCK_MONOTONIC);
-    note_outcome(transaction, now);
+    note_outcome(transaction);
     if (next == STEP_WAIT) {
-        note_wait(transaction, now);
+        note_wait(transaction);
         return;
     }
-    note_step(transaction, now);
+    note_step(transaction);
     if (transaction->step == STEP_FETCH && transaction->response.head != NULL)
         set_response(transaction, INSPECTED_ORIGIN);
     if (next == STEP_LOG) {

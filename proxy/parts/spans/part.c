@@ -38,13 +38,13 @@ struct spans_text {
     uint64_t offset, end;
 };
 
-/* NULL: there are too many. `ended` 0: it goes on at the end of the transaction. */
+/* NULL: there are too many. */
 static struct span *add_span(struct spans_text *text, struct slice name, enum span_kind kind,
                              unsigned number, uint64_t parent, uint64_t begun, uint64_t ended) {
     struct span *span = span_set_add(text->set, name, kind);
     if (span == NULL)
         return NULL;
-    if (ended == 0 || ended > text->end)
+    if (ended > text->end)
         ended = text->end > begun ? text->end : begun;
     span->id = trace_context_child(text->set->context.span, number);
     span->parent = parent;
@@ -122,12 +122,13 @@ static void add_services(struct spans_text *text, enum step step, uint64_t paren
     }
 }
 
-static void add_calls(struct spans_text *text, uint64_t parent) {
+/* `end`: of FETCH. */
+static void add_calls(struct spans_text *text, uint64_t parent, uint64_t end) {
     const struct spans *spans = text->transaction->spans;
     for (unsigned i = 0; i < spans->call_count; i++) {
         const struct spans_call *call = &spans->calls[i];
         struct span *span = add_span(text, call->method, SPAN_CLIENT, SPANS_CALLS_FROM + i, parent,
-                                     call->begun, call->ended);
+                                     call->begun, call->ended != 0 ? call->ended : end);
         if (span == NULL)
             return;
         span_put_text(text->set, span, "http.request.method", call->method);
@@ -141,16 +142,18 @@ static void add_calls(struct spans_text *text, uint64_t parent) {
 }
 
 static void add_steps(struct spans_text *text) {
-    const struct spans *spans = text->transaction->spans;
-    for (enum step step = STEP_RECEIVE; step < STEP_LOG; step++) {
-        uint64_t id = trace_context_child(spans->context.span, step);
-        if (spans->begun[step] == 0 ||
-            add_span(text, slice_from(step_name(step)), SPAN_INTERNAL, step, spans->context.span,
-                     spans->begun[step], spans->ended[step]) == NULL)
+    const uint64_t *begun = text->transaction->times->begun;
+    uint64_t parent = text->set->context.span;
+    for (enum step step = STEP_RECEIVE, next; step < STEP_LOG; step = next) {
+        for (next = step + 1; begun[next] == 0;)
+            next++;
+        if (add_span(text, slice_from(step_name(step)), SPAN_INTERNAL, step, parent, begun[step],
+                     begun[next]) == NULL)
             continue;
+        uint64_t id = trace_context_child(parent, step);
         add_services(text, step, id);
         if (step == STEP_FETCH)
-            add_calls(text, id);
+            add_calls(text, id, begun[next]);
     }
 }
 
