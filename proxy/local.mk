@@ -131,9 +131,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/origin/origin_pool.c proxy/core/origin/origin_pool.h \
 	proxy/core/origin/http1/http1.h \
 	proxy/core/origin/http1/http1.c \
-	proxy/core/rewrite/field_rules.c proxy/core/rewrite/field_rules.h proxy/core/rewrite/url_rules.c proxy/core/rewrite/url_rules.h \
-	proxy/core/rewrite/forwarded.c proxy/core/rewrite/forwarded.h \
-	proxy/core/rewrite/text_template.c proxy/core/rewrite/text_template.h proxy/core/rewrite/variables.def \
+	proxy/core/net/forwarded.c proxy/core/net/forwarded.h \
+	proxy/core/text/text_template.c proxy/core/text/text_template.h proxy/core/text/variables.def \
 	proxy/core/secrets/secret_digest.c proxy/core/secrets/secret_digest.h \
 	proxy/core/secrets/secret_file.c proxy/core/secrets/secret_file.h \
 	proxy/core/tls/bio.c proxy/core/tls/bio.h \
@@ -168,7 +167,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/fail.c proxy/core/transaction/fail.h \
 	proxy/core/transaction/forwarding.c proxy/core/transaction/forwarding.h \
 	proxy/core/transaction/disclosed_identity.c proxy/core/transaction/disclosed_identity.h \
-	proxy/core/transaction/head_rules.c proxy/core/transaction/head_rules.h \
 	proxy/core/transaction/hops.c proxy/core/transaction/hops.h \
 	proxy/core/transaction/https.c proxy/core/transaction/https.h \
 	proxy/core/transaction/internal.c proxy/core/transaction/internal.h \
@@ -205,12 +203,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/access.c proxy/core/transaction/access.h \
 	proxy/core/transaction/purge_orders.c proxy/core/transaction/purge_orders.h \
 	proxy/core/transaction/invalidation_relay.c proxy/core/transaction/invalidation_relay.h \
-	proxy/core/transaction/steps/rewrite.c \
 	proxy/core/transaction/steps/reqmod.c proxy/core/transaction/steps/reqmod.h \
 	proxy/core/transaction/steps/reqmod_postcache.c proxy/core/transaction/steps/reqmod_postcache.h \
 	proxy/core/transaction/steps/lookup.c proxy/core/transaction/steps/lookup.h \
 	proxy/core/transaction/destination.c proxy/core/transaction/destination.h \
-	proxy/core/transaction/early_tunnel.h proxy/core/transaction/limiting.h \
+	proxy/core/transaction/early_tunnel.h proxy/core/transaction/limiting.h proxy/core/transaction/head_changes.h \
 	proxy/core/transaction/bumped.c proxy/core/transaction/bumped.h \
 	proxy/core/transaction/steps/fetch.c proxy/core/transaction/steps/fetch.h \
 	proxy/core/transaction/steps/respmod.c proxy/core/transaction/steps/respmod.h \
@@ -236,7 +233,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/access.h proxy/core/settings/load_access.c proxy/core/settings/options_access.def \
 	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
-	proxy/core/settings/head_rules.h proxy/core/settings/load_head_rules.c proxy/core/settings/options_head_rules.def \
 	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
 	proxy/core/transaction/service_log.c proxy/core/transaction/service_log.h \

@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/config, common/record, common/service <- common/runner
-#     <- proxy/: tls <- secrets, net <- match <- log, rewrite <- settings <- cache, origin <- client
+#     <- proxy/: tls <- secrets, net <- match <- log, text <- settings <- cache, origin <- client
 #        <- adapt, client/http1
 #     <- transaction <- worker, admin, main, ctl <- parts/*
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
@@ -35,7 +35,7 @@ BEGIN {
     rooms(2.6, "proxy/core/secrets")
     rooms(3, "proxy/core/net")
     rooms(4, "proxy/core/match")
-    rooms(4.5, "proxy/core/log proxy/core/rewrite")
+    rooms(4.5, "proxy/core/log proxy/core/text")
     rooms(5, "proxy/core/settings")
     rooms(6, "proxy/core/cache proxy/core/origin")
     rooms(6.5, "proxy/core/origin/http1")

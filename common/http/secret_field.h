@@ -4,7 +4,7 @@
  * Where values are shown or kept for people, those of such fields are not: in inspections and
  * recordings (common/record/mask.h), in settings (common/config/shown.h), and of what is stored.
  * Who names such a field for a log (proxy/core/log/format.h) or for a text of another field, a URL or a
- * page (proxy/core/rewrite/text_template.h) is refused if it has credentials or stands for a session.
+ * page (proxy/core/text/text_template.h) is refused if it has credentials or stands for a session.
  * Names of users may stand there, as the proven user does.
  *
  *     if (secret_field(SLICE("X-Vault-Token"))) ...

@@ -15,3 +15,4 @@ include proxy/parts/access/local.mk
 include proxy/parts/identity/local.mk
 include proxy/parts/record/local.mk
 include proxy/parts/codings/local.mk
+include proxy/parts/rewrite/local.mk

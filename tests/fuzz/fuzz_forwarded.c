@@ -4,7 +4,7 @@
  */
 #include "base/assert.h"
 #include "lines.h"
-#include "rewrite/forwarded.h"
+#include "net/forwarded.h"
 
 #include <stdlib.h>
 

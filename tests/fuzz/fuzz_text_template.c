@@ -1,5 +1,5 @@
 /*
- * Error pages and other texts with variables (rewrite/text_template.h). Lines: the number of an
+ * Error pages and other texts with variables (text/text_template.h). Lines: the number of an
  * escape, the text of an operator, what its variables stand for.
  *
  * Whatever the variables stand for, the text has no more markup, control characters, ends of
@@ -8,7 +8,7 @@
  */
 #include "base/assert.h"
 #include "lines.h"
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 #include <stdlib.h>
 

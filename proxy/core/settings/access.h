@@ -12,7 +12,7 @@
 #define RETORT_SETTINGS_ACCESS_H
 
 #include "match/url_class.h"
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 #include <stdatomic.h>
 

@@ -13,7 +13,7 @@
 
 #include "base/slice.h"
 #include "match/url_class.h"
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 enum { ERROR_PAGE_STATUS_FIRST = 400, ERROR_PAGE_STATUSES = 200 };
 

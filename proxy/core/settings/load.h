@@ -67,7 +67,6 @@ bool load_listens(struct load *load);
 bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen);
 bool load_forwarding(struct load *load);
-bool load_head_rules(struct load *load);
 bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
@@ -106,7 +105,6 @@ void release_adapts(struct settings *settings);
 void release_logs(struct settings *settings);
 void release_policies(struct settings *settings);
 void release_parents(struct settings *settings);
-void release_head_rules(struct settings *settings);
 void release_error_pages(struct settings *settings);
 void release_pac(struct settings *settings);
 

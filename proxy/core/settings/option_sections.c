@@ -179,43 +179,6 @@ const struct option_section option_sections[] = {
                    "forwarding { forwarded = append  untrusted = drop }",
     },
     {
-        .name = "request_headers",
-        .title = "CLASS",
-        .repeats = true,
-        .documentation =
-            "Changes the fields of requests of a URL class. All sections that match apply, in the "
-            "order of the file; in a section first remove, then replace, set and add. Several "
-            "sections may have the same class. Fields that say how a message is sent can not be "
-            "changed (Connection, Content-Length, Host, Via and others). CONNECT requests are left "
-            "alone.",
-        .example = "request_headers all { set = \"X-Client: %{client_ip}\"  remove = \"X-Debug-*\" "
-                   "}",
-    },
-    {
-        .name = "response_headers",
-        .title = "CLASS",
-        .repeats = true,
-        .documentation =
-            "Changes the fields of responses to requests of a URL class, in the way of "
-            "request_headers. The class may have a content_type. Interim responses (1xx), answers "
-            "to CONNECT and trailers are left alone.",
-        .example = "response_headers all { set = \"X-Content-Type-Options: nosniff\"\n"
-                   "                       remove = { \"Server\", \"X-Powered-By\" } }",
-    },
-    {
-        .name = "rewrite",
-        .title = "CLASS",
-        .repeats = true,
-        .documentation =
-            "Rewrites the URLs of requests of a URL class, after access rules have let the request "
-            "in and before services and the cache see it. The sections are tried once, in the "
-            "order of the file, each with what the ones before it have made. Their classes are "
-            "compared with the URL that the client asked for. Access rules decide again about the "
-            "rewritten URL. CONNECT requests are left alone.",
-        .example = "rewrite all { match = '^http://old\\.example/(.*)'  to = "
-                   "\"https://new.example/$1\" }",
-    },
-    {
         .name = "error_page",
         .title = "CLASS",
         .repeats = true,

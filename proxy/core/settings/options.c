@@ -17,7 +17,6 @@
 
 /* Words of enums, in the order of the enums' members. */
 static const char *const listen_mode_words[] = {"forward", "reverse", "transparent", NULL};
-static const char *const fields_where_words[] = {"client", "origin", NULL};
 static const char *const page_purpose_words[] = {"error", "waiting", "authority", NULL};
 static const char *const forwarding_words[] = {"append", "off", "replace", "delete", NULL};
 static const char *const untrusted_words[] = {"keep", "drop", NULL};
@@ -61,11 +60,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define TOP(member)        ONE("", struct settings, member)
 #define ONCE(name, member) ONE(name, struct settings, member)
 #define LISTEN(member)     .section = "listen", .at = offsetof(struct listen_settings, member)
-#define REQUEST_FIELDS(member)                                                                     \
-    .section = "request_headers", .at = offsetof(struct fields_settings, member)
-#define RESPONSE_FIELDS(member)                                                                    \
-    .section = "response_headers", .at = offsetof(struct fields_settings, member)
-#define REWRITE(member)    .section = "rewrite", .at = offsetof(struct rewrite_settings, member)
 #define FORWARDING(member) ONCE("forwarding", forwarding.member)
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
 #define ORIGINS(member)    .section = "origins", .at = offsetof(struct origins_settings, member)
@@ -292,7 +286,6 @@ static const struct option options[] = {
 #include "settings/options_adapt.def"
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
-#include "settings/options_head_rules.def"
 #include "settings/options_logs.def"
 #include "settings/options_pages.def"
 

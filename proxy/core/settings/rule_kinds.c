@@ -25,11 +25,6 @@ static const struct rule_kind_place kinds[RULE_KINDS] = {
     [RULE_ADAPT] = KIND("adapt", struct adapt_settings, adapts, adapt_count),
     [RULE_ACCESS] = KIND("access", struct access_settings, accesses, access_count),
     [RULE_PARENT] = KIND("parent", struct parent_settings, parents, parent_count),
-    [RULE_REQUEST_HEADERS] =
-        KIND("request_headers", struct fields_settings, request_fields, request_fields_count),
-    [RULE_RESPONSE_HEADERS] =
-        KIND("response_headers", struct fields_settings, response_fields, response_fields_count),
-    [RULE_REWRITE] = KIND("rewrite", struct rewrite_settings, rewrites, rewrite_count),
     [RULE_ERROR_PAGE] =
         KIND("error_page", struct error_page_settings, error_pages, error_page_count),
 };

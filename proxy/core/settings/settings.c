@@ -145,7 +145,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_policies,
     load_parents,
     load_rules_of_parts,
-    load_head_rules,
     load_error_pages,
     load_pac,
     check_listens,
@@ -415,7 +414,6 @@ void settings_release(struct settings **settingsp) {
     release_policies(settings);
     release_error_pages(settings);
     release_pac(settings);
-    release_head_rules(settings);
     release_url_classes(settings);
     tls_trust_unload(&settings->origin.trust);
     release_parts(settings);

@@ -20,12 +20,11 @@
 #include "base/log.h"
 #include "http/url.h"
 #include "net/address.h"
+#include "net/forwarded.h"
 #include "part.h"
-#include "rewrite/forwarded.h"
 #include "settings/access.h"
 #include "settings/error_page.h"
 #include "settings/forwarding.h"
-#include "settings/head_rules.h"
 #include "settings/logs.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
@@ -38,6 +37,7 @@
 
 struct authority;
 struct class_lists;
+struct head_changes;
 struct proof_class;
 
 /* Room for all errors of a configuration, one on each line. */
@@ -76,7 +76,7 @@ struct listen_settings {
                                                    net/egress.h */
     struct network *allow;                      /* clients that may use it; none: all clients */
     size_t allow_count;
-    struct network *trusted_proxies; /* in front; see rewrite/forwarded.h */
+    struct network *trusted_proxies; /* in front; see net/forwarded.h */
     size_t trusted_proxy_count;
     enum forwarded_field client_from; /* the field that they write */
     bool reads_forwarding;            /* requests have to be looked at for that */
@@ -276,11 +276,9 @@ struct settings {
     const char *const *authenticators; /* their names, in the file's order */
     size_t authenticator_count;
     const struct proof_class *proofs; /* by them (transaction/proof.h); NULL: there are none */
-    struct fields_settings *request_fields, *response_fields; /* in the file's order */
-    size_t request_fields_count, response_fields_count;
-    bool any_request_fields[FIELDS_PLACES], any_response_fields[FIELDS_PLACES];
-    struct rewrite_settings *rewrites; /* likewise */
-    size_t rewrite_count;
+    const struct head_changes
+        *head_changes; /* of heads (transaction/head_changes.h), if it is of: */
+    bool changes_outgoing, changes_responses, changes_replies;
     bool
         any_told_class; /* classes that ask who change requests, or choose services before the cache
                             or behind it */

@@ -4,9 +4,8 @@
 #include "adapt/client_fields.h"
 #include "cache/vary.h"
 #include "http/head_difference.h"
-#include "rewrite/field_rules.h"
 #include "transaction/access.h"
-#include "transaction/head_rules.h"
+#include "transaction/head_changes.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
@@ -32,19 +31,16 @@ static void note_at_client(struct transaction *transaction, struct slice names, 
             arena_concat(&transaction->arena, disclosed_identity->by_class, names);
 }
 
-void disclosed_identity_note(struct transaction *transaction, const struct fields_settings *section,
-                             const struct field_changes *changes) {
-    struct disclosed_identity *disclosed_identity = &transaction->disclosed_identity;
-    if (!section->tells_class && !(section->tells_user && somebody_is_known(transaction)) &&
-        !(section->tells_rule && rule_tells(transaction)))
-        return;
-    struct slice names = field_rules_told(section->rules, section->tells_class, changes);
-    if (names.length == 0)
-        return;
-    if (section->where == FIELDS_AT_ORIGIN)
-        disclosed_identity->at_origin = true;
+bool disclosed_identity_is_in(struct transaction *transaction, bool user, bool rule) {
+    return (user && somebody_is_known(transaction)) || (rule && rule_tells(transaction));
+}
+
+void disclosed_identity_note(struct transaction *transaction, struct slice names, bool at_origin,
+                             bool by_class) {
+    if (!at_origin)
+        note_at_client(transaction, names, by_class);
     else
-        note_at_client(transaction, names, section->tells_class);
+        transaction->disclosed_identity.at_origin |= names.length > 0;
 }
 
 static bool services_know(const struct transaction *transaction, const struct adapt_chain *chain,
@@ -103,13 +99,13 @@ static struct slice names_changed(struct transaction *transaction, const struct 
 }
 
 void disclosed_identity_note_services(struct transaction *transaction, const struct reqmod *reqmod,
-                                      enum fields_where where) {
+                                      bool at_origin) {
     struct disclosed_identity *disclosed_identity = &transaction->disclosed_identity;
     const struct http_head *after = reqmod->message.request;
     if (!services_know(transaction, &reqmod->chain, reqmod->by_who))
         return;
     struct slice names = names_changed(transaction, reqmod->before, after);
-    if (where == FIELDS_AT_CLIENT)
+    if (!at_origin)
         note_at_client(transaction, names, reqmod->by_who);
     else
         disclosed_identity->at_origin |=
@@ -162,16 +158,16 @@ bool disclosed_identity_is_personal(const struct transaction *transaction,
 static bool may_be_told_of_class(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
     return transaction->disclosed_identity.by_class.length > 0 ||
-           transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
-           set->any[ADAPT_REQMOD_POSTCACHE] || set->any[ADAPT_RESPMOD_PRECACHE];
+           transaction->settings->changes_outgoing || set->any[ADAPT_REQMOD_POSTCACHE] ||
+           set->any[ADAPT_RESPMOD_PRECACHE];
 }
 
 /* What the services and sections behind the cache will do is not known yet. */
 static bool is_told_of_class(struct transaction *transaction, const struct http_head *response) {
     const struct adapt_set *set = transaction->adapt;
     return !are_listed(transaction->disclosed_identity.by_class, response) ||
-           (transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] &&
-            head_rules_tell_class(transaction)) ||
+           (transaction->settings->changes_outgoing &&
+            transaction->settings->head_changes->tells_class(transaction)) ||
            (set->any[ADAPT_REQMOD_POSTCACHE] &&
             adapt_set_asks_who(set, ADAPT_REQMOD_POSTCACHE,
                                request_rules_without_type(transaction))) ||
@@ -203,27 +199,9 @@ static bool is_list_of_addresses(const struct transaction *transaction, struct s
     return mode == FORWARDING_APPEND || mode == FORWARDING_REPLACE;
 }
 
-/* Does the section apply to any request for this URL? What is stored for this request would go to
- * that one as well. */
-static bool may_apply(struct transaction *transaction, size_t at) {
-    const struct settings *settings = transaction->settings;
-    return !settings->request_fields[at].is_by_url ||
-           settings_next_rule(settings, RULE_REQUEST_HEADERS,
-                              request_rules_without_type(transaction), at) == at;
-}
-
 static bool is_changed_by_rules(struct transaction *transaction, struct slice name) {
     const struct settings *settings = transaction->settings;
-    if (!settings->any_request_fields[FIELDS_AT_ORIGIN])
-        return false;
-    for (size_t i = 0; i < settings->request_fields_count; i++) {
-        const struct fields_settings *section = &settings->request_fields[i];
-        if (section->where == FIELDS_AT_ORIGIN &&
-            field_rules_hide(section->rules, !section->is_by_url, name) &&
-            may_apply(transaction, i))
-            return true;
-    }
-    return false;
+    return settings->changes_outgoing && settings->head_changes->hides_selector(transaction, name);
 }
 
 /* A service that nobody tells of a user makes the same of the same request (docs/ICAP.md). */

@@ -3,7 +3,8 @@
  * about that. A response that the origin may have made for one user is for nobody else, as the
  * response to a request with Authorization is (RFC 9111 §3.5).
  *
- *     disclosed_identity_note(transaction, section, &changes);   whenever a section changes the request
+ *     if (section->tells_class || disclosed_identity_is_in(transaction, section->tells_user, false))
+ *         disclosed_identity_note(transaction, names, at_origin, section->tells_class);
  *     rules.discloses_identity = disclosed_identity_is_personal(transaction, response);
  *     rules.unselected = disclosed_identity_hides_selector(transaction, response);
  *
@@ -13,10 +14,8 @@
 #define RETORT_TRANSACTION_DISCLOSED_IDENTITY_H
 
 #include "http/head.h"
-#include "settings/head_rules.h"
 
 struct adapter;
-struct field_changes;
 struct object;
 struct reqmod;
 struct respmod;
@@ -29,12 +28,15 @@ struct disclosed_identity {
     bool at_origin;         /* the cache does not see the fields, or they are of the response */
 };
 
-/* Before the section changes the request. */
-void disclosed_identity_note(struct transaction *transaction, const struct fields_settings *section,
-                             const struct field_changes *changes);
-/* After services have changed the request for the cache (FIELDS_AT_CLIENT) or for the origin. */
+/* Is it told by a text that names the user, or one that names the access section that decided? */
+bool disclosed_identity_is_in(struct transaction *transaction, bool user, bool rule);
+/* Rules that tell it change the fields of these names, ",X-Role,X-User", for the cache or for the origin. `by_class`: since
+ * their class depends on who asks. */
+void disclosed_identity_note(struct transaction *transaction, struct slice names, bool at_origin,
+                             bool by_class);
+/* After services have changed the request for the cache or for the origin. */
 void disclosed_identity_note_services(struct transaction *transaction, const struct reqmod *reqmod,
-                                      enum fields_where where);
+                                      bool at_origin);
 /* After services have adapted the response before it is stored. */
 void disclosed_identity_note_adapted(struct transaction *transaction,
                                      const struct respmod *respmod);

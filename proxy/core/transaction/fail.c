@@ -100,3 +100,11 @@ enum step fail_destination_denied(struct transaction *transaction, const char *r
     transaction->net->counters.destinations_denied++;
     return fail_denied(transaction, reason);
 }
+
+enum step fail_to_change(struct transaction *transaction) {
+    transaction->net->counters.field_rules_failures++;
+    return fail_with(transaction, 431,
+                     "the request can't be changed as the request_headers sections want it: it has "
+                     "too many fields, "
+                     "or a value that is too long or too hard to search");
+}

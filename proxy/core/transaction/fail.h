@@ -28,6 +28,8 @@ enum step fail_challenge(struct transaction *transaction, unsigned status, const
 /* As fail_with, with Retry-After: that many seconds (RFC 9110 §10.2.3). */
 enum step fail_later(struct transaction *transaction, unsigned status, const char *reason,
                      unsigned seconds);
+/* The head of the request has no room for what rules or the proxy write into it, or a rule can't be applied: 431. */
+enum step fail_to_change(struct transaction *transaction);
 /* As fail_denied, when the client may not reach the place that its request would go to
  * (net/egress.h). */
 enum step fail_destination_denied(struct transaction *transaction, const char *reason);

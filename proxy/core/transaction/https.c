@@ -115,7 +115,7 @@ void https_secure_reply(struct transaction *transaction) {
         http_head_remove_text(head, name);
         reply->head = head;
     }
-    struct slice extra = transaction->settings->any_response_fields[FIELDS_AT_CLIENT]
+    struct slice extra = transaction->settings->changes_replies
                              ? without_hsts(transaction, reply->extra)
                              : reply->extra;
     struct slice pieces[] = {extra, name, SLICE(": "), slice_from(exchange->listen->tls.hsts),

@@ -1,5 +1,5 @@
 /*
- * What the variables of a text (rewrite/text_template.h) stand for in a transaction.
+ * What the variables of a text (text/text_template.h) stand for in a transaction.
  *
  *     struct slice value = text_template_write(template, transaction_variable, transaction,
  *                                              TEXT_HTML, &transaction->arena);
@@ -9,7 +9,7 @@
 #ifndef RETORT_TRANSACTION_VARIABLES_H
 #define RETORT_TRANSACTION_VARIABLES_H
 
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 /* An empty slice: the transaction has no such thing, or has it not yet. The argument is the struct
  * transaction. A field of the request is as services and request_headers sections have left it, one

@@ -222,26 +222,6 @@ static void add_policies(json_t *root, const struct settings *settings) {
     }
 }
 
-static void add_fields(json_t *root, const char *kind, const struct fields_settings *list,
-                       size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        json_t *element = add_element(root, kind, "class", url_class_name(list[i].url_class), NULL);
-        OPTIONS_FOR_EACH (option, settings_table(), kind)
-            if (option->type != OPTION_STRINGS ||
-                *(char **const *)((const char *)&list[i] + option->at) != NULL)
-                json_object_set_new(element, option->name, value_to_json(option, &list[i]));
-    }
-}
-
-static void add_head_rules(json_t *root, const struct settings *settings) {
-    add_fields(root, "request_headers", settings->request_fields, settings->request_fields_count);
-    add_fields(root, "response_headers", settings->response_fields,
-               settings->response_fields_count);
-    for (size_t i = 0; i < settings->rewrite_count; i++)
-        add_element(root, "rewrite", "class", url_class_name(settings->rewrites[i].url_class),
-                    &settings->rewrites[i]);
-}
-
 static void add_place(json_t *root, const struct section_place *place, const char *mine) {
     const char *list = *(const char *const *)(mine + place->list_at);
     const size_t count = *(const size_t *)(mine + place->count_at);
@@ -296,7 +276,6 @@ json_t *settings_json(const struct settings *settings) {
     add_accesses(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
-    add_head_rules(root, settings);
     add_error_pages(root, settings);
     add_parts(root, settings);
     return root;

@@ -18,7 +18,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_control.c \
 	tests/unit/proxy/test_dns.c \
 	tests/unit/proxy/test_first_bytes.c \
-	tests/unit/proxy/test_field_rules.c \
 	tests/unit/proxy/test_forwarded.c \
 	tests/unit/proxy/test_freshness.c \
 	tests/unit/proxy/test_http1_ends.c \

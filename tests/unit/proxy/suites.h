@@ -45,7 +45,7 @@ Suite *control_suite(void);
 Suite *exchange_suite(void) __attribute__((weak));
 Suite *first_bytes_suite(void);
 Suite *head_blocks_suite(void) __attribute__((weak));
-Suite *field_rules_suite(void);
+Suite *field_rules_suite(void) __attribute__((weak));
 Suite *forwarded_suite(void);
 Suite *proxy_header_suite(void);
 Suite *spans_suite(void) __attribute__((weak));

@@ -63,7 +63,7 @@ static bool names_client(const char *variable) {
 START_TEST(all_variables_of_a_client_are_known) {
     static const char *const names[] = {
 #define VARIABLE(enumerator, name, of, meaning) name,
-#include "rewrite/variables.def"
+#include "text/variables.def"
 #undef VARIABLE
     };
     static const char *const open[] = {

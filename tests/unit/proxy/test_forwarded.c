@@ -1,7 +1,7 @@
 #include "suites.h"
 
 #include "http/head_parser.h"
-#include "rewrite/forwarded.h"
+#include "net/forwarded.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 #include <string.h>
 

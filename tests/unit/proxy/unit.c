@@ -164,7 +164,7 @@ int main(void) {
     add_part(runner, content_suite);
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, first_bytes_suite());
-    srunner_add_suite(runner, field_rules_suite());
+    add_part(runner, field_rules_suite);
     srunner_add_suite(runner, forwarded_suite());
     srunner_add_suite(runner, proxy_header_suite());
     srunner_add_suite(runner, trace_context_suite());

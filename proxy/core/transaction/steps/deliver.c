@@ -8,7 +8,7 @@
 #include "transaction/cache_status.h"
 #include "transaction/fail.h"
 #include "transaction/forwarding.h"
-#include "transaction/head_rules.h"
+#include "transaction/head_changes.h"
 #include "transaction/https.h"
 #include "transaction/ranges.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -206,30 +206,6 @@ static void deliver_prepare(struct transaction *transaction) {
         give_cookies(transaction);
 }
 
-/* Lets the response_headers sections change the reply. */
-static void change_fields(struct transaction *transaction) {
-    struct reply *reply = &transaction->delivery.reply;
-    const struct http_head *head;
-    struct slice lines;
-    if (!head_rules_change_reply(transaction, &head, &lines)) {
-        transaction->net->counters.field_rules_failures++;
-        fail_with(transaction, 502, head_rules_response_error);
-        return;
-    }
-    if (head != NULL)
-        delivery_set_head(transaction, head);
-    if (lines.length > 0)
-        reply->extra = arena_concat(&transaction->arena, lines, reply->extra);
-}
-
-/* The client may want to know that this is the proxy it has shown its ticket to. */
-static void prove_proxy(struct transaction *transaction) {
-    struct reply *reply = &transaction->delivery.reply;
-    struct slice line = access_answer_line(transaction, reply->status);
-    if (line.length > 0)
-        reply->extra = arena_concat(&transaction->arena, line, reply->extra);
-}
-
 static enum step deliver_run(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (!transaction->delivery.replied) {
@@ -237,17 +213,25 @@ static enum step deliver_run(struct transaction *transaction) {
         deliver_prepare(transaction);
         if (transaction->limiting != NULL)
             transaction->limiting->class->refuse_reply(transaction);
-        if (transaction->settings->any_response_fields[FIELDS_AT_CLIENT])
-            change_fields(transaction);
+        if (transaction->settings->changes_replies)
+            transaction->settings->head_changes->reply(transaction);
         if (exchange->ends->tls != NULL)
             https_secure_reply(transaction);
+        /* The client may want to know that this is the proxy it has shown its ticket to. */
         if (transaction->access != NULL && transaction->access->answer.length > 0)
-            prove_proxy(transaction);
+            delivery_add_lines(transaction,
+                               access_answer_line(transaction, transaction->delivery.reply.status));
         if (exchange_reply(exchange, &transaction->delivery.reply))
             return STEP_LOG;
     }
     storing_settle(transaction);
     return exchange->state == EXCHANGE_SENDING ? STEP_WAIT : STEP_LOG;
+}
+
+void delivery_add_lines(struct transaction *transaction, struct slice lines) {
+    struct reply *reply = &transaction->delivery.reply;
+    if (lines.length > 0)
+        reply->extra = arena_concat(&transaction->arena, lines, reply->extra);
 }
 
 void delivery_close_connection(struct transaction *transaction) {

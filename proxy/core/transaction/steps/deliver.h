@@ -25,6 +25,8 @@ struct delivery {
 
 /* Makes `head` the head of the reply. */
 void delivery_set_head(struct transaction *transaction, const struct http_head *head);
+/* Adds field lines to the reply. */
+void delivery_add_lines(struct transaction *transaction, struct slice lines);
 /* Makes an HTML page of ours the reply. Returns its head, for more fields. */
 struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
                                      unsigned status, struct slice text);

@@ -6,7 +6,7 @@
 #include "transaction/bumped.h"
 #include "transaction/fail.h"
 #include "transaction/forwarding.h"
-#include "transaction/head_rules.h"
+#include "transaction/head_changes.h"
 #include "transaction/internal.h"
 #include "transaction/invalidate.h"
 #include "transaction/next_hop.h"
@@ -244,8 +244,8 @@ static bool fetch_make_head(struct transaction *transaction, const struct aim *t
     forwarding_tell_origin(transaction, head);
     if (transaction->spans != NULL)
         spans_tell_origin(transaction, head);
-    bool fits = !transaction->settings->any_request_fields[FIELDS_AT_ORIGIN] ||
-                head_rules_change_outgoing(transaction, head);
+    bool fits = !transaction->settings->changes_outgoing ||
+                transaction->settings->head_changes->outgoing(transaction, head);
     return fits && frame_body(transaction, head, &request->chunked);
 }
 
@@ -310,10 +310,7 @@ static bool fetch_start_call(struct transaction *transaction) {
 }
 
 static enum step start_call(struct transaction *transaction) {
-    if (fetch_start_call(transaction))
-        return STEP_WAIT;
-    transaction->net->counters.field_rules_failures++;
-    return fail_with(transaction, 431, head_rules_request_error);
+    return fetch_start_call(transaction) ? STEP_WAIT : fail_to_change(transaction);
 }
 
 static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
@@ -576,13 +573,12 @@ static void remove_alt_svc(const struct transaction *transaction, struct http_he
 
 /* What follows from the answer. */
 static enum step use_answer(struct transaction *transaction) {
-    struct http_head *response = transaction->response.head;
-    if (transaction->settings->any_response_fields[FIELDS_AT_ORIGIN] &&
-        !head_rules_change_response(transaction, response)) {
-        transaction->net->counters.field_rules_failures++;
-        response_drop(&transaction->response);
-        return fail_with(transaction, 502, head_rules_response_error);
-    }
+    const struct http_head *response = transaction->response.head;
+    enum step next = transaction->settings->changes_responses
+                         ? transaction->settings->head_changes->response(transaction)
+                         : STEP_NEXT;
+    if (next != STEP_NEXT)
+        return next;
     if (response->status == 304 && transaction->lookup.revalidating)
         return revalidated(transaction);
     if (response->status >= 500 && response->status <= 504 && response->status != 501 &&

@@ -61,7 +61,7 @@ static enum step adopt_request(struct transaction *transaction) {
     reqmod_take_body(transaction, transaction->reqmod);
     if (!transaction->reqmod->chain.modified)
         return STEP_NEXT;
-    disclosed_identity_note_services(transaction, transaction->reqmod, FIELDS_AT_CLIENT);
+    disclosed_identity_note_services(transaction, transaction->reqmod, false);
     request_changed(transaction);
     request->method_id = http_method_lookup(request->method);
     if (transaction->request.kind == REQUEST_CONNECT) {

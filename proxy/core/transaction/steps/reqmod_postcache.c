@@ -40,7 +40,7 @@ static enum step adopt_outgoing(struct transaction *transaction) {
                            &outgoing->authority) ||
         !origin_can_fetch(outgoing->url.scheme))
         return reqmod_fail_url(transaction);
-    disclosed_identity_note_services(transaction, &outgoing->reqmod, FIELDS_AT_ORIGIN);
+    disclosed_identity_note_services(transaction, &outgoing->reqmod, true);
     if (!slice_equal(request->method, transaction->request.head->method))
         return fail_with(transaction, 502,
                          "an adaptation service at reqmod_postcache changed the method");

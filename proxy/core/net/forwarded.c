@@ -1,4 +1,4 @@
-#include "rewrite/forwarded.h"
+#include "net/forwarded.h"
 
 #include "base/assert.h"
 

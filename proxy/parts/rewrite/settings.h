@@ -1,16 +1,17 @@
 /*
- * The sections request_headers, response_headers and rewrite: rules that change heads and URLs.
+ * The settings of the part rewrite: settings->parts[PART_REWRITE]. The sections request_headers, response_headers and
+ * rewrite are rules that change heads and URLs.
  *
- *     const struct fields_settings *section = &settings->request_fields[i];
+ *     const struct fields_settings *section = &rewriting_settings_of(settings)->requests.sections[i];
  *     if (section->where == FIELDS_AT_ORIGIN)
  *         field_rules_apply(section->rules, &changes);
  *
  * Threads: read-only, as all settings.
  */
-#ifndef RETORT_SETTINGS_HEAD_RULES_H
-#define RETORT_SETTINGS_HEAD_RULES_H
+#ifndef RETORT_REWRITE_SETTINGS_H
+#define RETORT_REWRITE_SETTINGS_H
 
-#include <stdbool.h>
+#include "settings/settings.h"
 
 struct field_rules;
 struct url_class;
@@ -41,5 +42,24 @@ struct rewrite_settings {
     bool last;
     struct url_rule *rule;
 };
+
+struct fields_list {
+    struct fields_settings *sections; /* in the file's order */
+    size_t count;
+};
+
+struct rewriting_settings {
+    struct fields_list requests, responses;
+    bool any_at_client;                /* requests of clients are changed */
+    struct rewrite_settings *rewrites; /* in the file's order */
+    size_t rewrite_count;
+};
+
+static inline const struct rewriting_settings *
+rewriting_settings_of(const struct settings *settings) {
+    return settings->parts[PART_REWRITE];
+}
+
+extern const struct part_settings rewrite_part_settings;
 
 #endif

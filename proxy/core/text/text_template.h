@@ -11,7 +11,7 @@
  *                                              TEXT_AS_IS, &transaction->arena);
  *     text_template_free(&text);
  *
- * "%{name}" stands for the variable of that name (rewrite/variables.def), "%{request.User-Agent}" and
+ * "%{name}" stands for the variable of that name (text/variables.def), "%{request.User-Agent}" and
  * "%{response.Server}" for a field of the request or the response. "%%" is a percent sign; a '%'
  * before anything else is itself, so a URL may have "%20".
  *
@@ -23,14 +23,14 @@
  * Threads: read-only once compiled. Memory: what is written belongs to the arena; nothing is
  * allocated apart from that.
  */
-#ifndef RETORT_REWRITE_TEXT_TEMPLATE_H
-#define RETORT_REWRITE_TEXT_TEMPLATE_H
+#ifndef RETORT_TEXT_TEXT_TEMPLATE_H
+#define RETORT_TEXT_TEXT_TEMPLATE_H
 
 #include "base/arena.h"
 
 enum variable {
 #define VARIABLE(enumerator, name, of, meaning) VARIABLE_##enumerator,
-#include "rewrite/variables.def"
+#include "text/variables.def"
 #undef VARIABLE
     VARIABLE_COUNT,
     /* The field whose name is given, of the request and of the response. */
@@ -41,7 +41,7 @@ enum variable {
     VARIABLE_GROUP_LAST = VARIABLE_GROUP + 9,
 };
 
-/* What the variables of a text depend on (rewrite/variables.def); a field of the request is the
+/* What the variables of a text depend on (text/variables.def); a field of the request is the
  * client's. */
 enum variable_source {
     VARIABLES_OF_URL = 1,

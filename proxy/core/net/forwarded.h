@@ -19,8 +19,8 @@
  *
  * Threads: pure functions.
  */
-#ifndef RETORT_REWRITE_FORWARDED_H
-#define RETORT_REWRITE_FORWARDED_H
+#ifndef RETORT_NET_FORWARDED_H
+#define RETORT_NET_FORWARDED_H
 
 #include "http/head.h"
 #include "net/address.h"

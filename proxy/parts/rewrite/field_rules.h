@@ -27,7 +27,7 @@
 #define RETORT_REWRITE_FIELD_RULES_H
 
 #include "http/head.h"
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 enum field_action { FIELD_REMOVE, FIELD_REPLACE, FIELD_SET, FIELD_ADD };
 

@@ -1,4 +1,4 @@
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
@@ -28,13 +28,13 @@ struct text_template {
 
 static const struct slice variable_names[VARIABLE_COUNT] = {
 #define VARIABLE(enumerator, name, of, meaning) SLICE(name),
-#include "rewrite/variables.def"
+#include "text/variables.def"
 #undef VARIABLE
 };
 
 static const enum variable_source variable_sources[VARIABLE_GROUP] = {
 #define VARIABLE(enumerator, name, of, meaning) VARIABLES_OF_##of,
-#include "rewrite/variables.def"
+#include "text/variables.def"
 #undef VARIABLE
     [VARIABLE_REQUEST_FIELD] = VARIABLES_OF_CLIENT,
     [VARIABLE_RESPONSE_FIELD] = VARIABLES_OF_RESPONSE,

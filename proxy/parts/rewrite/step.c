@@ -1,11 +1,10 @@
-#include "transaction/transaction.h"
-
 #include "origin/call.h"
+#include "rewrite/head_rules.h"
+#include "rewrite/settings.h"
 #include "rewrite/url_rules.h"
 #include "transaction/fail.h"
-#include "transaction/head_rules.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/reqmod.h"
+#include "transaction/transaction.h"
 #include "transaction/variables.h"
 
 /* REWRITE: lets rewrite and request_headers sections change the request of the client, before
@@ -35,7 +34,7 @@ static bool rewrite_url(struct transaction *transaction, bool *changed) {
     size_t count = settings->rule_count[RULE_REWRITE];
     for (size_t i = settings_next_rule(settings, RULE_REWRITE, bits, 0); i < count;
          i = settings_next_rule(settings, RULE_REWRITE, bits, i + 1)) {
-        const struct rewrite_settings *section = &settings->rewrites[i];
+        const struct rewrite_settings *section = &rewriting_settings_of(settings)->rewrites[i];
         struct slice made;
         switch (url_rule_apply(section->rule, transaction->request.url_text, transaction_variable,
                                transaction, &transaction->arena, &made)) {
@@ -77,16 +76,14 @@ static bool rewrite_is_wanted(struct transaction *transaction) {
 }
 
 static enum step rewrite_run(struct transaction *transaction) {
-    const struct settings *settings = transaction->settings;
-    if (settings->rewrite_count > 0 && transaction->request.kind != REQUEST_FOR_SERVER) {
+    const struct rewriting_settings *mine = rewriting_settings_of(transaction->settings);
+    if (mine->rewrite_count > 0 && transaction->request.kind != REQUEST_FOR_SERVER) {
         enum step next = change_url(transaction);
         if (next != STEP_NEXT)
             return next;
     }
-    if (settings->any_request_fields[FIELDS_AT_CLIENT] && !head_rules_change_request(transaction)) {
-        transaction->net->counters.field_rules_failures++;
-        return fail_with(transaction, 431, head_rules_request_error);
-    }
+    if (mine->any_at_client && !head_rules_change_request(transaction))
+        return fail_to_change(transaction);
     return STEP_NEXT;
 }
 

@@ -1,12 +1,71 @@
 /* Rules that change heads and URLs: request_headers, response_headers and rewrite sections. */
-#include "settings/load.h"
+#include "rewrite/settings.h"
 
 #include "base/assert.h"
 #include "rewrite/field_rules.h"
+#include "rewrite/head_rules.h"
 #include "rewrite/url_rules.h"
+#include "settings/load.h"
+#include "settings/option_rows.h"
+#include "settings/part_settings.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const fields_where_words[] = {"client", "origin", NULL};
+
+#define REQUEST_FIELDS(member)  ONE("request_headers", struct fields_settings, member)
+#define RESPONSE_FIELDS(member) ONE("response_headers", struct fields_settings, member)
+#define REWRITE(member)         ONE("rewrite", struct rewrite_settings, member)
+
+static const struct option rows[] = {
+#include "rewrite/options.def"
+    {.name = NULL},
+};
+
+static const struct option_section sections[] = {
+    {
+        .name = "request_headers",
+        .after = "forwarding",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Changes the fields of requests of a URL class. All sections that match apply, in the "
+            "order of the file; in a section first remove, then replace, set and add. Several "
+            "sections may have the same class. Fields that say how a message is sent can not be "
+            "changed (Connection, Content-Length, Host, Via and others). CONNECT requests are left "
+            "alone.",
+        .example = "request_headers all { set = \"X-Client: %{client_ip}\"  remove = \"X-Debug-*\" "
+                   "}",
+    },
+    {
+        .name = "response_headers",
+        .after = "request_headers",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Changes the fields of responses to requests of a URL class, in the way of "
+            "request_headers. The class may have a content_type. Interim responses (1xx), answers "
+            "to CONNECT and trailers are left alone.",
+        .example = "response_headers all { set = \"X-Content-Type-Options: nosniff\"\n"
+                   "                       remove = { \"Server\", \"X-Powered-By\" } }",
+    },
+    {
+        .name = "rewrite",
+        .after = "response_headers",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Rewrites the URLs of requests of a URL class, after access rules have let the request "
+            "in and before services and the cache see it. The sections are tried once, in the "
+            "order of the file, each with what the ones before it have made. Their classes are "
+            "compared with the URL that the client asked for. Access rules decide again about the "
+            "rewritten URL. CONNECT requests are left alone.",
+        .example = "rewrite all { match = '^http://old\\.example/(.*)'  to = "
+                   "\"https://new.example/$1\" }",
+    },
+    {.name = NULL},
+};
 
 /* A kind of section, and the options of it that are rules, in the order in which they apply. */
 static const struct field_option {
@@ -112,12 +171,12 @@ static bool apply_fields(struct load *load, const struct document_section *secti
 }
 
 /* Notes where there are rules, so that nobody looks for them elsewhere. */
-static bool note_fields(struct load *load, const char *kind, const struct fields_settings *list,
-                        size_t count, bool any[FIELDS_PLACES]) {
+static bool note_fields(struct load *load, const char *kind, const struct fields_list *list,
+                        bool any[FIELDS_PLACES]) {
     unsigned additions = 0;
-    for (size_t i = 0; i < count; i++) {
-        any[list[i].where] = true;
-        additions += field_rules_additions(list[i].rules);
+    for (size_t i = 0; i < list->count; i++) {
+        any[list->sections[i].where] = true;
+        additions += field_rules_additions(list->sections[i].rules);
     }
     return additions <= FIELD_ADDITIONS_MAX ||
            load_fail(load, 0,
@@ -126,14 +185,14 @@ static bool note_fields(struct load *load, const char *kind, const struct fields
 }
 
 static bool load_fields(struct load *load, const char *kind, bool of_requests,
-                        struct fields_settings **list, size_t *count, bool any[FIELDS_PLACES]) {
+                        struct fields_list *list, bool any[FIELDS_PLACES]) {
     size_t i = 0;
-    *count = document_section_count(load->document, kind);
-    *list = xcalloc(*count + 1, sizeof **list);
+    list->count = document_section_count(load->document, kind);
+    list->sections = xcalloc(list->count + 1, sizeof *list->sections);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, kind)
-        if (!apply_fields(load, section, kind, of_requests, &(*list)[i++]))
+        if (!apply_fields(load, section, kind, of_requests, &list->sections[i++]))
             return false;
-    return note_fields(load, kind, *list, *count, any);
+    return note_fields(load, kind, list, any);
 }
 
 static bool apply_rewrite(struct load *load, const struct document_section *section,
@@ -147,44 +206,74 @@ static bool apply_rewrite(struct load *load, const struct document_section *sect
     return rewrite->rule != NULL || load_fail(load, section->line, "rewrite: %s", reason);
 }
 
-static bool load_rewrites(struct load *load) {
-    struct settings *settings = load->settings;
+static bool load_rewrites(struct load *load, struct rewriting_settings *mine) {
     size_t i = 0;
-    settings->rewrite_count = document_section_count(load->document, "rewrite");
-    settings->rewrites = xcalloc(settings->rewrite_count + 1, sizeof *settings->rewrites);
+    mine->rewrite_count = document_section_count(load->document, "rewrite");
+    mine->rewrites = xcalloc(mine->rewrite_count + 1, sizeof *mine->rewrites);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "rewrite")
-        if (!apply_rewrite(load, section, &settings->rewrites[i++]))
+        if (!apply_rewrite(load, section, &mine->rewrites[i++]))
             return false;
     return true;
 }
 
-bool load_head_rules(struct load *load) {
+static bool rewriting_load(struct load *load, void *into) {
+    struct rewriting_settings *mine = into;
     struct settings *settings = load->settings;
-    if (!load_fields(load, "request_headers", true, &settings->request_fields,
-                     &settings->request_fields_count, settings->any_request_fields) ||
-        !load_fields(load, "response_headers", false, &settings->response_fields,
-                     &settings->response_fields_count, settings->any_response_fields) ||
-        !load_rewrites(load))
+    bool of_requests[FIELDS_PLACES] = {false}, of_responses[FIELDS_PLACES] = {false};
+    if (!load_fields(load, "request_headers", true, &mine->requests, of_requests) ||
+        !load_fields(load, "response_headers", false, &mine->responses, of_responses) ||
+        !load_rewrites(load, mine))
         return false;
-    settings->any_rewrite =
-        settings->rewrite_count > 0 || settings->any_request_fields[FIELDS_AT_CLIENT];
+    mine->any_at_client = of_requests[FIELDS_AT_CLIENT];
+    settings->any_rewrite = mine->rewrite_count > 0 || mine->any_at_client;
+    settings->head_changes = &head_rules;
+    settings->changes_outgoing = of_requests[FIELDS_AT_ORIGIN];
+    settings->changes_responses = of_responses[FIELDS_AT_ORIGIN];
+    settings->changes_replies = of_responses[FIELDS_AT_CLIENT];
     return true;
 }
 
-static void release_fields(const char *kind, struct fields_settings *list, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        field_rules_free(&list[i].rules);
-        load_release_values(kind, &list[i]);
+static void release_fields(const char *kind, const struct fields_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        field_rules_free(&list->sections[i].rules);
+        load_release_values(kind, &list->sections[i]);
     }
-    free(list);
+    free(list->sections);
 }
 
-void release_head_rules(struct settings *settings) {
-    release_fields("request_headers", settings->request_fields, settings->request_fields_count);
-    release_fields("response_headers", settings->response_fields, settings->response_fields_count);
-    for (size_t i = 0; i < settings->rewrite_count; i++) {
-        url_rule_free(&settings->rewrites[i].rule);
-        load_release_values("rewrite", &settings->rewrites[i]);
+static void rewriting_release(void *from) {
+    struct rewriting_settings *mine = from;
+    release_fields("request_headers", &mine->requests);
+    release_fields("response_headers", &mine->responses);
+    for (size_t i = 0; i < mine->rewrite_count; i++) {
+        url_rule_free(&mine->rewrites[i].rule);
+        load_release_values("rewrite", &mine->rewrites[i]);
     }
-    free(settings->rewrites);
+    free(mine->rewrites);
 }
+
+#define FIELDS_PLACE(name, list, kind)                                                             \
+    {                                                                                              \
+        .section = name, .only_stated = true, SECTION_RULE(kind, struct fields_settings),          \
+        SECTION_LIST(struct rewriting_settings, list.sections, list.count, struct fields_settings) \
+    }
+
+static const struct section_place places[] = {
+    FIELDS_PLACE("request_headers", requests, RULE_REQUEST_HEADERS),
+    FIELDS_PLACE("response_headers", responses, RULE_RESPONSE_HEADERS),
+    {
+        .section = "rewrite",
+        SECTION_LIST(struct rewriting_settings, rewrites, rewrite_count, struct rewrite_settings),
+        SECTION_RULE(RULE_REWRITE, struct rewrite_settings),
+    },
+    {.section = NULL},
+};
+
+const struct part_settings rewrite_part_settings = {
+    .options = rows,
+    .sections = sections,
+    .places = places,
+    .size = sizeof(struct rewriting_settings),
+    .load_rules = rewriting_load,
+    .release = rewriting_release,
+};

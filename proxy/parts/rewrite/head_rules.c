@@ -1,18 +1,13 @@
-#include "transaction/head_rules.h"
+#include "rewrite/head_rules.h"
 
 #include "rewrite/field_rules.h"
+#include "rewrite/settings.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/disclosed_identity.h"
+#include "transaction/fail.h"
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
 #include "transaction/variables.h"
-
-const char head_rules_request_error[] =
-    "the request can't be changed as the request_headers sections want it: it has too many fields, "
-    "or a value that is too long or too hard to search";
-const char head_rules_response_error[] =
-    "the response can't be changed as the response_headers sections want it: it has too many "
-    "fields, or a value that is too long or too hard to search";
 
 /* The sections that apply at one place. */
 struct head_rules_walk {
@@ -49,7 +44,7 @@ static struct head_rules_walk walk_requests(struct transaction *transaction,
                                             enum fields_where where) {
     return (struct head_rules_walk){
         .settings = transaction->settings,
-        .list = transaction->settings->request_fields,
+        .list = rewriting_settings_of(transaction->settings)->requests.sections,
         .kind = RULE_REQUEST_HEADERS,
         .where = where,
         .bits = request_rules_without_type(transaction),
@@ -61,7 +56,7 @@ static struct head_rules_walk walk_responses(struct transaction *transaction,
     const struct settings *settings = transaction->settings;
     struct head_rules_walk walk = {
         .settings = settings,
-        .list = settings->response_fields,
+        .list = rewriting_settings_of(settings)->responses.sections,
         .kind = RULE_RESPONSE_HEADERS,
         .where = where,
     };
@@ -110,6 +105,17 @@ static struct field_changes changes_of(struct named_heads *heads) {
     };
 }
 
+/* Before the section changes the request. */
+static void head_rules_disclose(struct transaction *transaction,
+                                const struct fields_settings *section,
+                                const struct field_changes *changes) {
+    if (section->tells_class ||
+        disclosed_identity_is_in(transaction, section->tells_user, section->tells_rule))
+        disclosed_identity_note(transaction,
+                                field_rules_told(section->rules, section->tells_class, changes),
+                                section->where == FIELDS_AT_ORIGIN, section->tells_class);
+}
+
 /* Changes a head that has all of its fields. */
 static bool change_head(struct transaction *transaction, struct head_rules_walk *walk,
                         struct http_head *head, bool confirms) {
@@ -127,7 +133,7 @@ static bool change_head(struct transaction *transaction, struct head_rules_walk 
     field_changes_begin(&changes, head);
     for (; section != NULL; section = head_rules_next(walk)) {
         if (walk->kind == RULE_REQUEST_HEADERS)
-            disclosed_identity_note(transaction, section, &changes);
+            head_rules_disclose(transaction, section, &changes);
         field_rules_apply(section->rules, &changes);
     }
     return !changes.failed && field_changes_join(&changes);
@@ -143,13 +149,13 @@ bool head_rules_change_request(struct transaction *transaction) {
     return changed;
 }
 
-bool head_rules_change_outgoing(struct transaction *transaction, struct http_head *head) {
+static bool change_outgoing(struct transaction *transaction, struct http_head *head) {
     struct head_rules_walk walk = walk_requests(transaction, FIELDS_AT_ORIGIN);
     return transaction->request.kind == REQUEST_CONNECT ||
            change_head(transaction, &walk, head, false);
 }
 
-bool head_rules_tell_class(struct transaction *transaction) {
+static bool tells_class(struct transaction *transaction) {
     struct head_rules_walk walk = walk_requests(transaction, FIELDS_AT_ORIGIN);
     const struct fields_settings *section;
     while ((section = head_rules_next(&walk)) != NULL)
@@ -158,13 +164,46 @@ bool head_rules_tell_class(struct transaction *transaction) {
     return false;
 }
 
+/* Does the section apply to any request for this URL? What is stored for this request would go to
+ * that one as well. */
+static bool may_apply(struct transaction *transaction, const struct fields_settings *section,
+                      size_t at) {
+    return !section->is_by_url ||
+           settings_next_rule(transaction->settings, RULE_REQUEST_HEADERS,
+                              request_rules_without_type(transaction), at) == at;
+}
+
+static bool hides_selector(struct transaction *transaction, struct slice name) {
+    const struct fields_list *list = &rewriting_settings_of(transaction->settings)->requests;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct fields_settings *section = &list->sections[i];
+        if (section->where == FIELDS_AT_ORIGIN &&
+            field_rules_hide(section->rules, !section->is_by_url, name) &&
+            may_apply(transaction, section, i))
+            return true;
+    }
+    return false;
+}
+
+static enum step refuse_response(struct transaction *transaction) {
+    transaction->net->counters.field_rules_failures++;
+    return fail_with(
+        transaction, 502,
+        "the response can't be changed as the response_headers sections want it: it has too many "
+        "fields, or a value that is too long or too hard to search");
+}
+
 /* A 304 that confirms what is stored has the type of that. */
-bool head_rules_change_response(struct transaction *transaction, struct http_head *head) {
+static enum step change_response(struct transaction *transaction) {
+    struct http_head *head = transaction->response.head;
     bool confirms = head->status == 304 && transaction->lookup.revalidating;
     struct slice type = confirms ? object_type(transaction->lookup.object)
                                  : http_head_value(head, HTTP_CONTENT_TYPE);
     struct head_rules_walk walk = walk_responses(transaction, FIELDS_AT_ORIGIN, type);
-    return change_head(transaction, &walk, head, confirms);
+    if (change_head(transaction, &walk, head, confirms))
+        return STEP_NEXT;
+    response_drop(&transaction->response);
+    return refuse_response(transaction);
 }
 
 /* A 304 is about what the client has, and a multipart body about what it consists of. */
@@ -217,24 +256,33 @@ static void keep_boundary(const struct reply *reply, struct field_changes *chang
     http_head_set(changes->head, HTTP_CONTENT_TYPE, type);
 }
 
-bool head_rules_change_reply(struct transaction *transaction, const struct http_head **head,
-                             struct slice *lines) {
+static void change_reply(struct transaction *transaction) {
     const struct reply *reply = &transaction->delivery.reply;
     struct head_rules_walk walk =
         walk_responses(transaction, FIELDS_AT_CLIENT, reply_type(transaction, reply));
     walk.is_page = transaction->delivery.page != NULL;
     struct head_rules_walk look = walk;
-    *head = NULL;
-    *lines = slice_make("", 0);
     if (head_rules_next(&look) == NULL)
-        return true;
+        return;
     struct named_heads heads = {transaction, NULL, named_reply(transaction, walk)};
     struct field_changes changes = changes_of(&heads);
     begin_reply(transaction, walk, &changes);
     for (const struct fields_settings *section; (section = head_rules_next(&walk)) != NULL;)
         field_rules_apply(section->rules, &changes);
+    if (changes.failed) {
+        refuse_response(transaction);
+        return;
+    }
     keep_boundary(reply, &changes);
-    *head = changes.head;
-    *lines = field_changes_lines(&changes);
-    return !changes.failed;
+    if (changes.head != NULL)
+        delivery_set_head(transaction, changes.head);
+    delivery_add_lines(transaction, field_changes_lines(&changes));
 }
+
+const struct head_changes head_rules = {
+    .outgoing = change_outgoing,
+    .tells_class = tells_class,
+    .hides_selector = hides_selector,
+    .response = change_response,
+    .reply = change_reply,
+};

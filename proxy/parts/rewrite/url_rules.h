@@ -15,7 +15,7 @@
 #ifndef RETORT_REWRITE_URL_RULES_H
 #define RETORT_REWRITE_URL_RULES_H
 
-#include "rewrite/text_template.h"
+#include "text/text_template.h"
 
 struct url_rule;
 
