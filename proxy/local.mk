@@ -230,7 +230,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/worker.c proxy/core/worker.h proxy/core/worker_internal.h proxy/core/worker_orders.c \
 	proxy/core/match/literals.c proxy/core/match/literals.h \
 	proxy/core/settings/load.c proxy/core/settings/load.h \
-	proxy/core/settings/access.h proxy/core/settings/load_access.c proxy/core/settings/options_access.def \
 	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
 	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \

@@ -123,11 +123,11 @@ made_of() { # WHAT LIBRARIES KB LINES
 if [[ " $built " == *" icap "* ]]; then
     link minimal minimal icap
     unit minimal minimal
-    made_of minimal 4 1260 82500
+    made_of minimal 4 1220 80400
 fi
 link "without parts" none
 unit "without parts" none
-made_of "without parts" 4 1160 77000
+made_of "without parts" 4 1120 74700
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -72,9 +72,6 @@ bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
 bool load_cache(struct load *load);
 bool load_services(struct load *load);
-bool load_accesses(struct load *load);
-/* After the rules have been made. */
-void finish_accesses(const struct load *load);
 bool load_url_classes(struct load *load);
 bool load_adapts(struct load *load);
 bool load_logs(struct load *load);
@@ -90,6 +87,8 @@ void warn_about_secrets(const struct load *load);
 /* Returns NULL when no class has that name. */
 const struct origins_settings *load_find_origins(const struct settings *settings,
                                                  struct slice name);
+/* Is there an error_page section with that name? */
+bool load_has_page(const struct settings *settings, const char *name);
 /* Finds the class that a section's title names. False with an error: there is none. */
 bool load_section_class(struct load *load, const struct document_section *section,
                         const struct url_class **url_class);
@@ -100,7 +99,6 @@ void release_origins_groups(struct settings *settings);
 void release_maps(struct settings *settings);
 void release_services(struct settings *settings);
 void release_url_classes(struct settings *settings);
-void release_accesses(struct settings *settings);
 void release_adapts(struct settings *settings);
 void release_logs(struct settings *settings);
 void release_policies(struct settings *settings);

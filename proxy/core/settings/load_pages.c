@@ -279,26 +279,12 @@ static void make_own_pages(struct error_page_settings *page) {
     }
 }
 
-static bool has_page(const struct settings *settings, const char *name) {
+bool load_has_page(const struct settings *settings, const char *name) {
     for (size_t i = 0; i < settings->error_page_count; i++)
         if (settings->error_pages[i].name != NULL &&
             strcmp(settings->error_pages[i].name, name) == 0)
             return true;
     return false;
-}
-
-/* The pages that access sections name. */
-static bool check_access_pages(struct load *load) {
-    size_t i = 0;
-    DOCUMENT_FOR_EACH_SECTION (section, load->document, "access") {
-        const char *name = load->settings->accesses[i++].page;
-        if (name != NULL && !has_page(load->settings, name))
-            return load_fail(load, load_line_of(section, "page"),
-                             "page: no error_page section has the name \"%s\"; add one, or correct "
-                             "the name",
-                             name);
-    }
-    return true;
 }
 
 bool load_error_pages(struct load *load) {
@@ -310,7 +296,7 @@ bool load_error_pages(struct load *load) {
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "error_page")
         if (!load_error_page(load, section, &settings->error_pages[i++]))
             return false;
-    return check_access_pages(load);
+    return true;
 }
 
 static void release_error_page(struct error_page_settings *page) {

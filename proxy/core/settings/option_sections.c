@@ -132,23 +132,6 @@ const struct option_section option_sections[] = {
                    "                       content_type = \"text/html\" }",
     },
     {
-        .name = "access",
-        .title = "CLASS",
-        .repeats = true,
-        .documentation =
-            "Sets what happens to the requests of a URL class. The first section in the file whose "
-            "class matches decides. As soon as there is an access section, a request that none "
-            "matches is denied. Without access sections, every client that a listener takes "
-            "(listen.allow) may ask for everything that its reach allows "
-            "(listen.local_destinations). The sections decide before services and the cache see "
-            "the request, and again when a service has changed it. Addresses of hosts "
-            "(url_class.destination) are judged when a connection is made to them. See "
-            "docs/ACCESS.md.",
-        .example = "url_class inside { client = { \"10.0.0.0/8\" } }\n"
-                   "access inside { action = allow }\n"
-                   "access all { action = deny }",
-    },
-    {
         .name = "adapt",
         .title = "CLASS",
         .documentation =

@@ -46,8 +46,6 @@ static const char *const balance_words[] = {"round_robin", "least_connections", 
                                             NULL};
 static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
-static const char *const access_action_words[] = {"allow",    "deny",   "authenticate",
-                                                  "redirect", "tunnel", NULL};
 /* enum tls_staple_check. */
 static const char *const staple_words[] = {"off", "on", "strict", NULL};
 const char *const option_tls_versions[] = {"tls1.2", "tls1.3", NULL};
@@ -68,7 +66,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define ICAP_LOG(member)   .section = "icap_log", .at = offsetof(struct log_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
-#define ACCESS(member) .section = "access", .at = offsetof(struct access_settings, member)
 #define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
 #define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
 #define ERROR_PAGE(member)                                                                         \
@@ -282,7 +279,6 @@ static const struct option options[] = {
          "over several proxies again. The value 0 means no limit.",
      .example = "1000"},
 
-#include "settings/options_access.def"
 #include "settings/options_adapt.def"
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"

@@ -29,6 +29,7 @@
 struct document_section;
 struct findings;
 struct load;
+struct rules;
 struct service_settings;
 struct settings;
 
@@ -83,6 +84,8 @@ struct part_settings {
                      struct service_settings *service);
         void (*release)(struct service_settings *service);
     } service;
+    /* Adds rules of its own behind those of all sections; the first has this number. Of one part. */
+    void (*add_rules)(struct rules *rules, size_t first, void *mine);
     /* The rules of all sections have been made (rule_kinds.h). */
     void (*finish)(const struct load *load, void *mine);
     void (*release)(void *mine);

@@ -23,7 +23,6 @@ struct rule_kind_place {
 static const struct rule_kind_place kinds[RULE_KINDS] = {
     [RULE_POLICY] = KIND("policy", struct policy_settings, policies, policy_count),
     [RULE_ADAPT] = KIND("adapt", struct adapt_settings, adapts, adapt_count),
-    [RULE_ACCESS] = KIND("access", struct access_settings, accesses, access_count),
     [RULE_PARENT] = KIND("parent", struct parent_settings, parents, parent_count),
     [RULE_ERROR_PAGE] =
         KIND("error_page", struct error_page_settings, error_pages, error_page_count),
@@ -81,11 +80,8 @@ void rule_kinds_make_rules(struct settings *settings) {
             rules_add(settings->rules, rule_kind_class(settings, kind, at));
         first += settings->rule_count[kind];
     }
-    settings->access_perhaps_first = first;
-    for (size_t i = 0; settings->access_asks_later && i < settings->access_count; i++) {
-        const struct access_settings *access = &settings->accesses[i];
-        bool later = (access->asks & CLASS_ASKS_LATER) != 0;
-        rules_add_perhaps(settings->rules, later ? access->url_class : NULL);
-    }
+    PARTS_FOR_EACH (part, settings)
+        if (part_table[part]->settings->add_rules != NULL)
+            part_table[part]->settings->add_rules(settings->rules, first, settings->parts[part]);
     rules_seal(settings->rules);
 }

@@ -141,12 +141,11 @@ static bool (*const loaders[])(struct load *load) = {
     load_url_classes,
     load_adapts,
     load_logs,
-    load_accesses,
     load_policies,
     load_parents,
-    load_rules_of_parts,
     load_error_pages,
     load_pac,
+    load_rules_of_parts,
     check_listens,
 };
 /* clang-format on */
@@ -172,7 +171,6 @@ static struct settings *make_once(struct load *load) {
     load->settings = settings;
     if (apply_document(load)) {
         rule_kinds_make_rules(settings);
-        finish_accesses(load);
         finish_parts(load);
         warn_about_maps(load);
         class_warnings(load);
@@ -409,7 +407,6 @@ void settings_release(struct settings **settingsp) {
     release_origins_groups(settings);
     release_logs(settings);
     release_adapts(settings);
-    release_accesses(settings);
     release_services(settings);
     release_policies(settings);
     release_error_pages(settings);

@@ -22,7 +22,6 @@
 #include "net/address.h"
 #include "net/forwarded.h"
 #include "part.h"
-#include "settings/access.h"
 #include "settings/error_page.h"
 #include "settings/forwarding.h"
 #include "settings/logs.h"
@@ -251,8 +250,6 @@ struct settings {
     size_t patience_space;  /* bytes of all results behind waiting pages */
     size_t verdict_space;   /* bytes of remembered verdicts on requests */
     bool any_patience;      /* some service has patience_after */
-    bool any_access;        /* there are access sections, or sections of other kinds whose classes
-                               ask for the user or the address of the host */
     bool share_listeners;   /* other processes of this user may listen as well */
 
     struct listen_settings *listens;
@@ -276,9 +273,9 @@ struct settings {
     const char *const *authenticators; /* their names, in the file's order */
     size_t authenticator_count;
     const struct proof_class *proofs; /* by them (transaction/proof.h); NULL: there are none */
-    const struct head_changes
-        *head_changes; /* of heads (transaction/head_changes.h), if it is of: */
+    /* Rules change heads (transaction/head_changes.h): of requests for origins, of their responses, of replies. */
     bool changes_outgoing, changes_responses, changes_replies;
+    const struct head_changes *head_changes;
     bool
         any_told_class; /* classes that ask who change requests, or choose services before the cache
                             or behind it */
@@ -294,32 +291,9 @@ struct settings {
     struct class_lists *class_lists; /* the files that they name */
     struct adapt_settings *adapts;   /* in the file's order */
     size_t adapt_count;
-    struct access_settings *accesses; /* likewise */
-    size_t access_count;
-    bool access_asks_later;       /* some class of them depends on the user or the address */
-    bool access_asks_destination; /* on the address */
-    bool access_asks_who;         /* on who asks */
-    bool access_logs_only;        /* some have log_only */
-    bool access_names_servers;    /* some class of them says which servers, so that the name which
-                                     TLS asks for counts */
-    bool access_purges;           /* some let clients use PURGE or BAN */
-    uint64_t *access_asking;      /* a bit each: it asks for credentials, not only in the log */
-    size_t access_perhaps_first;  /* if access_asks_later: behind the rules of all kinds stands one
-                                     more for each of them. A request fits it unless the section
-                                     can't be for it, whoever the user is and wherever the host
-                                     leads; if the section asks for neither, no request fits it */
-    bool access_is_plain; /* there are some, none is only logged, and no section asks for the
-                                     address or for credentials, or lets clients purge; nobody can
-                                     prove who he is */
-    /* The section that allows a request that fits no class but those without conditions; NULL:
-     * none does for certain. `access_always` are the bits of such a request; NULL: not known. */
-    const struct access_settings *access_otherwise;
-    const uint64_t *access_always;
-    bool others_ask_destination;        /* some class of another section depends on the address */
-    struct access_count *access_counts; /* ACCESS_COUNTERS times access_count_stride */
-    size_t access_count_stride;
-    int64_t access_counted_since; /* seconds of the clock of the day; each snapshot counts anew */
-    struct policy_settings *policies; /* likewise */
+    bool access_asks_who;             /* some class of access sections depends on who asks */
+    bool access_names_servers;        /* or says which servers: the name that TLS asks for counts */
+    struct policy_settings *policies; /* in the file's order */
     size_t policy_count;
     bool policies_by_type; /* some policies have a class with a content_type */
     struct rules *rules;   /* of all sections for a class, kind after kind */

@@ -1,6 +1,7 @@
 if PART_ACCESS
 proxy_libproxy_a_SOURCES += \
 	proxy/parts/access/part.c \
+	proxy/parts/access/settings.c proxy/parts/access/settings.h proxy/parts/access/options.def \
 	proxy/parts/access/destination.c proxy/parts/access/destination.h \
 	proxy/parts/access/permit.c proxy/parts/access/permit.h \
 	proxy/parts/access/purge.c \

@@ -18,11 +18,10 @@
  *
  * group and destination are lists with commas; header has fields with CR LF between them. */
 
-static uint64_t sum_counts(const struct settings *settings, size_t section, size_t member) {
+static uint64_t sum_counts(const struct access_settings *section, size_t member) {
     uint64_t sum = 0;
     for (size_t i = 0; i < ACCESS_COUNTERS; i++) {
-        const struct access_count *count =
-            &settings->access_counts[i * settings->access_count_stride + section];
+        const struct access_count *count = &section->counts[i * section->stride];
         const _Atomic uint64_t *value = (const _Atomic uint64_t *)((const char *)count + member);
         sum += atomic_load_explicit(value, memory_order_relaxed);
     }
@@ -30,23 +29,23 @@ static uint64_t sum_counts(const struct settings *settings, size_t section, size
 }
 
 static json_t *section_json(const struct settings *settings, size_t at) {
-    const struct access_settings *section = &settings->accesses[at];
+    const struct access_settings *section = &accesses_of(settings)->list[at];
     return json_pack(
         "{s:I, s:s, s:s, s:b, s:I, s:I}", "number", (json_int_t)at + 1, "class",
         url_class_name(section->url_class), "action", access_action_name(section->action),
         "log_only", (int)section->log_only, "decided",
-        (json_int_t)sum_counts(settings, at, offsetof(struct access_count, decided)), "logged",
-        (json_int_t)sum_counts(settings, at, offsetof(struct access_count, logged)));
+        (json_int_t)sum_counts(section, offsetof(struct access_count, decided)), "logged",
+        (json_int_t)sum_counts(section, offsetof(struct access_count, logged)));
 }
 
 static void show_sections(struct page *page, const struct admin_calls *calls) {
     struct settings *settings = calls->settings(calls->context);
+    const struct accesses_settings *mine = accesses_of(settings);
     json_t *list = json_array();
-    for (size_t i = 0; i < settings->access_count; i++)
+    for (size_t i = 0; i < mine->count; i++)
         json_array_append_new(list, section_json(settings, i));
     page_json(page, 200,
-              json_pack("{s:o, s:I}", "access", list, "since",
-                        (json_int_t)settings->access_counted_since));
+              json_pack("{s:o, s:I}", "access", list, "since", (json_int_t)mine->counted_since));
     settings_release(&settings);
 }
 
@@ -256,8 +255,9 @@ static void trial_answer(struct trial *trial, const struct access_decision *deci
         obstacle != NULL ? 403 : (int)trial_status(trial, decision), "why",
         obstacle != NULL ? obstacle : trial_reason(decision), "sections", trial->sections);
     if (section != NULL && obstacle == NULL) {
-        json_object_set_new(answer, "section",
-                            json_integer((json_int_t)(section - trial->settings->accesses) + 1));
+        json_object_set_new(
+            answer, "section",
+            json_integer((json_int_t)(section - accesses_of(trial->settings)->list) + 1));
         json_object_set_new(answer, "class", json_string(url_class_name(section->url_class)));
         json_object_set_new(answer, "action", json_string(access_action_name(section->action)));
     }
@@ -267,11 +267,11 @@ static void trial_answer(struct trial *trial, const struct access_decision *deci
 /* The authenticator of a user that the caller names without one: that of the section at hand. */
 static struct slice trial_authenticator(const struct trial *trial) {
     const struct settings *settings = trial->settings;
-    for (size_t i = 0; trial->authenticator.length == 0 && trial->user.name.length > 0 &&
-                       i < settings->access_count;
-         i++)
-        if (settings->accesses[i].authenticator_count > 0)
-            return slice_from(settings->authenticators[settings->accesses[i].authenticators[0]]);
+    const struct accesses_settings *mine = accesses_of(settings);
+    for (size_t i = 0;
+         trial->authenticator.length == 0 && trial->user.name.length > 0 && i < mine->count; i++)
+        if (mine->list[i].authenticator_count > 0)
+            return slice_from(settings->authenticators[mine->list[i].authenticators[0]]);
     return trial->authenticator;
 }
 

@@ -9,12 +9,13 @@
 #ifndef RETORT_ACCESS_PERMIT_H
 #define RETORT_ACCESS_PERMIT_H
 
+#include "access/settings.h"
 #include "transaction/access.h"
 
 extern const struct access_class access_by_name, access_by_address;
 
 static inline const struct access_class *access_class_for(const struct settings *settings) {
-    return settings->access_asks_destination ? &access_by_address : &access_by_name;
+    return accesses_of(settings)->asks_destination ? &access_by_address : &access_by_name;
 }
 
 #endif

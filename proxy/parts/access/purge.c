@@ -97,7 +97,7 @@ static void purge_end(struct transaction *transaction) {
 }
 
 static bool purge_is_needed(const struct settings *settings) {
-    return settings->access_purges;
+    return accesses_of(settings)->purges;
 }
 
 static bool purge_is_wanted(struct transaction *transaction) {

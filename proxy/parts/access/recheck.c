@@ -31,7 +31,7 @@ static enum step recheck_run(struct transaction *transaction) {
 
 /* Nothing else changes what ACCESS has decided about. */
 static bool recheck_is_needed(const struct settings *settings) {
-    return settings->any_access &&
+    return accesses_of(settings)->is_asked &&
            (settings->any_rewrite || settings_ask_at(settings, ADAPT_REQMOD_PRECACHE));
 }
 

@@ -12,7 +12,7 @@ static struct access_refusal access_refusal_of(struct transaction *transaction,
                                                const struct access_decision *decision) {
     const struct access_settings *section = decision->section;
     if (access_destination_is_nowhere(transaction) &&
-        transaction->settings->access_asks_destination)
+        accesses_of(transaction->settings)->asks_destination)
         return (struct access_refusal){
             502, .reason = "the name of the host can't be resolved, and the access rules ask for "
                            "its address"};

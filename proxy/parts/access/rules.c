@@ -7,9 +7,9 @@
 /* The first section at `from` or behind it that a request with these bits may be for. */
 static size_t access_next_rule(const struct settings *settings, const uint64_t *bits, size_t from) {
     size_t certain = settings_next_rule(settings, RULE_ACCESS, bits, from);
-    size_t first = settings->access_perhaps_first;
-    return settings->access_asks_later ? rules_next(bits, first + from, first + certain) - first
-                                       : certain;
+    const struct accesses_settings *mine = accesses_of(settings);
+    size_t first = mine->perhaps_first;
+    return mine->asks_later ? rules_next(bits, first + from, first + certain) - first : certain;
 }
 
 static bool has_bit(const uint64_t *bits, size_t at) {
@@ -20,12 +20,13 @@ static bool has_bit(const uint64_t *bits, size_t at) {
  * if there never was a user: then a class that may match, and does not so, depends on the user. */
 static enum class_answer access_matches(const struct access_question *question, size_t at) {
     const struct settings *settings = question->settings;
-    const struct access_settings *section = &settings->accesses[at];
+    const struct accesses_settings *mine = accesses_of(settings);
+    const struct access_settings *section = &mine->list[at];
     const struct class_subject *subject = question->subject;
     bool fits = has_bit(question->bits, settings->rule_first[RULE_ACCESS] + at);
     if ((section->asks & CLASS_ASKS_LATER) == 0)
         return fits ? CLASS_YES : CLASS_NO;
-    if (!has_bit(question->bits, settings->access_perhaps_first + at))
+    if (!has_bit(question->bits, mine->perhaps_first + at))
         return CLASS_NO;
     if ((section->asks & CLASS_ASKS_DESTINATION) == 0 && !fits)
         return subject->user == NULL && subject->user_pending ? CLASS_UNKNOWN : CLASS_NO;
@@ -41,7 +42,7 @@ static size_t access_next(const struct access_question *question, size_t from) {
 /* What the answer depends on, when it is not known: the address is sought before the user is asked,
  * who may not be needed then. */
 static enum access_finding what_is_wanted(const struct access_question *question, size_t at) {
-    const struct access_settings *section = &question->settings->accesses[at];
+    const struct access_settings *section = &accesses_of(question->settings)->list[at];
     return question->subject->destination_pending && (section->asks & CLASS_ASKS_DESTINATION) != 0
                ? ACCESS_WANTS_ADDRESS
                : ACCESS_WANTS_USER;
@@ -49,15 +50,16 @@ static enum access_finding what_is_wanted(const struct access_question *question
 
 const struct access_settings *access_allowing_nobody(const struct settings *settings,
                                                      const uint64_t *bits) {
-    ASSERT(settings->access_is_plain && settings->access_asks_later);
+    const struct accesses_settings *mine = accesses_of(settings);
+    ASSERT(mine->is_plain && mine->asks_later);
     size_t certain = settings_next_rule(settings, RULE_ACCESS, bits, 0);
-    size_t first = settings->access_perhaps_first, end = first + certain;
+    size_t first = mine->perhaps_first, end = first + certain;
     for (size_t rule = rules_next(bits, first, end); rule < end;
          rule = rules_next(bits, rule + 1, end))
-        if (settings->accesses[rule - first].action != ACCESS_ACTION_ALLOW)
+        if (mine->list[rule - first].action != ACCESS_ACTION_ALLOW)
             return NULL;
-    const struct access_settings *section = &settings->accesses[certain];
-    return certain < settings->access_count && (section->asks & CLASS_ASKS_LATER) == 0 &&
+    const struct access_settings *section = &mine->list[certain];
+    return certain < mine->count && (section->asks & CLASS_ASKS_LATER) == 0 &&
                    section->action == ACCESS_ACTION_ALLOW
                ? section
                : NULL;
@@ -74,12 +76,11 @@ bool access_accepts(const struct settings *settings, const struct access_setting
 
 const struct access_settings *access_find_asking(const struct access_question *question,
                                                  size_t from) {
-    const struct settings *settings = question->settings;
-    size_t count = settings->access_count;
-    for (size_t i = rules_next(settings->access_asking, from, count); i < count;
-         i = rules_next(settings->access_asking, i + 1, count))
+    const struct accesses_settings *mine = accesses_of(question->settings);
+    for (size_t i = rules_next(mine->asking, from, mine->count); i < mine->count;
+         i = rules_next(mine->asking, i + 1, mine->count))
         if (access_matches(question, i) != CLASS_NO)
-            return &settings->accesses[i];
+            return &mine->list[i];
     return NULL;
 }
 
@@ -112,7 +113,7 @@ static void access_apply(const struct access_question *question,
 /* The section depends on something unknown. True: that decides. */
 static bool access_apply_unknown(const struct access_question *question, size_t at,
                                  struct access_decision *decision) {
-    const struct access_settings *section = &question->settings->accesses[at];
+    const struct access_settings *section = &accesses_of(question->settings)->list[at];
     bool wants_address = what_is_wanted(question, at) == ACCESS_WANTS_ADDRESS;
     decision->section = section;
     decision->for_want = true;
@@ -137,10 +138,9 @@ static bool access_apply_unknown(const struct access_question *question, size_t 
 
 static void access_find_deciding(const struct access_question *question,
                                  struct access_decision *decision) {
-    const struct settings *settings = question->settings;
-    for (size_t i = access_next(question, 0); i < settings->access_count;
-         i = access_next(question, i + 1)) {
-        const struct access_settings *section = &settings->accesses[i];
+    const struct accesses_settings *mine = accesses_of(question->settings);
+    for (size_t i = access_next(question, 0); i < mine->count; i = access_next(question, i + 1)) {
+        const struct access_settings *section = &mine->list[i];
         *decision = (struct access_decision){.outcome = ACCESS_ALLOW};
         switch (access_matches(question, i)) {
         case CLASS_NO: access_see(question, i, ACCESS_NO_MATCH); continue;
@@ -158,7 +158,7 @@ static void access_find_deciding(const struct access_question *question,
         return;
     }
     *decision = (struct access_decision){
-        .outcome = settings->access_count > 0 ? ACCESS_DENY : ACCESS_ALLOW,
+        .outcome = mine->count > 0 ? ACCESS_DENY : ACCESS_ALLOW,
     };
 }
 
@@ -166,7 +166,7 @@ void access_decide(const struct access_question *question, struct access_decisio
     regex_take_gave_up();
     access_find_deciding(question, decision);
     bool unsure = regex_take_gave_up() || question->unsure;
-    if (unsure && question->settings->access_count > 0)
+    if (unsure && accesses_of(question->settings)->count > 0)
         *decision = (struct access_decision){.outcome = ACCESS_DENY, .unsure = true};
 }
 

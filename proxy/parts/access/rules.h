@@ -20,7 +20,7 @@
 #ifndef RETORT_ACCESS_RULES_H
 #define RETORT_ACCESS_RULES_H
 
-#include "settings/settings.h"
+#include "access/settings.h"
 
 enum access_outcome {
     ACCESS_ALLOW,    /* decision.section->action may be tunnel */
@@ -75,16 +75,17 @@ bool access_accepts(const struct settings *settings, const struct access_setting
                     struct slice authenticator);
 
 /* The section that certainly allows a request of nobody known; NULL: ask. Only for settings with
- * access_is_plain. `bits` as in the question, and no expression may have given up. */
+ * is_plain. `bits` as in the question, and no expression may have given up. */
 static inline const struct access_settings *access_allowing(const struct settings *settings,
                                                             const uint64_t *bits) {
-    if (bits == settings->access_always)
-        return settings->access_otherwise;
-    if (settings->access_asks_later)
+    const struct accesses_settings *mine = accesses_of(settings);
+    if (bits == mine->always)
+        return mine->otherwise;
+    if (mine->asks_later)
         return access_allowing_nobody(settings, bits);
     size_t at = settings_next_rule(settings, RULE_ACCESS, bits, 0);
-    const struct access_settings *section = &settings->accesses[at];
-    return at < settings->access_count && section->action == ACCESS_ACTION_ALLOW ? section : NULL;
+    const struct access_settings *section = &mine->list[at];
+    return at < mine->count && section->action == ACCESS_ACTION_ALLOW ? section : NULL;
 }
 
 /* Words for people: "allow", and "matches and decides". */

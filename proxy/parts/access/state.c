@@ -49,9 +49,7 @@ void access_ask(struct transaction *transaction, struct class_subject *subject,
 
 static struct access_count *count_of(const struct transaction *transaction,
                                      const struct access_settings *section) {
-    const struct settings *settings = transaction->settings;
-    size_t place = transaction->host->index % ACCESS_COUNTERS * settings->access_count_stride;
-    return &settings->access_counts[place + section->at];
+    return &section->counts[transaction->host->index % ACCESS_COUNTERS * section->stride];
 }
 
 static void count_one(_Atomic uint64_t *count) {
@@ -60,7 +58,7 @@ static void count_one(_Atomic uint64_t *count) {
 
 static void on_finding(void *arg, size_t at, enum access_finding finding) {
     struct transaction *transaction = arg;
-    const struct access_settings *section = &transaction->settings->accesses[at];
+    const struct access_settings *section = &accesses_of(transaction->settings)->list[at];
     if (finding != ACCESS_LOGS)
         return;
     count_one(&count_of(transaction, section)->logged);
@@ -94,7 +92,7 @@ static inline void begin_allowed(struct transaction *transaction,
 
 bool access_has_to_decide(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
-    if (!settings->access_is_plain || transaction->exchange->is_connection ||
+    if (!accesses_of(settings)->is_plain || transaction->exchange->is_connection ||
         transaction->exchange->identity != NULL)
         return true;
     const struct access_settings *section = access_allowing(settings, request_rules(transaction));
@@ -113,7 +111,7 @@ void access_note(struct transaction *transaction, struct access_question *questi
                      decision->section->action == ACCESS_ACTION_TUNNEL;
     if (decision->section != NULL)
         count_one(&count_of(transaction, decision->section)->decided);
-    if (transaction->settings->access_logs_only) {
+    if (accesses_of(transaction->settings)->logs_only) {
         struct access_decision again;
         question->see = on_finding;
         question->see_arg = transaction;

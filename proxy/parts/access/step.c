@@ -17,7 +17,8 @@ static proof_set authenticators_wanted(const struct access_question *question) {
     const struct settings *settings = question->settings;
     proof_set wanted = 0;
     for (const struct access_settings *section = access_find_asking(question, 0); section != NULL;
-         section = access_find_asking(question, (size_t)(section - settings->accesses) + 1))
+         section =
+             access_find_asking(question, (size_t)(section - accesses_of(settings)->list) + 1))
         for (size_t i = 0; i < section->authenticator_count; i++)
             wanted |= (proof_set)1 << section->authenticators[i];
     bool others = (rules_ask(settings->rules) & (CLASS_ASKS_USER | CLASS_ASKS_GROUP)) != 0;
@@ -75,8 +76,8 @@ static enum step access_decide_now(struct transaction *transaction) {
     struct access_decision decision;
     access_ask(transaction, &subject, &question);
     access_decide(&question, &decision);
-    bool for_others = transaction->settings->others_ask_destination && question.may_resolve &&
-                      subject.destination_pending;
+    bool for_others = accesses_of(transaction->settings)->others_ask_destination &&
+                      question.may_resolve && subject.destination_pending;
     if (decision.outcome == ACCESS_RESOLVE || for_others) {
         if (!access_destination_resolve(transaction))
             return STEP_WAIT;
@@ -130,7 +131,7 @@ static enum step access_run(struct transaction *transaction) {
 }
 
 static bool access_is_needed(const struct settings *settings) {
-    return settings->any_access;
+    return accesses_of(settings)->is_asked;
 }
 
 const struct step_row access_step = {

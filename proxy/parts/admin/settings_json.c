@@ -196,12 +196,6 @@ static void add_adapts(json_t *root, const struct settings *settings) {
     }
 }
 
-static void add_accesses(json_t *root, const struct settings *settings) {
-    for (size_t i = 0; i < settings->access_count; i++)
-        add_element(root, "access", "class", url_class_name(settings->accesses[i].url_class),
-                    &settings->accesses[i]);
-}
-
 static void add_error_pages(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->error_page_count; i++)
         add_element(root, "error_page", "class", url_class_name(settings->error_pages[i].url_class),
@@ -273,7 +267,6 @@ json_t *settings_json(const struct settings *settings) {
     add_origins(root, settings);
     add_services_and_logs(root, settings);
     add_url_classes(root, settings);
-    add_accesses(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
     add_error_pages(root, settings);

@@ -1,5 +1,6 @@
 #include "identity/proof.h"
 
+#include "access/settings.h"
 #include "base/assert.h"
 #include "identity/settings.h"
 #include "transaction/access.h"

@@ -147,7 +147,7 @@ START_TEST(what_is_not_known_counts_against_the_client) {
     ck_assert_msg(decision.outcome == trial->outcome, "%s: outcome %d", trial->sections,
                   decision.outcome);
     const struct access_settings *section =
-        trial->section > 0 ? &settings->accesses[trial->section - 1] : NULL;
+        trial->section > 0 ? &accesses_of(settings)->list[trial->section - 1] : NULL;
     ck_assert_msg(decision.section == section, "%s: another section", trial->sections);
     arena_release(&arena);
     settings_release(&settings);
@@ -186,7 +186,7 @@ struct comparison {
 static void compare_finding(void *arg, size_t at, enum access_finding finding) {
     struct comparison *comparison = arg;
     const struct access_question *question = comparison->question;
-    const struct access_settings *section = &question->settings->accesses[at];
+    const struct access_settings *section = &accesses_of(question->settings)->list[at];
     enum class_answer found = finding == ACCESS_NO_MATCH                            ? CLASS_NO
                               : finding == ACCESS_DECIDES || finding == ACCESS_LOGS ? CLASS_YES
                                                                                     : CLASS_UNKNOWN;
@@ -312,10 +312,10 @@ START_TEST(what_is_allowed_at_once) {
                                           .host = SLICE("www.test"),
                                           .url = SLICE("http://www.test/"),
                                           .path = SLICE("/")};
-    ck_assert(settings->access_is_plain);
+    ck_assert(accesses_of(settings)->is_plain);
     const struct access_settings *section =
         access_allowing(settings, rules_find(settings->rules, &subject, &arena));
-    ck_assert_uint_eq(section != NULL ? (size_t)(section - settings->accesses) + 1 : 0,
+    ck_assert_uint_eq(section != NULL ? (size_t)(section - accesses_of(settings)->list) + 1 : 0,
                       at_once[_i].at);
     arena_release(&arena);
     settings_release(&settings);

@@ -1,14 +1,47 @@
 /* Who may do what: access sections. */
-#include "settings/load.h"
+#include "access/settings.h"
 
 #include "base/assert.h"
-#include "base/log.h"
-#include "part.h"
 #include "settings/class_warnings.h"
+#include "settings/load.h"
+#include "settings/option_rows.h"
+#include "settings/part_settings.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+static const char *const access_action_words[] = {"allow",    "deny",   "authenticate",
+                                                  "redirect", "tunnel", NULL};
+
+#define ACCESS(member) ONE("access", struct access_settings, member)
+
+static const struct option rows[] = {
+#include "access/options.def"
+    {.name = NULL},
+};
+
+static const struct option_section sections[] = {
+    {
+        .name = "access",
+        .after = "url_class",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Sets what happens to the requests of a URL class. The first section in the file whose "
+            "class matches decides. As soon as there is an access section, a request that none "
+            "matches is denied. Without access sections, every client that a listener takes "
+            "(listen.allow) may ask for everything that its reach allows "
+            "(listen.local_destinations). The sections decide before services and the cache see "
+            "the request, and again when a service has changed it. Addresses of hosts "
+            "(url_class.destination) are judged when a connection is made to them. See "
+            "docs/ACCESS.md.",
+        .example = "url_class inside { client = { \"10.0.0.0/8\" } }\n"
+                   "access inside { action = allow }\n"
+                   "access all { action = deny }",
+    },
+    {.name = NULL},
+};
 
 /* The options that only some actions use. */
 static const struct {
@@ -21,10 +54,6 @@ static const struct {
     {"to", ACCESS_ACTION_REDIRECT},
 };
 
-static const char *action_word(enum access_action action) {
-    return options_find(settings_table(), "access", "action")->words[action];
-}
-
 static bool check_access_options(struct load *load, const struct document_section *section,
                                  const struct access_settings *access) {
     for (size_t i = 0; i < sizeof access_belongs / sizeof access_belongs[0]; i++)
@@ -33,8 +62,9 @@ static bool check_access_options(struct load *load, const struct document_sectio
             return load_fail(load, load_line_of(section, access_belongs[i].option),
                              "%s works only with action = %s, and this section has action = %s; "
                              "remove one of the two",
-                             access_belongs[i].option, action_word(access_belongs[i].action),
-                             action_word(access->action));
+                             access_belongs[i].option,
+                             access_action_words[access_belongs[i].action],
+                             access_action_words[access->action]);
     if ((access->asks & CLASS_ASKS_TYPE) != 0)
         return load_fail(load, section->line,
                          "access: class \"%s\" has a content_type, which is known only when the "
@@ -126,113 +156,154 @@ static bool names_method(const struct access_settings *access, const char *metho
     return false;
 }
 
+static bool check_access_page(struct load *load, const struct document_section *section,
+                              const struct access_settings *access) {
+    return access->page == NULL || load_has_page(load->settings, access->page) ||
+           load_fail(
+               load, load_line_of(section, "page"),
+               "page: no error_page section has the name \"%s\"; add one, or correct the name",
+               access->page);
+}
+
 static bool apply_access(struct load *load, const struct document_section *section,
                          struct access_settings *access) {
     if (!load_section_class(load, section, &access->url_class) ||
         !load_values(load, section, "access", access))
         return false;
     access->asks = url_class_asks(access->url_class);
-    access->at = (uint32_t)(access - load->settings->accesses);
     access->purges = names_method(access, "PURGE");
     access->bans = names_method(access, "BAN");
     return check_access_options(load, section, access) &&
            check_access_status(load, section, access) &&
            load_access_target(load, section, access) &&
-           load_access_authenticators(load, section, access);
+           load_access_authenticators(load, section, access) &&
+           check_access_page(load, section, access);
 }
 
 /* The cost of a count is that of a line of the cache that no other worker writes. */
-static void make_counts(struct settings *settings) {
+static void make_counts(struct accesses_settings *mine) {
     enum { LINE = 64 / sizeof(struct access_count) };
-    settings->access_count_stride = (settings->access_count + LINE) / LINE * LINE;
-    settings->access_counts =
-        xcalloc(ACCESS_COUNTERS * settings->access_count_stride, sizeof(struct access_count));
-    settings->access_counted_since = time(NULL);
+    size_t stride = (mine->count + LINE) / LINE * LINE;
+    mine->counts = xcalloc(ACCESS_COUNTERS * stride, sizeof *mine->counts);
+    mine->counted_since = time(NULL);
+    for (size_t i = 0; i < mine->count; i++) {
+        mine->list[i].counts = &mine->counts[i];
+        mine->list[i].stride = stride;
+    }
 }
 
 /* So that only sections are looked at that may matter, however many there are. */
-static void make_access_bits(struct settings *settings) {
-    size_t words = settings->access_count / 64 + 1;
-    settings->access_asking = xcalloc(words, sizeof *settings->access_asking);
-    for (size_t i = 0; i < settings->access_count; i++) {
-        const struct access_settings *access = &settings->accesses[i];
-        if (access->action == ACCESS_ACTION_AUTHENTICATE && !access->log_only)
-            settings->access_asking[i / 64] |= UINT64_C(1) << i % 64;
-    }
+static void make_access_bits(struct accesses_settings *mine) {
+    mine->asking = xcalloc(mine->count / 64 + 1, sizeof *mine->asking);
+    for (size_t i = 0; i < mine->count; i++)
+        if (mine->list[i].action == ACCESS_ACTION_AUTHENTICATE && !mine->list[i].log_only)
+            mine->asking[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-bool load_accesses(struct load *load) {
-    struct settings *settings = load->settings;
-    size_t count = document_section_count(load->document, "access");
-    settings->accesses = xcalloc(count + 1, sizeof *settings->accesses);
+static void note_access(struct accesses_settings *mine, struct settings *settings,
+                        const struct access_settings *access) {
+    bool lets_in =
+        (access->action == ACCESS_ACTION_ALLOW || access->action == ACCESS_ACTION_AUTHENTICATE) &&
+        !access->log_only;
+    mine->asks_later |= (access->asks & CLASS_ASKS_LATER) != 0;
+    mine->asks_destination |= (access->asks & CLASS_ASKS_DESTINATION) != 0;
+    mine->logs_only |= access->log_only;
+    mine->purges |= lets_in && (access->purges || access->bans);
+    settings->access_names_servers |= (access->asks & CLASS_ASKS_SERVER) != 0;
+    settings->access_asks_who |= (access->asks & CLASS_ASKS_WHO) != 0;
+}
+
+static bool accesses_load(struct load *load, void *into) {
+    struct accesses_settings *mine = into;
+    mine->list = xcalloc(document_section_count(load->document, "access") + 1, sizeof *mine->list);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "access") {
-        struct access_settings *access = &settings->accesses[settings->access_count++];
+        struct access_settings *access = &mine->list[mine->count++];
         if (!apply_access(load, section, access))
             return false;
-        settings->access_asks_later |= (access->asks & CLASS_ASKS_LATER) != 0;
-        settings->access_asks_destination |= (access->asks & CLASS_ASKS_DESTINATION) != 0;
-        bool lets_in = (access->action == ACCESS_ACTION_ALLOW ||
-                        access->action == ACCESS_ACTION_AUTHENTICATE) &&
-                       !access->log_only;
-        settings->access_names_servers |= (access->asks & CLASS_ASKS_SERVER) != 0;
-        settings->access_asks_who |= (access->asks & CLASS_ASKS_WHO) != 0;
-        settings->access_logs_only |= access->log_only;
-        settings->access_purges |= lets_in && (access->purges || access->bans);
+        note_access(mine, load->settings, access);
     }
-    make_counts(settings);
-    make_access_bits(settings);
+    make_counts(mine);
+    make_access_bits(mine);
     return true;
 }
 
-static bool access_ends(const struct settings *settings, size_t at) {
-    return !settings->accesses[at].log_only;
+static void add_perhaps(struct rules *rules, size_t first, void *into) {
+    struct accesses_settings *mine = into;
+    mine->perhaps_first = first;
+    for (size_t i = 0; mine->asks_later && i < mine->count; i++) {
+        bool later = (mine->list[i].asks & CLASS_ASKS_LATER) != 0;
+        rules_add_perhaps(rules, later ? mine->list[i].url_class : NULL);
+    }
 }
 
-static void note_otherwise(struct settings *settings) {
-    if (settings->access_asks_later)
+static bool access_ends(const struct settings *settings, size_t at) {
+    return !accesses_of(settings)->list[at].log_only;
+}
+
+static void note_otherwise(const struct settings *settings, struct accesses_settings *mine) {
+    if (mine->asks_later)
         return;
-    settings->access_always = rules_always(settings->rules);
-    size_t at = settings_next_rule(settings, RULE_ACCESS, settings->access_always, 0);
-    if (at < settings->access_count && settings->accesses[at].action == ACCESS_ACTION_ALLOW)
-        settings->access_otherwise = &settings->accesses[at];
+    mine->always = rules_always(settings->rules);
+    size_t at = settings_next_rule(settings, RULE_ACCESS, mine->always, 0);
+    if (at < mine->count && mine->list[at].action == ACCESS_ACTION_ALLOW)
+        mine->otherwise = &mine->list[at];
 }
 
 /* Who could ask for another server by TLS than by CONNECT is let in where one of both is. */
 static void warn_about_names(const struct load *load) {
-    if (load->settings->access_names_servers &&
-        part_table[part_of_option("intercept", NULL)] == NULL)
+    if (load->settings->access_names_servers && part_table[PART_INTERCEPT] == NULL)
         load_warn(
             load, document_section(load->document, "access", NULL)->line,
             "access: the names that clients ask for in TLS are not looked at: this retort was "
             "built without the part %s",
-            part_name(part_of_option("intercept", NULL)));
+            part_name(PART_INTERCEPT));
 }
 
-void finish_accesses(const struct load *load) {
-    struct settings *settings = load->settings;
+static void accesses_finish(const struct load *load, void *into) {
+    struct accesses_settings *mine = into;
+    const struct settings *settings = load->settings;
     warn_about_names(load);
     class_warnings_shadowed(load, RULE_ACCESS, access_ends);
     unsigned asks = rules_ask(settings->rules) | settings->asks_of_parts;
     for (int i = 0; i < RULE_KINDS; i++)
         for (size_t at = 0; i != RULE_ACCESS && at < settings->rule_count[i]; at++)
-            settings->others_ask_destination |=
+            mine->others_ask_destination |=
                 (url_class_asks(rule_kind_class(settings, (enum rule_kind)i, at)) &
                  CLASS_ASKS_DESTINATION) != 0;
-    settings->any_access = settings->access_count > 0 || (asks & CLASS_ASKS_LATER) != 0;
-    settings->access_is_plain = settings->access_count > 0 &&
-                                (asks & CLASS_ASKS_DESTINATION) == 0 &&
-                                settings->authenticator_count == 0 && !settings->access_logs_only &&
-                                !settings->access_purges;
-    note_otherwise(settings);
+    mine->is_asked = mine->count > 0 || (asks & CLASS_ASKS_LATER) != 0;
+    mine->is_plain = mine->count > 0 && (asks & CLASS_ASKS_DESTINATION) == 0 &&
+                     settings->authenticator_count == 0 && !mine->logs_only && !mine->purges;
+    note_otherwise(settings, mine);
 }
 
-void release_accesses(struct settings *settings) {
-    for (size_t i = 0; i < settings->access_count; i++) {
-        text_template_free(&settings->accesses[i].to_template);
-        free(settings->accesses[i].authenticators);
-        load_release_values("access", &settings->accesses[i]);
+static void accesses_release(void *from) {
+    struct accesses_settings *mine = from;
+    for (size_t i = 0; i < mine->count; i++) {
+        text_template_free(&mine->list[i].to_template);
+        free(mine->list[i].authenticators);
+        load_release_values("access", &mine->list[i]);
     }
-    free(settings->accesses);
-    free(settings->access_counts);
-    free(settings->access_asking);
+    free(mine->list);
+    free(mine->counts);
+    free(mine->asking);
 }
+
+static const struct section_place places[] = {
+    {
+        .section = "access",
+        SECTION_LIST(struct accesses_settings, list, count, struct access_settings),
+        SECTION_RULE(RULE_ACCESS, struct access_settings),
+    },
+    {.section = NULL},
+};
+
+const struct part_settings access_part_settings = {
+    .options = rows,
+    .sections = sections,
+    .places = places,
+    .size = sizeof(struct accesses_settings),
+    .load_rules = accesses_load,
+    .add_rules = add_perhaps,
+    .finish = accesses_finish,
+    .release = accesses_release,
+};
