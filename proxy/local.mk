@@ -93,7 +93,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/net/connect_race.c proxy/core/net/connect_race.h \
 	proxy/core/net/dns_message.c proxy/core/net/dns_message.h \
 	proxy/core/net/dns_channel.c proxy/core/net/dns_channel.h \
-	proxy/core/net/host_check.c proxy/core/net/host_check.h \
 	proxy/core/net/hosts_file.c proxy/core/net/hosts_file.h \
 	proxy/core/net/connection.c proxy/core/net/connection.h \
 	proxy/core/net/context.c proxy/core/net/context.h \

@@ -123,11 +123,11 @@ made_of() { # WHAT LIBRARIES KB LINES
 if [[ " $built " == *" icap "* ]]; then
     link minimal minimal icap
     unit minimal minimal
-    made_of minimal 4 1220 80400
+    made_of minimal 4 1220 80300
 fi
 link "without parts" none
 unit "without parts" none
-made_of "without parts" 4 1120 74700
+made_of "without parts" 4 1120 74600
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 #include "access/settings.h"
 
 #include "base/assert.h"
+#include "match/class_conditions.h"
 #include "settings/class_warnings.h"
 #include "settings/load.h"
 #include "settings/option_rows.h"
@@ -18,6 +19,22 @@ static const char *const access_action_words[] = {"allow",    "deny",   "authent
 
 static const struct option rows[] = {
 #include "access/options.def"
+    {.name = NULL},
+};
+
+/* Classes are the core's, but who asks for the address of a host is the step ACCESS. */
+#define CONDITION(member) ONE("url_class", struct url_class_conditions, member)
+
+static const struct option core_rows[] = {
+    {CONDITION(destinations), .name = "destination", .after = "scheme", STRINGS,
+     .check = url_class_check_client,
+     DOC "Lists addresses and networks of servers. The host of the URL is resolved for it, and the "
+         "condition matches when one of its addresses is in one of the networks.",
+     .example = "{ \"192.0.2.0/24\", \"2001:db8::/32\" }"},
+    {CONDITION(destination_files), .name = "destination_file", .after = "client_file", STRINGS,
+     .check = url_class_check_path,
+     DOC "Lists files with further values of destination: an address or a network a line.",
+     .example = "\"/etc/retort/blocked.networks\""},
     {.name = NULL},
 };
 
@@ -299,6 +316,7 @@ static const struct section_place places[] = {
 
 const struct part_settings access_part_settings = {
     .options = rows,
+    .core_options = core_rows,
     .sections = sections,
     .places = places,
     .size = sizeof(struct accesses_settings),

@@ -1,7 +1,7 @@
 /*
  * A host of ICAP servers: one address that connections lead to, and what all workers know of its
  * silence: when one of them has heard from it last, and whether it has been checked since
- * (net/host_check.h). All services there share it.
+ * (icap/host_check.h). All services there share it.
  *
  *     struct icap_host *host = icap_host_get(connection->remote);
  *     icap_host_heard(host, now - signs.heard);

@@ -10,6 +10,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/icap/endpoint.c proxy/parts/icap/endpoint.h \
 	proxy/parts/icap/health.c proxy/parts/icap/health.h \
 	proxy/parts/icap/host.c proxy/parts/icap/host.h \
+	proxy/parts/icap/host_check.c proxy/parts/icap/host_check.h \
 	proxy/parts/icap/look.c proxy/parts/icap/look.h \
 	proxy/parts/icap/lost_connections.c proxy/parts/icap/lost_connections.h \
 	proxy/parts/icap/options.c proxy/parts/icap/options.h \
@@ -25,7 +26,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/icap/wire.c proxy/parts/icap/wire.h
 tests_unit_proxy_unit_proxy_SOURCES += \
 	tests/unit/proxy/test_info_text.c \
-	tests/unit/proxy/test_icap_host.c \
+	tests/unit/proxy/test_host_check.c tests/unit/proxy/test_icap_host.c \
 	tests/unit/proxy/test_wire.c \
 	tests/unit/proxy/test_verdicts.c
 endif

@@ -2,8 +2,8 @@
 
 #include "base/assert.h"
 #include "icap/call.h"
+#include "icap/host_check.h"
 #include "icap/probe.h"
-#include "net/host_check.h"
 
 enum { LOOKS = 6, LOOK_LEAST = 50, LOOK_MOST = 500 };
 

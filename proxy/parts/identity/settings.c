@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/findings.h"
 #include "identity/proof.h"
+#include "match/class_conditions.h"
 #include "settings/load.h"
 #include "settings/option_rows.h"
 #include "settings/part_settings.h"
@@ -25,6 +26,21 @@ static const char *const certificate_user_words[] = {"cn", "email", "subject", N
 static const struct option rows[] = {
 #include "identity/options.def"
 #include "identity/options_helpers.def"
+    {.name = NULL},
+};
+
+/* Classes are the core's; without an authenticator nobody is a user. */
+#define CONDITION(member) ONE("url_class", struct url_class_conditions, member)
+
+static const struct option core_rows[] = {
+    {CONDITION(users), .name = "user", .after = "scheme", STRINGS, .check = url_class_check_text,
+     DOC "Lists names of users, as the authenticator that has proven them writes them, with upper "
+         "and lower case. \"*\" stands for every user who is proven. A request whose user is not "
+         "proven, or not yet, does not match.",
+     .example = "{ alice, \"bob@EXAMPLE.COM\" }"},
+    {CONDITION(groups), .name = "group", .after = "user", STRINGS, .check = url_class_check_text,
+     DOC "Lists groups. The condition matches when the proven user is in one of them.",
+     .example = "staff"},
     {.name = NULL},
 };
 
@@ -185,6 +201,7 @@ static const char *authenticator_title(const void *element) {
 
 const struct part_settings identity_part_settings = {
     .options = rows,
+    .core_options = core_rows,
     .sections = sections,
     .places =
         (const struct section_place[]){

@@ -23,7 +23,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
-	tests/unit/proxy/test_host_check.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_runner_ring.c \
 	tests/unit/proxy/test_manual.c \

@@ -38,7 +38,7 @@ Suite *dns_suite(void);
 Suite *client_hello_suite(void);
 Suite *certificate_set_suite(void);
 Suite *connection_suite(void);
-Suite *host_check_suite(void);
+Suite *host_check_suite(void) __attribute__((weak));
 Suite *icap_host_suite(void) __attribute__((weak));
 Suite *content_suite(void) __attribute__((weak));
 Suite *control_suite(void);

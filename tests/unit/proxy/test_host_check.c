@@ -1,7 +1,7 @@
 /* Whether a host answers what begins a TCP connection. */
 #include "suites.h"
 
-#include "net/host_check.h"
+#include "icap/host_check.h"
 
 #include <poll.h>
 #include <sys/resource.h>

@@ -159,7 +159,7 @@ int main(void) {
     srunner_add_suite(runner, certificate_set_suite());
     srunner_add_suite(runner, client_hello_suite());
     srunner_add_suite(runner, connection_suite());
-    srunner_add_suite(runner, host_check_suite());
+    add_part(runner, host_check_suite);
     add_part(runner, icap_host_suite);
     add_part(runner, content_suite);
     srunner_add_suite(runner, control_suite());

@@ -1,4 +1,4 @@
-#include "net/host_check.h"
+#include "icap/host_check.h"
 
 #include "base/assert.h"
 #include "net/privileges.h"

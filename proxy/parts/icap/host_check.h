@@ -20,8 +20,8 @@
  * Threads: the loop's thread only. Units: milliseconds. Errors: HOST_CHECK_IMPOSSIBLE, when this
  * machine can't make the check (no descriptors, no ports, a firewall here).
  */
-#ifndef RETORT_NET_HOST_CHECK_H
-#define RETORT_NET_HOST_CHECK_H
+#ifndef RETORT_ICAP_HOST_CHECK_H
+#define RETORT_ICAP_HOST_CHECK_H
 
 #include "net/address.h"
 #include "net/context.h"
