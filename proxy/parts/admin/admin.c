@@ -7,6 +7,7 @@
 #include "admin/settings.h"
 #include "admin/terminator.h"
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "net/listener.h"
 
@@ -25,7 +26,7 @@ enum {
     ADMIN_BACKLOG = 128,
     ADMIN_THREADS = 4,
     ADMIN_LAST_FEEDS = 500,     /* milliseconds for readers of feeds to read the end */
-    ADMIN_FIRST_ANSWERS = 2000, /* for who has connected, and has had no answer yet */
+    ADMIN_FIRST_ANSWERS = 2000, /* for who has connected, and has no answer yet */
     ADMIN_LAST_ANSWERS = 500,   /* for who waits for a page made apart, or for the rest by TLS */
 };
 
@@ -264,18 +265,17 @@ void admin_give_away(struct admin *admin) {
 }
 
 /* A request that was sent to this process is answered before the process ends. */
-static void await_first_answers(struct admin *admin) {
-    enum { LOOK = 5 }; /* milliseconds */
-    unsigned waited = 0;
-    while (waited < ADMIN_FIRST_ANSWERS &&
+static void await_answers(struct admin *admin) {
+    enum { LOOK = 5000 }; /* microseconds */
+    const uint64_t until = clocks_milliseconds(CLOCK_MONOTONIC) + ADMIN_FIRST_ANSWERS;
+    atomic_store(&admin->requests.ending, true);
+    while (clocks_milliseconds(CLOCK_MONOTONIC) < until &&
            ((admin->terminator != NULL && !terminator_is_quiet(admin->terminator)) ||
-            !admin_connections_have_answers(&admin->requests.connections))) {
-        usleep(LOOK * 1000);
-        waited += LOOK;
-    }
+            !admin_connections_have_answers(&admin->requests.connections)))
+        usleep(LOOK);
 }
 
-void admin_stop(struct admin **adminp) {
+void admin_stop(struct admin **adminp, bool hurried) {
     struct admin *admin = *adminp;
     *adminp = NULL;
     if (admin == NULL)
@@ -284,7 +284,8 @@ void admin_stop(struct admin **adminp) {
     /* The path is removed first, because a successor may use it from now on. */
     remove_path(admin);
     int fd = stop_accepting(admin);
-    await_first_answers(admin);
+    if (!hurried)
+        await_answers(admin);
     apart_stop(&admin->requests.apart, ADMIN_LAST_ANSWERS);
     /* Also because no connection may be suspended below. */
     admin_end_feeds(admin, ADMIN_LAST_FEEDS);

@@ -14,7 +14,7 @@
  *
  *     struct admin *admin = admin_start(settings, &calls, -1, error);
  *     ...
- *     admin_stop(&admin);
+ *     admin_stop(&admin, false);
  *
  * Threads: `calls` are called from any thread of the admin plane; they reach the workers by messages. Who looks waits for
  * no change: what may wait is made apart (admin/apart.h), and a second change of settings is refused (admin/turn.h).
@@ -84,6 +84,7 @@ void admin_own_file(struct admin *admin, const struct settings *settings);
 /* Checks whether this user could open the address if no other process used it. Returns false
  * with a message. */
 bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]);
-void admin_stop(struct admin **adminp);
+/* Answers who has connected before, for a moment, unless it is hurried. */
+void admin_stop(struct admin **adminp, bool hurried);
 
 #endif

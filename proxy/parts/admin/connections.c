@@ -24,6 +24,7 @@ struct admin_connection {
     struct shown_certificate *shown;
     uint64_t deadline; /* for taking a block, in milliseconds; 0: it takes none */
     bool admitted;     /* a request of it was */
+    bool asks;         /* a request has begun and not ended */
     bool answered;     /* one has ended */
     bool unlisted;     /* shut down, or kept */
 };
@@ -259,10 +260,21 @@ void admin_connection_admit(struct admin_connections *connections,
     pthread_mutex_unlock(&connections->lock);
 }
 
+bool admin_connection_asks(struct admin_connections *connections,
+                           struct admin_connection *connection) {
+    CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
+    pthread_mutex_lock(&connections->lock);
+    bool answered = connection->answered;
+    connection->asks = true;
+    pthread_mutex_unlock(&connections->lock);
+    return !answered;
+}
+
 void admin_connection_answered(struct admin_connections *connections,
                                struct admin_connection *connection) {
     CHECK_OBJ(connection, ADMIN_CONNECTION_MAGIC);
     pthread_mutex_lock(&connections->lock);
+    connection->asks = false;
     connection->answered = true;
     pthread_mutex_unlock(&connections->lock);
 }
@@ -270,8 +282,10 @@ void admin_connection_answered(struct admin_connections *connections,
 bool admin_connections_have_answers(struct admin_connections *connections) {
     bool all = true;
     pthread_mutex_lock(&connections->lock);
-    LIST_FOR_EACH (link, &connections->list)
-        all = all && connection_at(link)->answered && !has_unread(connection_at(link));
+    LIST_FOR_EACH (link, &connections->list) {
+        const struct admin_connection *connection = connection_at(link);
+        all = all && connection->answered && !connection->asks && !has_unread(connection);
+    }
     pthread_mutex_unlock(&connections->lock);
     return all;
 }

@@ -8,7 +8,8 @@
  *     struct admin_connection *connection = admin_connection_add(&connections, fd);
  *     admin_connection_used(&connections, connection);      a request on it has begun or ended
  *     admin_connection_admit(&connections, connection);     the guard has admitted its request
- *     admin_connection_answered(&connections, connection);  a request on it has ended
+ *     admin_connection_asks(&connections, connection);      a request on it has begun
+ *     admin_connection_answered(&connections, connection);  it has ended
  *     admin_connection_leave(&connections, &connection);    libmicrohttpd closes it
  *
  * With TLS (admin/terminator.h) libmicrohttpd has the clear end of a connection, and finds out by
@@ -100,9 +101,12 @@ void admin_connection_block(struct admin_connections *connections,
 void admin_connections_sweep(struct admin_connections *connections, uint64_t now);
 void admin_connection_admit(struct admin_connections *connections,
                             struct admin_connection *connection);
+/* The head of a request has come. Is it the first one? */
+bool admin_connection_asks(struct admin_connections *connections,
+                           struct admin_connection *connection);
 void admin_connection_answered(struct admin_connections *connections,
                                struct admin_connection *connection);
-/* Has each had an answer, and is all that has come on it read? */
+/* Has each had an answer to all that it has asked, and is all that has come on it read? */
 bool admin_connections_have_answers(struct admin_connections *connections);
 /* It is not closed for others, however long it is idle: a consumer of the event stream, of which
  * there is a bound of its own. */

@@ -55,7 +55,7 @@ static void plane_give_away(struct server *server) {
 static void plane_close(struct server *server) {
     struct admin *admin = server->parts[PART_ADMIN];
     server->parts[PART_ADMIN] = NULL;
-    admin_stop(&admin);
+    admin_stop(&admin, atomic_load(&server->hurried));
 }
 
 static const struct version_library *plane_libraries(void) {

@@ -23,6 +23,7 @@ struct admin_request {
     struct admin_requests *requests;
     struct MHD_Connection *connection;
     bool begun;            /* the head has been checked */
+    bool first;            /* of its connection */
     bool admitted;         /* and nothing was wrong with it */
     const char *complaint; /* why the request is refused; NULL: it is not */
     const char *target_end;
@@ -258,6 +259,7 @@ static enum MHD_Result admin_begin(struct admin_requests *requests, struct admin
                                    const char *path, const char *version) {
     struct page page = page_for(connection);
     request->begun = true;
+    request->first = admin_connection_asks(&requests->connections, admin_connection_of(connection));
     request->requests = requests;
     request->connection = connection;
     request->complaint = head_fault(request, connection, method, version);
@@ -390,7 +392,8 @@ static enum MHD_Result admin_answer(struct admin_requests *requests, struct admi
         admin_make(request);
         return admin_send(requests, request, connection);
     }
-    request->apart = apart_begin(&requests->apart, connection, admin_make, request);
+    request->apart = (request->first || !atomic_load(&requests->ending)) &&
+                     apart_begin(&requests->apart, connection, admin_make, request);
     if (!request->apart)
         return admin_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                             "retort is stopping, or can't start a thread: nothing was done");

@@ -28,6 +28,7 @@ struct admin_requests {
     struct admin_guard guard;
     pthread_mutex_t lock; /* all pages but those that are made apart are made one at a time */
     struct apart apart;
+    _Atomic bool ending; /* only who has connected before is still answered */
 };
 
 void admin_requests_init(struct admin_requests *requests, const struct settings *settings,

@@ -114,7 +114,7 @@ static void start_local(void) {
 }
 
 static void stop(void) {
-    admin_stop(&the_admin);
+    admin_stop(&the_admin, false);
     settings_release(&the_proxy.settings);
 }
 
@@ -414,7 +414,7 @@ START_TEST(only_a_dead_socket_is_replaced) {
     ck_assert_ptr_null(start(error)); /* a second one on the same path */
     ck_assert_ptr_nonnull(strstr(error, "another retort seems to be running"));
     free(call("GET", "/status", 200)); /* the first one does not mind */
-    admin_stop(&the_admin);
+    admin_stop(&the_admin, false);
 
     ck_assert(address_parse(&address, slice_from(where), 0));
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -423,7 +423,7 @@ START_TEST(only_a_dead_socket_is_replaced) {
     the_admin = start(error);
     ck_assert_msg(the_admin != NULL, "%s", error);
     free(call("GET", "/status", 200));
-    admin_stop(&the_admin);
+    admin_stop(&the_admin, false);
 
     FILE *file = fopen(where, "w");
     ck_assert_ptr_nonnull(file);
