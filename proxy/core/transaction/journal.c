@@ -70,14 +70,14 @@ static bool watcher_asks_class(const struct transaction *transaction) {
     return watcher != NULL;
 }
 
-void journal_show(struct transaction *transaction, uint64_t end) {
+void journal_show(struct transaction *transaction, uint64_t took) {
     struct exchange *exchange = transaction->exchange;
     char user[HTTP_CREDENTIALS_USER];
     struct class_subject subject;
     const struct loop *loop = transaction->net->loop;
     struct journal journal = {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
-        .duration = (end - exchange->started) / 1000,
+        .duration = took,
         .number = transaction->number,
         .trace = spans_sampled(transaction),
         .client = exchange_client_ip(exchange),

@@ -3,7 +3,7 @@
  * access logs and icap_logs, the event stream, and services that hear of log lines. What lines say of it, and in which
  * codes and members, is one table: log/fields.def.
  *
- *     journal_show(transaction, end);                   LOG: to the logs, and to who watches (watcher.h)
+ *     journal_show(transaction, took);                  LOG: to the logs, and to who watches (watcher.h)
  *
  * When each step began is noted only while somebody looks at the steps, by debug lines, spans or a step_watcher: struct
  * step_times.
@@ -121,6 +121,6 @@ struct step_times {
     uint64_t waits;    /* when it first had to wait; 0: it has not */
 };
 
-void journal_show(struct transaction *transaction, uint64_t end);
+void journal_show(struct transaction *transaction, uint64_t took);
 
 #endif

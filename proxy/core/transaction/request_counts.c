@@ -80,20 +80,19 @@ static void keep_example(struct request_example *example, const struct transacti
 }
 
 void request_counts_add(struct request_counts *counts, const struct transaction *transaction,
-                        uint64_t end) {
+                        uint64_t took) {
     const struct exchange *exchange = transaction->exchange;
     const struct outcome *outcome = &transaction->outcome;
     unsigned class = outcome->status / 100;
     unsigned protocol = exchange->is_connection ? 0 : protocol_of(exchange->version);
-    uint64_t microseconds = (end - exchange->started) / 1000;
-    unsigned index = times_index(microseconds);
+    unsigned index = times_index(took);
     struct result_times *result = &counts->results[outcome->result];
     listener_of(counts, transaction)
         ->requests[protocol][exchange->request.method_id][outcome->result]
                   [class < COUNTED_STATUSES ? class : COUNTED_STATUSES - 1]++;
-    times_add(&result->times, microseconds);
+    times_add(&result->times, took);
     if (index > 0)
-        keep_example(&result->examples[index], transaction, microseconds);
+        keep_example(&result->examples[index], transaction, took);
 }
 
 void request_counts_settings_changed(struct request_counts *counts) {

@@ -3,7 +3,7 @@
  * cache and class of the status; and how long they took, by result, with the latest transaction of
  * each class of duration as an example (of those that took longer than TIMES_FIRST).
  *
- *     request_counts_add(host->request_counts, transaction, end);     the step LOG
+ *     request_counts_add(host->request_counts, transaction, took);    the step LOG
  *     request_counts_settings_changed(host->request_counts);          after a reload
  *     request_counts_copy(host->request_counts, &copy);               in the worker's thread
  *     request_counts_sum(&all, &copy);                                of all workers
@@ -57,9 +57,9 @@ struct request_counts {
 
 struct transaction;
 
-/* A transaction that has ended, with its exchange. `end`: nanoseconds of the monotonic clock. */
+/* A transaction that has ended, with its exchange. `took`: microseconds. */
 void request_counts_add(struct request_counts *counts, const struct transaction *transaction,
-                        uint64_t end);
+                        uint64_t took);
 /* `settings` may be released now. */
 void request_counts_settings_changed(struct request_counts *counts);
 /* `copy` is uninitialised. */

@@ -15,9 +15,10 @@ static void note_request(struct transaction *transaction) {
     bool logged = host->watcher != NULL || access_logs_wanted(host->logs);
     uint64_t end =
         logged ? clocks_nanoseconds(CLOCK_MONOTONIC) : transaction->net->loop->now_nanoseconds;
-    request_counts_add(host->request_counts, transaction, end);
+    uint64_t took = (end - transaction->exchange->started) / 1000;
+    request_counts_add(host->request_counts, transaction, took);
     if (logged)
-        journal_show(transaction, end);
+        journal_show(transaction, took);
 }
 
 /* Whoever has made the exchange wants to know. */
