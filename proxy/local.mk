@@ -159,7 +159,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/access_log_line.c proxy/core/transaction/access_log_line.h \
 	proxy/core/transaction/journal.c proxy/core/transaction/journal.h \
 	proxy/core/transaction/access_log.c proxy/core/transaction/access_log.h \
-	proxy/core/transaction/adapted_variant.c proxy/core/transaction/adapted_variant.h \
+	proxy/core/transaction/adapting.c proxy/core/transaction/adapting.h \
 	proxy/core/transaction/cache_status.c proxy/core/transaction/cache_status.h \
 	proxy/core/transaction/caching.c proxy/core/transaction/caching.h \
 	proxy/core/transaction/collapse.c proxy/core/transaction/collapse.h \
@@ -171,11 +171,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/internal.c proxy/core/transaction/internal.h \
 	proxy/core/transaction/invalidate.c proxy/core/transaction/invalidate.h \
 	proxy/core/transaction/join.c proxy/core/transaction/join.h \
-	proxy/core/transaction/message.c proxy/core/transaction/message.h \
 	proxy/core/transaction/next_hop.c proxy/core/transaction/next_hop.h \
 	proxy/core/transaction/outcome.c proxy/core/transaction/outcome.h \
 	proxy/core/transaction/page.c proxy/core/transaction/page.h \
-	proxy/core/transaction/postcache.c proxy/core/transaction/postcache.h \
 	proxy/core/transaction/pump.c proxy/core/transaction/pump.h \
 	proxy/core/transaction/ranges.c proxy/core/transaction/ranges.h \
 	proxy/core/transaction/refresh.c proxy/core/transaction/refresh.h \
@@ -191,10 +189,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/stored_source.c proxy/core/transaction/stored_source.h \
 	proxy/core/transaction/trace.c proxy/core/transaction/trace.h \
 	proxy/core/transaction/transaction.c proxy/core/transaction/transaction.h \
-	proxy/core/transaction/variant_object.c proxy/core/transaction/variant_object.h \
 	proxy/core/transaction/variables.c proxy/core/transaction/variables.h \
-	proxy/core/transaction/waiting_download.c proxy/core/transaction/waiting_download.h \
-	proxy/core/transaction/waiting_page.c proxy/core/transaction/waiting_page.h \
 	proxy/core/transaction/proof.h \
 	proxy/core/transaction/watcher.h \
 	proxy/core/transaction/steps/receive.c \
@@ -202,17 +197,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/access.c proxy/core/transaction/access.h \
 	proxy/core/transaction/purge_orders.c proxy/core/transaction/purge_orders.h \
 	proxy/core/transaction/invalidation_relay.c proxy/core/transaction/invalidation_relay.h \
-	proxy/core/transaction/steps/reqmod.c proxy/core/transaction/steps/reqmod.h \
-	proxy/core/transaction/steps/reqmod_postcache.c proxy/core/transaction/steps/reqmod_postcache.h \
 	proxy/core/transaction/steps/lookup.c proxy/core/transaction/steps/lookup.h \
 	proxy/core/transaction/destination.c proxy/core/transaction/destination.h \
 	proxy/core/transaction/early_tunnel.h proxy/core/transaction/limiting.h proxy/core/transaction/head_changes.h \
 	proxy/core/transaction/bumped.c proxy/core/transaction/bumped.h \
 	proxy/core/transaction/steps/fetch.c proxy/core/transaction/steps/fetch.h \
-	proxy/core/transaction/steps/respmod.c proxy/core/transaction/steps/respmod.h \
 	proxy/core/transaction/steps/store.c proxy/core/transaction/steps/store.h \
-	proxy/core/transaction/steps/variant.c \
-	proxy/core/transaction/steps/respmod_postcache.c proxy/core/transaction/steps/respmod_postcache.h \
 	proxy/core/transaction/steps/tunnel.c proxy/core/transaction/steps/tunnel.h \
 	proxy/core/transaction/steps/deliver.c proxy/core/transaction/steps/deliver.h \
 	proxy/core/transaction/steps/log.c \
@@ -233,7 +223,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
 	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
-	proxy/core/transaction/service_log.c proxy/core/transaction/service_log.h \
 	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
 	proxy/core/settings/options_forwarding.def proxy/core/settings/options_listen_proxies.def \
 	proxy/core/settings/load_trust.c \
@@ -248,7 +237,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/options_origins.def \
 	proxy/core/settings/options_classes.def \
 	proxy/core/settings/options_pages.def \
-	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_adapt.def proxy/core/settings/options_services_both.def \
+	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services_both.def \
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
 	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \
 	proxy/core/settings/overrides.c proxy/core/settings/overrides.h proxy/core/settings/overrides_file.c \

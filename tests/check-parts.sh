@@ -121,13 +121,13 @@ made_of() { # WHAT LIBRARIES KB LINES
 }
 
 if [[ " $built " == *" icap "* ]]; then
-    link minimal minimal icap
+    link minimal minimal adapt icap
     unit minimal minimal
     made_of minimal 4 1220 80300
 fi
 link "without parts" none
 unit "without parts" none
-made_of "without parts" 4 1120 74600
+made_of "without parts" 4 1060 69400
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -8,7 +8,7 @@ programs=(proxy/retort tests/unit/proxy/unit-proxy)
 [ "$1" != --no-unit ] || { programs=(proxy/retort) && shift; }
 name=$1
 shift
-[ "$name" = minimal ] && [ $# = 0 ] && set -- icap
+[ "$name" = minimal ] && [ $# = 0 ] && set -- adapt icap
 
 # The files of unit tests that a part has.
 tests_of() { # PART

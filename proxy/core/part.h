@@ -41,6 +41,7 @@
 #include <stdio.h>
 
 struct adapter_class;
+struct adapting_class;
 struct address;
 struct cache;
 struct client_accepted;
@@ -159,6 +160,8 @@ struct part {
         bool (*starts_are_abandoned)(void);
         bool (*await_end)(unsigned milliseconds);
     } services;
+    /* What services do with transactions, for the steps of the core (transaction/adapting.h). NULL: nothing. */
+    const struct adapting_class *adapting;
     /* Content codings that it undoes (adapt/coding.h); ends with a name without letters. NULL: none. Any thread. */
     const struct coding *codings;
     /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */

@@ -18,7 +18,6 @@
 #include "transaction/invalidation_relay.h"
 #include "transaction/purge_orders.h"
 #include "transaction/step.h"
-#include "transaction/waiting_download.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +37,6 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
         .origin_hosts = server->origin_hosts,
         .intermediates = server->intermediates,
         .purge_orders = server->purge_orders,
-        .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
         .parts = server->parts,
         .origins = server->origins,
@@ -208,7 +206,6 @@ static void make_shared(struct server *server) {
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
     server->intermediates = intermediates_new();
-    server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
     server->origins = origin_groups_new(server->settings, NULL);
     PARTS_FOR_EACH (number, process.open)
@@ -321,7 +318,6 @@ bool server_release(struct server *server) {
     ticket_keys_release(&server->clients.tickets);
     origin_hosts_free(&server->origin_hosts);
     intermediates_free(&server->intermediates);
-    waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);

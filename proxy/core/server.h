@@ -40,7 +40,6 @@ struct server {
     struct intermediates *intermediates;
     struct purge_orders *purge_orders;
     struct invalidation_relay *invalidation_relay; /* by the process before; NULL: there was none */
-    struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
     struct origin_groups *origins;    /* of settings */
     struct shared_services *services; /* of settings */

@@ -22,7 +22,6 @@
 #include "service/event.h"
 #include "tls/server.h"
 #include "transaction/request_counts.h"
-#include "transaction/service_log.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -300,7 +299,6 @@ static void worker_on_closed(struct client_connection *connection, void *arg) {
 /* What services of the settings want to be told of. */
 static void hear_events(struct worker *worker) {
     const struct adapt_set *set = worker->host.adapt;
-    service_log_hear(&worker->host);
     named_addresses_use(&worker->names, &worker->net, set);
     worker->clients.on_closed = (set->hears & ADAPTER_HEARS_CLOSED) != 0 ? worker_on_closed : NULL;
 }
@@ -313,7 +311,6 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->second_level = shared->second_level;
     host->shared_fetches = shared->shared_fetches;
     host->origin_hosts = shared->origin_hosts;
-    host->waiting_downloads = shared->waiting_downloads;
     host->purge_orders = shared->purge_orders;
     host->adapters = &worker->adapters;
     host->clients = &worker->clients;

@@ -39,7 +39,6 @@ struct worker_shared {
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct intermediates *intermediates;
-    struct waiting_downloads *waiting_downloads;
     struct purge_orders *purge_orders;
     struct verdicts *verdicts;
     void *const *parts;               /* what each part keeps for the process */

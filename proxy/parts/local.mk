@@ -4,6 +4,7 @@ include proxy/parts/admin/local.mk
 include proxy/parts/events/local.mk
 include proxy/parts/spans/local.mk
 include proxy/parts/http2/local.mk
+include proxy/parts/adapt/local.mk
 include proxy/parts/icap/local.mk
 include proxy/parts/content/local.mk
 include proxy/parts/inside/local.mk

@@ -4,8 +4,8 @@
     writers.py [TOP-OF-THE-TREE]
 
 Above a struct in proxy/core/transaction/ a comment says "Written by FILE[ and FILE].": it is about the member of struct transaction
-that has the type. All other files of proxy/ may read that member, and not assign to it, hand what it owns to a function that
-releases it, or point to it by a pointer that is not const. Its header may have functions that write it.
+that has the type; a FILE may be a folder. All other files of proxy/ may read that member, and not assign to it, hand what it owns to
+a function that releases it, or point to it by a pointer that is not const. Its header may have functions that write it.
 
 Prints FILE:LINE for each that does. One check a file.
 """
@@ -60,7 +60,7 @@ def main():
         code, found = without_comments(read(top, path)), []
         for member, struct in of.items():
             writers, header = structs[struct]
-            if path not in writers and path != header:
+            if path not in writers and os.path.dirname(path) not in writers and path != header:
                 found += [(at, member, header) for at in wrongs(code, member, struct)]
         count += 1
         bad += bool(found)

@@ -73,7 +73,6 @@ bool load_maps(struct load *load);
 bool load_cache(struct load *load);
 bool load_services(struct load *load);
 bool load_url_classes(struct load *load);
-bool load_adapts(struct load *load);
 bool load_logs(struct load *load);
 bool load_policies(struct load *load);
 bool load_parents(struct load *load);

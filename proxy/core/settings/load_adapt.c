@@ -1,4 +1,4 @@
-/* Services and what they are asked about: what is the same for services of each kind, and adapt sections. */
+/* Services: what is the same for those of each kind. */
 #include "settings/load.h"
 
 #include "base/assert.h"
@@ -79,113 +79,6 @@ bool load_services(struct load *load) {
 
 const char *service_section(const struct service_settings *settings) {
     return service_sections[settings->kind];
-}
-
-static const struct service_settings *find_service(const struct settings *settings,
-                                                   const char *name) {
-    for (size_t i = 0; i < settings->service_count; i++)
-        if (strcmp(settings->services[i].name, name) == 0)
-            return &settings->services[i];
-    return NULL;
-}
-
-static bool load_adapt_add_service(struct load *load, const struct document_value *value,
-                                   struct adapt_settings *adapt) {
-    const struct service_settings *service = find_service(load->settings, value->text);
-    if (service == NULL)
-        return load_fail(
-            load, value->line,
-            "services: there is no icap_service \"%s\", and no service of this name; add one "
-            "or correct the name",
-            value->text);
-    for (size_t i = 0; i < adapt->service_count; i++)
-        if (adapt->services[i] == service)
-            return load_fail(load, value->line,
-                             "services: \"%s\" is listed twice; remove one of them", value->text);
-    adapt->services[adapt->service_count++] = service;
-    load->settings->any_told_class |= adapt->by_who && service->point != ADAPT_RESPMOD_POSTCACHE;
-    if (adapt_point_is_reqmod(service->point) &&
-        url_class_conditions(adapt->url_class)->content_types != NULL)
-        load_warn(load, value->line,
-                  "service %s is asked about requests, but class %s has a content_type and matches "
-                  "only responses: the service will never be asked",
-                  service->name, url_class_name(adapt->url_class));
-    if (service->point == ADAPT_RESPMOD_PRECACHE && adapt->by_who)
-        load_warn(load, value->line,
-                  "class %s depends on who asks, so what service %s makes at respmod_precache is "
-                  "not stored, and its clients get nothing that is stored for others; use point = "
-                  "respmod_postcache",
-                  url_class_name(adapt->url_class), service->name);
-    return true;
-}
-
-/* The services behind those that are asked are disabled. */
-static bool disable_service(struct load *load, const struct document_value *value,
-                            struct adapt_settings *adapt) {
-    for (size_t i = 0; i < adapt->service_count; i++) {
-        const struct service_settings *service = adapt->services[i];
-        if (strcmp(service->name, value->text) != 0)
-            continue;
-        size_t behind = --adapt->service_count - i;
-        memmove(&adapt->services[i], &adapt->services[i + 1], behind * sizeof service);
-        adapt->services[adapt->service_count] = service;
-        adapt->disabled_count++;
-        return true;
-    }
-    return load_fail(
-        load, value->line,
-        "disabled: \"%s\" is not one of the services of this section; correct the name",
-        value->text);
-}
-
-/* Behind all others. */
-static void leave_out_unloaded(struct adapt_settings *adapt) {
-    size_t all = adapt->service_count + adapt->disabled_count;
-    for (size_t i = adapt->service_count; i-- > 0;) {
-        const struct service_settings *service = adapt->services[i];
-        if (!service->disabled)
-            continue;
-        memmove(&adapt->services[i], &adapt->services[i + 1], (--all - i) * sizeof service);
-        adapt->services[all] = service;
-        adapt->service_count--;
-        adapt->unloaded_count++;
-    }
-}
-
-static bool add_adapt_services(struct load *load, const struct document_section *section,
-                               struct adapt_settings *adapt) {
-    bool good = true;
-    adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);
-    for (size_t i = 0; good && i < section->value_count; i++)
-        if (strcmp(section->values[i].option->name, "services") == 0)
-            good = load_adapt_add_service(load, &section->values[i], adapt);
-    for (size_t i = 0; good && i < section->value_count; i++)
-        if (strcmp(section->values[i].option->name, "disabled") == 0)
-            good = disable_service(load, &section->values[i], adapt);
-    leave_out_unloaded(adapt);
-    return good;
-}
-
-static bool apply_adapt(struct load *load, const struct document_section *section,
-                        struct adapt_settings *adapt) {
-    struct adapt_names names = {0};
-    if (!load_section_class(load, section, &adapt->url_class))
-        return false;
-    adapt->by_who = (url_class_asks(adapt->url_class) & CLASS_ASKS_WHO) != 0;
-    bool good = load_values(load, section, "adapt", &names);
-    load_release_values("adapt", &names);
-    return good && add_adapt_services(load, section, adapt);
-}
-
-bool load_adapts(struct load *load) {
-    struct settings *settings = load->settings;
-    size_t i = 0;
-    settings->adapt_count = document_section_count(load->document, "adapt");
-    settings->adapts = xcalloc(settings->adapt_count + 1, sizeof *settings->adapts);
-    DOCUMENT_FOR_EACH_SECTION (section, load->document, "adapt")
-        if (!apply_adapt(load, section, &settings->adapts[i++]))
-            return false;
-    return true;
 }
 
 void release_services(struct settings *settings) {

@@ -132,16 +132,6 @@ const struct option_section option_sections[] = {
                    "                       content_type = \"text/html\" }",
     },
     {
-        .name = "adapt",
-        .title = "CLASS",
-        .documentation =
-            "Lists the services that requests of a URL class and their responses pass, in this "
-            "order. When several classes match, their lists are joined in the order of the file. "
-            "A service that occurs in more than one of them is asked once.",
-        .example = "adapt images { services = { gray } }\n"
-                   "adapt all { services = { adremover, gzip } }",
-    },
-    {
         .name = "policy",
         .title = "CLASS",
         .documentation =

@@ -66,7 +66,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define ICAP_LOG(member)   .section = "icap_log", .at = offsetof(struct log_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
-#define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
 #define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
 #define ERROR_PAGE(member)                                                                         \
     .section = "error_page", .at = offsetof(struct error_page_settings, member)
@@ -124,24 +123,6 @@ static const struct option options[] = {
          "are still running after this time are cut off. A worker that is in a function of a "
          "module then, and does not come back, is left behind a second later.",
      .example = "\"10s\""},
-    {TOP(patience_keep), .name = "patience_keep", TIMEOUT, DEFAULT("10m"),
-     DOC "Sets how long the result behind a waiting page (icap_service.patience_after) is kept "
-         "for the client's address. It also sets how long the download goes on after the browser "
-         "has stopped asking for it.",
-     .example = "\"1h\""},
-    {TOP(patience_space), .name = "patience_space", SIZE_OF(0, 1024 * GB), DEFAULT("1GB"),
-     DOC "Limits the disk space of all results behind waiting pages together. They are files in "
-         "temporary_directory. A download that would exceed the limit fails, and "
-         "retort_patience_failures_total counts it.",
-     .example = "\"20GB\""},
-    {TOP(verdict_space), .name = "verdict_space", SIZE_OF(0, 64 * GB), DEFAULT("8MB"),
-     DOC "Limits the memory for verdicts of services at reqmod_precache and reqmod_postcache. "
-         "Retort remembers the verdict on a request without a body where the service permits it "
-         "in the ICAP head of its answer (Cache-Control: max-age, or Expires), and uses it for "
-         "equal requests. An entry takes little more than the head of the request. When the "
-         "space is full, old verdicts are dropped, and retort_verdicts_evicted_total counts "
-         "them. The value 0 means that services are asked about every request.",
-     .example = "\"64MB\""},
     {TOP(connect_ports), .name = "connect_ports", ELEMENTS(option_ports),
      .count_at = offsetof(struct settings, connect_port_count), DEFAULT("443"),
      DOC "Lists the ports that clients may reach with CONNECT. A proxy that opens tunnels to any "
@@ -279,7 +260,6 @@ static const struct option options[] = {
          "over several proxies again. The value 0 means no limit.",
      .example = "1000"},
 
-#include "settings/options_adapt.def"
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
 #include "settings/options_logs.def"

@@ -139,7 +139,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_client,
     load_services,
     load_url_classes,
-    load_adapts,
     load_logs,
     load_policies,
     load_parents,

@@ -246,11 +246,9 @@ struct settings {
     enum log_level log_level;
     char *temporary_directory; /* for files without a name */
     uint64_t drain_timeout;
-    uint64_t patience_keep; /* how long results behind waiting pages are kept */
-    size_t patience_space;  /* bytes of all results behind waiting pages */
-    size_t verdict_space;   /* bytes of remembered verdicts on requests */
-    bool any_patience;      /* some service has patience_after */
-    bool share_listeners;   /* other processes of this user may listen as well */
+    size_t verdict_space; /* bytes of remembered verdicts on requests */
+    bool any_patience;    /* some service has patience_after */
+    bool share_listeners; /* other processes of this user may listen as well */
 
     struct listen_settings *listens;
     size_t listen_count;

@@ -1,6 +1,5 @@
 #include "transaction/cache_status.h"
 
-#include "transaction/adapted_variant.h"
 #include "transaction/transaction.h"
 
 /* The fields that each delivery adds to a stored head: its age (RFC 9111 §5.1), and how the

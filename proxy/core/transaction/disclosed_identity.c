@@ -1,14 +1,10 @@
 #include "transaction/disclosed_identity.h"
 
-#include "adapt/adapter.h"
-#include "adapt/client_fields.h"
 #include "cache/vary.h"
 #include "http/head_difference.h"
 #include "transaction/access.h"
 #include "transaction/head_changes.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/reqmod_postcache.h"
-#include "transaction/steps/respmod.h"
 #include "transaction/transaction.h"
 #include "transaction/variables.h"
 
@@ -17,7 +13,6 @@ static bool somebody_is_known(struct transaction *transaction) {
            transaction_variable(transaction, VARIABLE_TLS_SUBJECT, slice_make("", 0)).length > 0;
 }
 
-/* The name of the access section that decided may tell it as well. */
 static bool rule_tells(const struct transaction *transaction) {
     return transaction->settings->access_asks_who && access_rule_name(transaction).length > 0;
 }
@@ -41,13 +36,6 @@ void disclosed_identity_note(struct transaction *transaction, struct slice names
         note_at_client(transaction, names, by_class);
     else
         transaction->disclosed_identity.at_origin |= names.length > 0;
-}
-
-static bool services_know(const struct transaction *transaction, const struct adapt_chain *chain,
-                          bool by_who) {
-    return chain->modified &&
-           (by_who || client_fields_tell_user(chain->told, &chain->message->client) ||
-            ((chain->told & CLIENT_FIELD_ACCESS_RULE) != 0 && rule_tells(transaction)));
 }
 
 /* What every service rewrites, whoever asks, and what the key of the cache has. */
@@ -98,38 +86,27 @@ static struct slice names_changed(struct transaction *transaction, const struct 
     return arena_join(&transaction->arena, pieces, used);
 }
 
-void disclosed_identity_note_services(struct transaction *transaction, const struct reqmod *reqmod,
-                                      bool at_origin) {
-    struct disclosed_identity *disclosed_identity = &transaction->disclosed_identity;
-    const struct http_head *after = reqmod->message.request;
-    if (!services_know(transaction, &reqmod->chain, reqmod->by_who))
-        return;
-    struct slice names = names_changed(transaction, reqmod->before, after);
-    if (!at_origin)
-        note_at_client(transaction, names, reqmod->by_who);
-    else
-        disclosed_identity->at_origin |=
-            names.length > 0 ||
-            !slice_equal(transaction->reqmod_postcache->url_text, transaction->request.url_text);
+void disclosed_identity_note_request(struct transaction *transaction,
+                                     const struct http_head *before, bool by_who) {
+    const struct http_head *after = transaction->request.head;
+    note_at_client(transaction, names_changed(transaction, before, after), by_who);
 }
 
-void disclosed_identity_note_adapted(struct transaction *transaction,
-                                     const struct respmod *respmod) {
+void disclosed_identity_note_outgoing(struct transaction *transaction,
+                                      const struct http_head *before) {
+    const struct outgoing *outgoing = transaction->outgoing;
     transaction->disclosed_identity.at_origin |=
-        services_know(transaction, &respmod->chain, respmod->by_who);
+        names_changed(transaction, before, &outgoing->head).length > 0 ||
+        !slice_equal(outgoing->url_text, transaction->request.url_text);
 }
 
-/* Credentials that nobody has verified name a user too. */
-static bool somebody_is_named(struct transaction *transaction) {
+void disclosed_identity_note_response(struct transaction *transaction) {
+    transaction->disclosed_identity.at_origin = true;
+}
+
+bool disclosed_identity_is_somebody_named(struct transaction *transaction) {
     return somebody_is_known(transaction) || transaction->request.credentials.length > 0 ||
            http_head_has(transaction->request.head, HTTP_PROXY_AUTHORIZATION);
-}
-
-bool disclosed_identity_tells_service(struct transaction *transaction,
-                                      const struct adapter *service) {
-    unsigned fields = service->class->client_fields(service);
-    return ((fields & CLIENT_FIELDS_OF_USER) != 0 && somebody_is_named(transaction)) ||
-           ((fields & CLIENT_FIELD_ACCESS_RULE) != 0 && rule_tells(transaction));
 }
 
 struct slice disclosed_identity_at_client(const struct transaction *transaction) {
@@ -206,9 +183,9 @@ static bool is_changed_by_rules(struct transaction *transaction, struct slice na
 
 /* A service that nobody tells of a user makes the same of the same request (docs/ICAP.md). */
 static bool is_changed_by_services(struct transaction *transaction, struct slice name) {
-    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
-    if (outgoing == NULL || !outgoing->reqmod.chain.modified ||
-        !(somebody_is_known(transaction) || outgoing->reqmod.by_who))
+    const struct outgoing *outgoing = transaction->outgoing;
+    if (outgoing == NULL || !outgoing->changed ||
+        !(somebody_is_known(transaction) || outgoing->by_who))
         return false;
     return !has_equal_fields(&outgoing->head, transaction->request.head, name);
 }

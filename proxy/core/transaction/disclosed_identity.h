@@ -15,10 +15,7 @@
 
 #include "http/head.h"
 
-struct adapter;
 struct object;
-struct reqmod;
-struct respmod;
 struct transaction;
 
 /* Written by disclosed_identity.c. */
@@ -34,15 +31,15 @@ bool disclosed_identity_is_in(struct transaction *transaction, bool user, bool r
  * their class depends on who asks. */
 void disclosed_identity_note(struct transaction *transaction, struct slice names, bool at_origin,
                              bool by_class);
-/* After services have changed the request for the cache or for the origin. */
-void disclosed_identity_note_services(struct transaction *transaction, const struct reqmod *reqmod,
-                                      bool at_origin);
-/* After services have adapted the response before it is stored. */
-void disclosed_identity_note_adapted(struct transaction *transaction,
-                                     const struct respmod *respmod);
-/* Is the service told who asks, and is that known? Then its result is for nobody else. */
-bool disclosed_identity_tells_service(struct transaction *transaction,
-                                      const struct adapter *service);
+/* After services that know who asks have changed the request for the cache, the request for the origin, or the
+ * response before it is stored. `before`: the head as it was; `by_who`: which services are asked depends on who asks. */
+void disclosed_identity_note_request(struct transaction *transaction,
+                                     const struct http_head *before, bool by_who);
+void disclosed_identity_note_outgoing(struct transaction *transaction,
+                                      const struct http_head *before);
+void disclosed_identity_note_response(struct transaction *transaction);
+/* Is there a user, or credentials that nobody has verified, which name one too? */
+bool disclosed_identity_is_somebody_named(struct transaction *transaction);
 /* The names of the fields that the cache sees. A request in the background has those of the request
  * that it repeats, since no section changes it again. */
 struct slice disclosed_identity_at_client(const struct transaction *transaction);

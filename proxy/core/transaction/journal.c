@@ -4,7 +4,6 @@
 #include "http/credentials.h"
 #include "tls/facts.h"
 #include "transaction/access.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/bumped.h"
 #include "transaction/destination.h"
 #include "transaction/request_rules.h"

@@ -8,20 +8,18 @@
 #include "transaction/bumped.h"
 #include "transaction/destination.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/reqmod_postcache.h"
 #include "transaction/transaction.h"
 
 #include <xxhash.h>
 
 /* The URL that the origin is asked for. */
 static const struct url *url_of(const struct transaction *transaction) {
-    return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->url
-                                                 : &transaction->request.url;
+    return transaction->outgoing != NULL ? &transaction->outgoing->url : &transaction->request.url;
 }
 
 static struct slice route_host_of(const struct transaction *transaction) {
-    return transaction->reqmod_postcache != NULL ? transaction->reqmod_postcache->authority
-                                                 : transaction->request.authority;
+    return transaction->outgoing != NULL ? transaction->outgoing->authority
+                                         : transaction->request.authority;
 }
 
 static void set_group(const struct transaction *transaction, struct route *route,

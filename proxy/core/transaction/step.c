@@ -8,14 +8,9 @@ static const struct step_row done_step = {.name = "DONE", .step = STEP_DONE};
 
 /* The steps of the core. */
 static const struct step_row *const own[STEP_DONE + 1] = {
-    [STEP_RECEIVE] = &receive_step, [STEP_ADMIT] = &admit_step,
-    [STEP_COLLECT] = &collect_step, [STEP_REQMOD] = &reqmod_step,
-    [STEP_LOOKUP] = &lookup_step,   [STEP_REQMOD_POSTCACHE] = &reqmod_postcache_step,
-    [STEP_FETCH] = &fetch_step,     [STEP_RESPMOD] = &respmod_step,
-    [STEP_STORE] = &store_step,     [STEP_TUNNEL] = &tunnel_step,
-    [STEP_VARIANT] = &variant_step, [STEP_RESPMOD_POSTCACHE] = &respmod_postcache_step,
-    [STEP_DELIVER] = &deliver_step, [STEP_LOG] = &log_step,
-    [STEP_DONE] = &done_step,
+    [STEP_RECEIVE] = &receive_step, [STEP_ADMIT] = &admit_step, [STEP_LOOKUP] = &lookup_step,
+    [STEP_FETCH] = &fetch_step,     [STEP_STORE] = &store_step, [STEP_TUNNEL] = &tunnel_step,
+    [STEP_DELIVER] = &deliver_step, [STEP_LOG] = &log_step,     [STEP_DONE] = &done_step,
 };
 
 /* The row of the step: the core's, or that of a part; NULL: the step is of a part that this retort does not have. */

@@ -100,9 +100,8 @@ struct step_list {
 };
 
 /* The rows of the core, each in the file of its step. A part has a list of its own (part.h). */
-extern const struct step_row receive_step, admit_step, collect_step, reqmod_step, lookup_step,
-    reqmod_postcache_step, fetch_step, respmod_step, store_step, tunnel_step, variant_step,
-    respmod_postcache_step, deliver_step, log_step;
+extern const struct step_row receive_step, admit_step, lookup_step, fetch_step, store_step,
+    tunnel_step, deliver_step, log_step;
 
 /* Is the step in the list? */
 static inline bool step_is_listed(const struct step_list *list, enum step step) {

@@ -1,11 +1,6 @@
 #include "transaction/trace.h"
 
 #include "base/log.h"
-#include "transaction/adapted_variant.h"
-#include "transaction/steps/reqmod.h"
-#include "transaction/steps/reqmod_postcache.h"
-#include "transaction/steps/respmod.h"
-#include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
 #include <stdarg.h>

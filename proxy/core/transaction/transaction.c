@@ -7,7 +7,6 @@
 #include "transaction/request_counts.h"
 #include "transaction/spans.h"
 #include "transaction/trace.h"
-#include "transaction/waiting_download.h"
 
 #include <stdio.h>
 
@@ -203,21 +202,13 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     transaction_run(transaction);
 }
 
-static void waiting_downloads_on_timer(struct timer *timer) {
-    struct transaction_host *host =
-        CONTAINER_OF(timer, struct transaction_host, waiting_downloads_timer);
-    struct loop *loop = host->net->loop;
-    timer_set(&loop->timers, timer, waiting_downloads_expire(host->waiting_downloads, loop->now));
-}
-
 void transaction_host_init(struct transaction_host *host) {
-    timer_init(&host->waiting_downloads_timer, waiting_downloads_on_timer);
+    PARTS_FOR_EACH (number, adapting)
+        host->adapting = part_table[number]->adapting;
     host->request_counts = xcalloc(1, sizeof *host->request_counts);
 }
 
 void transaction_host_release(struct transaction_host *host) {
-    if (host->net != NULL)
-        timer_cancel(&host->net->loop->timers, &host->waiting_downloads_timer);
     while (host->free_list != NULL) {
         struct transaction *next = host->free_list->next_free;
         arena_release(&host->free_list->arena);

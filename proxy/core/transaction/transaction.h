@@ -19,11 +19,12 @@
 #ifndef RETORT_TRANSACTION_TRANSACTION_H
 #define RETORT_TRANSACTION_TRANSACTION_H
 
-#include "adapt/chain.h"
+#include "adapt/set.h"
 #include "client/exchange.h"
 #include "http/trace_context.h"
 #include "part.h"
 #include "transaction/access_log.h"
+#include "transaction/adapting.h"
 #include "transaction/caching.h"
 #include "transaction/destination.h"
 #include "transaction/disclosed_identity.h"
@@ -41,7 +42,6 @@
 #include "transaction/watcher.h"
 
 struct request_counts;
-struct waiting_downloads;
 
 /* What all transactions of a worker share; the worker's. */
 struct transaction_host {
@@ -51,20 +51,18 @@ struct transaction_host {
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
-    struct waiting_downloads *waiting_downloads;
     struct purge_orders *purge_orders;
     unsigned index; /* of the worker */
     struct clients *clients;
     struct client_total *client_total;
-    struct timer waiting_downloads_timer; /* when the next one expires */
-    struct adapt_set *adapt;              /* the current one */
-    struct adapter_host *adapters;        /* what the adapters of all sets share */
+    struct adapt_set *adapt;               /* the current one */
+    struct adapter_host *adapters;         /* what the adapters of all sets share */
+    const struct adapting_class *adapting; /* NULL: no service is ever asked */
     struct origin_pool *origins;
     struct origin_securities *origin_securities;
     struct access_logs *logs;
     void *parts[PART_COUNT];           /* what each part keeps for this worker (part.h) */
     struct entry_watcher *watcher;     /* NULL: nobody watches (transaction/watcher.h) */
-    struct entry_watcher service_log;  /* service_log.c's */
     struct step_watcher *step_watcher; /* likewise */
     bool watched;                      /* transactions that begin may be watched */
     struct list_link active;
@@ -77,19 +75,13 @@ struct transaction_host {
 };
 
 struct access;
-struct adapted_variant;
 struct purge_order;
 struct purge_orders;
 struct destination;
 struct client_total;
 struct clients;
 struct identity;
-struct reqmod;
-struct reqmod_postcache;
-struct respmod;
-struct respmod_postcache;
 struct spans;
-struct waiting_page;
 
 struct transaction {
     unsigned magic;
@@ -119,23 +111,16 @@ struct transaction {
     struct delivery delivery;
     struct disclosed_identity disclosed_identity;
 
-    void *parts[PART_COUNT];        /* what each part keeps for this transaction (part.h) */
-    struct spans *spans;            /* NULL: there is no tracing section */
-    struct access *access;          /* NULL: there are no rules of access */
-    struct limiting *limiting;      /* NULL: nothing bounds what the client may use */
-    struct adapt_opt_out *opt_outs; /* modules of services that want to hear no more of it */
-    struct identity *identity;      /* who the client is, once proven; NULL: nobody (access.h) */
-    struct purge_order *told; /* owned by invalidate.c; NULL: nobody has to be told of a removal */
+    void *parts[PART_COUNT];   /* what each part keeps for this transaction (part.h) */
+    struct spans *spans;       /* NULL: there is no tracing section */
+    struct access *access;     /* NULL: there are no rules of access */
+    struct limiting *limiting; /* NULL: nothing bounds what the client may use */
+    struct adapting *adapting; /* NULL: no service wants it so far */
+    struct outgoing *outgoing; /* NULL: the origin gets the request as it is */
+    struct identity *identity; /* who the client is, once proven; NULL: nobody (access.h) */
+    struct purge_order *told;  /* owned by invalidate.c; NULL: nobody has to be told of a removal */
     struct destination *destination;   /* NULL: the client named the server itself */
     struct early_tunnel *early_tunnel; /* NULL: nobody looks into this CONNECT */
-
-    /* NULL where no service is asked. */
-    struct reqmod *reqmod;
-    struct reqmod_postcache *reqmod_postcache;
-    struct respmod *respmod;
-    struct adapted_variant *variant;
-    struct respmod_postcache *respmod_postcache;
-    struct waiting_page *waiting_page; /* NULL: the client needs none */
 
     struct fetch fetch;
     struct response response;
@@ -175,6 +160,14 @@ const struct adapt_chain *transaction_chain(const struct transaction *transactio
 static inline struct object *transaction_object(const struct transaction *transaction) {
     return transaction->storing.object != NULL ? transaction->storing.object
                                                : transaction->lookup.object;
+}
+
+/* The object that goes to the client: the stored response, or a variant of it; NULL: no response is
+ * stored. */
+static inline struct object *transaction_shown(const struct transaction *transaction) {
+    return transaction->adapting != NULL && transaction->adapting->variant != NULL
+               ? transaction->adapting->variant
+               : transaction_object(transaction);
 }
 
 /* Does nothing prove that an answer is that of the URL's host, so that it may go to this client only

@@ -1,6 +1,6 @@
 /*
  * Who sees each transaction when it has ended, beside the access logs: the event stream, and services
- * (transaction/service_log.h).
+ * (parts/adapt/service_log.h).
  *
  *     struct entry_watcher *watcher = host->watcher;         NULL: nobody listens
  *     for (; watcher != NULL; watcher = watcher->next)

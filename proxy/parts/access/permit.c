@@ -6,7 +6,6 @@
 #include "match/regex.h"
 #include "transaction/request_rules.h"
 #include "transaction/route.h"
-#include "transaction/steps/reqmod_postcache.h"
 
 /* Decides about another request than the client's. Where its address is not known, that of the
  * connection is judged when it is made. A parent proxy makes the connection itself. */
@@ -24,7 +23,7 @@ static bool access_lets_through(struct transaction *transaction, struct class_su
 
 /* Makes the subject the request that services behind the cache have made. */
 static void access_take_outgoing(struct transaction *transaction, struct class_subject *subject) {
-    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
+    const struct outgoing *outgoing = transaction->outgoing;
     subject->host = outgoing->url.host;
     subject->url = outgoing->url_text;
     subject->path = url_path(&outgoing->url);
@@ -39,7 +38,7 @@ static const char *access_denial(struct transaction *transaction) {
     struct access_decision decision;
     access_ask(transaction, &subject, &question);
     access_take_outgoing(transaction, &subject);
-    if (access_is_elsewhere(access_state(transaction), &transaction->reqmod_postcache->url)) {
+    if (access_is_elsewhere(access_state(transaction), &transaction->outgoing->url)) {
         subject.destination_count = 0;
         subject.destination_pending = question.may_resolve = access_names_a_server(transaction);
     }
@@ -81,7 +80,7 @@ static bool permits_subject(struct transaction *transaction, const struct addres
     struct access_question question;
     struct access_decision decision;
     access_ask(transaction, &subject, &question);
-    if (transaction->reqmod_postcache != NULL)
+    if (transaction->outgoing != NULL)
         access_take_outgoing(transaction, &subject);
     if (name.length > 0)
         access_take_name(transaction, &subject, name);

@@ -2,7 +2,6 @@
 #include "access/refusal.h"
 #include "access/state.h"
 #include "transaction/fail.h"
-#include "transaction/steps/reqmod.h"
 
 /* RECHECK: decides again about a request that a service or a rewrite section has changed since ACCESS. It
  * can only refuse what ACCESS has let in: it never asks the client for credentials and never redirects. */
@@ -41,7 +40,7 @@ static bool recheck_is_wanted(struct transaction *transaction) {
     if (access != NULL && transaction->request.kind == REQUEST_CONNECT)
         return false;
     return access == NULL || !slice_equal(access->url, transaction->request.url_text) ||
-           (transaction->reqmod != NULL && transaction->reqmod->chain.modified);
+           (transaction->adapting != NULL && transaction->adapting->request_changed);
 }
 
 const struct step_row recheck_step = {

@@ -9,7 +9,6 @@
 #include "transaction/fail.h"
 #include "transaction/request_rules.h"
 #include "transaction/route.h"
-#include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
 
 /* INTERCEPT: answers a CONNECT, reads the client's ClientHello, and decides what becomes of the

@@ -2,7 +2,6 @@
 
 #include "rewrite/field_rules.h"
 #include "rewrite/settings.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/fail.h"
 #include "transaction/request_rules.h"

@@ -53,7 +53,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_vary.c \
 	tests/unit/proxy/test_verify.c \
 	tests/unit/proxy/test_chain.c \
-	tests/unit/proxy/test_waiting_download.c \
 	tests/unit/proxy/tls_lab.c tests/unit/proxy/tls_lab.h \
 	tests/unit/proxy/transaction_lab.c tests/unit/proxy/transaction_lab.h \
 	tests/unit/proxy/unit.c

@@ -11,7 +11,6 @@
 #include "origin/http1/http1.h"
 #include "origin/security.h"
 #include "part.h"
-#include "transaction/waiting_download.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -105,7 +104,6 @@ static void start_transactions(struct transaction_lab *lab) {
     host->cache = cache_new(16 << 20);
     host->shared_fetches = shared_fetches_new();
     host->origin_hosts = origin_hosts_new();
-    host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
     host->origins = origin_pool_new(
         net, &origin_http1_class,
@@ -156,7 +154,6 @@ void transaction_lab_close(struct transaction_lab *lab) {
     origin_pool_free(&host->origins);
     adapt_set_release(&host->adapt);
     transaction_host_release(host);
-    waiting_downloads_free(&host->waiting_downloads);
     origin_hosts_free(&host->origin_hosts);
     shared_fetches_free(&host->shared_fetches);
     cache_free(&host->cache);

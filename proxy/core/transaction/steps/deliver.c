@@ -4,14 +4,12 @@
 #include "cache/conditional.h"
 #include "http/date.h"
 #include "transaction/access.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/cache_status.h"
 #include "transaction/fail.h"
 #include "transaction/forwarding.h"
 #include "transaction/head_changes.h"
 #include "transaction/https.h"
 #include "transaction/ranges.h"
-#include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
 /* DELIVER: sends the answer to the client, from a stored object, from a body that is still
@@ -127,7 +125,9 @@ static void reply_response(struct transaction *transaction) {
     }
     http_head_remove(response, HTTP_CONTENT_LENGTH);
     delivery_set_head(transaction, response);
-    reply->body = respmod_postcache_body(transaction);
+    reply->body = transaction->adapting != NULL && transaction->adapting->body != NULL
+                      ? transaction->adapting->body
+                      : transaction->storing.body;
     reply->length = transaction->storing.announced_length;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
         reply->length = known_length(reply->body, reply->length);
@@ -135,8 +135,7 @@ static void reply_response(struct transaction *transaction) {
 
 /* A result of respmod_postcache services. It is complete, and its only validator is its ETag. */
 static void reply_adapted(struct transaction *transaction) {
-    const struct respmod_postcache *adapted = transaction->respmod_postcache;
-    const struct body *body = adapted->postcache.body;
+    const struct adapting *adapted = transaction->adapting;
     struct reply *reply = &transaction->delivery.reply;
     if (client_has(transaction, adapted->head->status, http_head_value(adapted->head, HTTP_ETAG),
                    0)) {
@@ -145,10 +144,10 @@ static void reply_adapted(struct transaction *transaction) {
     }
     http_head_remove(adapted->head, HTTP_CONTENT_LENGTH);
     delivery_set_head(transaction, adapted->head);
-    reply->body = adapted->postcache.body;
+    reply->body = adapted->body;
     reply->length = -1;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
-        reply->length = known_length(body, body->expected);
+        reply->length = known_length(adapted->body, adapted->body->expected);
 }
 
 /* Trailers of this response follow its body, which is chunked for that. Stored responses have no
@@ -185,7 +184,7 @@ static void give_cookies(struct transaction *transaction) {
 }
 
 static void choose_reply(struct transaction *transaction) {
-    if (transaction->respmod_postcache != NULL && respmod_postcache_answers(transaction)) {
+    if (transaction->adapting != NULL && transaction->adapting->head != NULL) {
         reply_adapted(transaction);
         return;
     }

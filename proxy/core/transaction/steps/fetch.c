@@ -14,8 +14,6 @@
 #include "transaction/request_rules.h"
 #include "transaction/reverse_map.h"
 #include "transaction/spans.h"
-#include "transaction/steps/reqmod_postcache.h"
-#include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
 #include "transaction/transaction.h"
 
@@ -32,13 +30,12 @@ static bool has_respmod(struct transaction *transaction) {
 }
 
 static bool has_services(struct transaction *transaction) {
-    return has_respmod(transaction) || respmod_postcache_may_want(transaction);
+    return has_respmod(transaction) || adapting_behind_cache(transaction);
 }
 
 /* The request that goes to the origin. */
 static const struct http_head *outgoing(const struct transaction *transaction) {
-    return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->head
-                                                 : transaction->request.head;
+    return transaction->outgoing != NULL ? &transaction->outgoing->head : transaction->request.head;
 }
 
 static void remove_conditions(struct http_head *head) {

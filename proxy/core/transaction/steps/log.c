@@ -1,10 +1,8 @@
 #include "base/clocks.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/journal.h"
 #include "transaction/request_counts.h"
 #include "transaction/spans.h"
 #include "transaction/transaction.h"
-#include "transaction/waiting_page.h"
 
 /* LOG: shows the journal to the logs and to who watches. Then the client is released, and an object that is
  * still arriving is completed. */
@@ -78,11 +76,9 @@ static enum step log_run(struct transaction *transaction) {
         let_client_go(transaction);
     }
     storing_settle(transaction);
-    if (transaction->waiting_page != NULL && waiting_page_goes_on(transaction))
-        return STEP_WAIT;
-    bool waits = transaction->storing.pump.state == PUMP_RUNNING ||
-                 (transaction->variant != NULL && adapted_variant_is_at_work(transaction->variant));
-    return waits ? STEP_WAIT : STEP_DONE;
+    const struct adapting *adapting = transaction->adapting;
+    bool goes_on = adapting != NULL && adapting->lasts && adapting->class->goes_on(transaction);
+    return goes_on || transaction->storing.pump.state == PUMP_RUNNING ? STEP_WAIT : STEP_DONE;
 }
 
 const struct step_row log_step = {.name = "LOG", .step = STEP_LOG, .run = log_run};

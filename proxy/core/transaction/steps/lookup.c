@@ -3,13 +3,10 @@
 #include "base/clocks.h"
 #include "cache/key.h"
 #include "cache/vary.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/fail.h"
 #include "transaction/https.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/reqmod_postcache.h"
-#include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
 #include "transaction/stored_source.h"
 #include "transaction/transaction.h"
@@ -143,8 +140,8 @@ static bool is_reading_disk(struct transaction *transaction) {
 }
 
 static struct object *lookup_look_up(struct transaction *transaction) {
-    if (transaction->adapt->any_remembered && adapted_variant_begin(transaction))
-        return adapted_variant_look_up(transaction);
+    if (transaction->adapt->any_remembered)
+        return transaction->host->adapting->look_up(transaction);
     return cache_lookup(transaction->host->cache, &transaction->caching.name,
                         transaction->request.head, caching_scope(transaction));
 }
@@ -189,8 +186,8 @@ static void drop_denied(struct transaction *transaction) {
     if (object == NULL || stored_source_is_permitted(transaction, object))
         return;
     transaction->net->counters.cache_denied++;
-    if (transaction->variant != NULL)
-        adapted_variant_forget(transaction->variant);
+    if (transaction->adapting != NULL && transaction->adapting->lasts)
+        transaction->adapting->class->forget_variant(transaction);
     object_release(&transaction->lookup.object);
 }
 
@@ -202,32 +199,26 @@ static void drop_excluded(struct transaction *transaction) {
         return;
     transaction->net->counters.cache_excluded++;
     transaction->lookup.alone = true;
-    if (transaction->variant != NULL)
-        adapted_variant_forget(transaction->variant);
+    if (transaction->adapting != NULL && transaction->adapting->lasts)
+        transaction->adapting->class->forget_variant(transaction);
     object_release(&transaction->lookup.object);
 }
 
 /* Services at respmod_postcache get whole responses only. */
 static bool part_will_do(struct transaction *transaction) {
-    return !respmod_postcache_may_want(transaction) && stored_part_will_do(transaction);
+    return !adapting_behind_cache(transaction) && stored_part_will_do(transaction);
 }
 
 /* A service that adapted the response before it was stored has changed since then (RFC 3507
  * §4.7). It has to adapt the response again, so the response is fetched again. */
 static void drop_outdated(struct transaction *transaction) {
-    struct adapter *services[ADAPT_CHAIN_MAX];
-    if (transaction->lookup.object == NULL || !object_is_made(transaction->lookup.object) ||
-        !transaction->adapt->any[ADAPT_RESPMOD_PRECACHE])
-        return;
-    struct object_provenance provenance = object_provenance(transaction->lookup.object);
-    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                                      request_rules(transaction), services);
-    if (provenance.kind != OBJECT_SEEN || count == 0 ||
-        chain_tags_chain(services, count) != provenance.chain ||
-        !chain_tags_are_old(services, count, provenance.tag))
+    struct object *object = transaction->lookup.object;
+    if (object == NULL || !object_is_made(object) ||
+        !transaction->adapt->any[ADAPT_RESPMOD_PRECACHE] ||
+        !transaction->host->adapting->is_outdated(transaction, object))
         return;
     transaction->net->counters.adapted_outdated++;
-    transaction->lookup.replaced = transaction->lookup.object;
+    transaction->lookup.replaced = object;
     transaction->lookup.object = NULL;
 }
 
@@ -266,8 +257,9 @@ static enum step lookup_revalidate(struct transaction *transaction) {
         return only_if_cached(transaction);
     if (drop_unable(transaction))
         return miss(transaction);
-    if (transaction->variant != NULL && transaction->variant->only) {
-        object_release(&transaction->lookup.object); /* the origin does not understand it */
+    if (object_chain(object) !=
+        0) { /* only a variant is stored, which the origin does not understand */
+        object_release(&transaction->lookup.object);
         return miss(transaction);
     }
     transaction->lookup.revalidating = object->etag_length > 0 || object_last_modified(object) != 0;

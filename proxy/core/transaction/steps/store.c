@@ -4,12 +4,8 @@
 #include "cache/key.h"
 #include "cache/removal.h"
 #include "http/date.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/forwarding.h"
 #include "transaction/refresh.h"
-#include "transaction/steps/reqmod_postcache.h"
-#include "transaction/steps/respmod.h"
-#include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
 #include "transaction/stored_source.h"
 #include "transaction/transaction.h"
@@ -63,14 +59,8 @@ static bool prepare_post(struct transaction *transaction) {
            slice_equal(transaction->caching.name.url, transaction->request.url_text);
 }
 
-/* Could a service that matters for the stored response not do its work? Those that adapted the
- * response matter, and those behind the cache that adapted the request: the key under which the
- * response is stored does not show what they did. A service before the cache does not matter: it
- * makes the request that the response is stored for. */
 static bool is_unable(const struct transaction *transaction) {
-    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
-    return (transaction->respmod != NULL && transaction->respmod->chain.unable) ||
-           (outgoing != NULL && (outgoing->reqmod.chain.unable || outgoing->reqmod.chain.bypassed));
+    return transaction->adapting != NULL && transaction->adapting->unable;
 }
 
 /* STORE_ON_DISK: it is too large for memory, but may stand on disk. */
@@ -79,12 +69,10 @@ enum storage { STORE_NOWHERE, STORE_ON_DISK, STORE_IN_MEMORY };
 /* A response is not kept if a service had no chance to adapt it, or left it alone because this client
  * wants no change. Otherwise all clients would get it for its whole lifetime. */
 static bool may_keep_adapted(const struct transaction *transaction) {
-    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
-    if (transaction->outcome.result == RESULT_SERVICE ||
-        (outgoing != NULL && outgoing->reqmod.chain.left_out))
-        return false;
-    return transaction->respmod == NULL || (!transaction->caching.control.no_transform &&
-                                            adapt_chain_is_storable(&transaction->respmod->chain));
+    const struct adapting *adapting = transaction->adapting;
+    return transaction->outcome.result != RESULT_SERVICE &&
+           (adapting == NULL || (!adapting->for_one &&
+                                 !(adapting->asked && transaction->caching.control.no_transform)));
 }
 
 /* What a service could not work on is kept for a short time, or not at all: a part of a body never,
@@ -189,18 +177,15 @@ static void keep_object_now(struct transaction *transaction) {
 
 /* Notes which services the response has passed. */
 static struct object_provenance seen_by(const struct transaction *transaction) {
-    const struct respmod *respmod = transaction->respmod;
+    const struct adapting *adapting = transaction->adapting;
     struct object_provenance provenance = {.kind = OBJECT_UNSEEN};
     provenance.source = stored_source_of_response(transaction);
     if (is_unable(transaction)) {
         provenance.kind = OBJECT_UNABLE;
         return provenance;
     }
-    if (respmod == NULL || chain_tags_tag(&respmod->mark) == 0)
-        return provenance;
-    provenance.kind = OBJECT_SEEN;
-    provenance.chain = chain_tags_chain(respmod->mark.services, respmod->mark.count);
-    provenance.tag = chain_tags_tag(&respmod->mark);
+    if (adapting != NULL && adapting->asked)
+        adapting->class->note_seen(transaction, &provenance);
     return provenance;
 }
 
@@ -223,8 +208,8 @@ static void begin_object(struct transaction *transaction, const struct freshness
  * page must go, or it could be served stale in place of the new one. An error, a response that
  * missed its service, or one for a single user says nothing about the stored page. */
 static void drop_replaced(struct transaction *transaction, const struct freshness *freshness) {
-    bool missed = is_unable(transaction) ||
-                  (transaction->respmod != NULL && transaction->respmod->chain.bypassed);
+    bool missed = transaction->adapting != NULL &&
+                  (transaction->adapting->unable || transaction->adapting->missed);
     if (transaction->lookup.replaced != NULL && transaction->response.head->status < 500 &&
         !missed && transaction->request.head->method_id == HTTP_METHOD_GET &&
         !refresh_spares(transaction, freshness, transaction->lookup.replaced,
@@ -252,8 +237,8 @@ static void begin_stream(struct transaction *transaction, const struct freshness
 
 static enum step store_run(struct transaction *transaction) {
     struct freshness freshness = {.for_one = false};
-    if (transaction->variant != NULL)
-        adapted_variant_forget(transaction->variant);
+    if (transaction->adapting != NULL && transaction->adapting->lasts)
+        transaction->adapting->class->forget_variant(transaction);
     complete_head(transaction);
     enum storage storage = where_to_store(transaction, &freshness);
     bool keep = storage == STORE_IN_MEMORY;
@@ -312,8 +297,8 @@ static void settle_object(struct transaction *transaction) {
 
 void storing_settle(struct transaction *transaction) {
     settle_object(transaction);
-    if (transaction->variant != NULL)
-        adapted_variant_settle(transaction);
+    if (transaction->adapting != NULL && transaction->adapting->lasts)
+        transaction->adapting->class->settle(transaction);
 }
 
 bool storing_is_worth_finishing(const struct storing *storing) {

@@ -10,8 +10,8 @@
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_TRANSACTION_POSTCACHE_H
-#define RETORT_TRANSACTION_POSTCACHE_H
+#ifndef RETORT_ADAPT_POSTCACHE_H
+#define RETORT_ADAPT_POSTCACHE_H
 
 #include "adapt/chain.h"
 #include "cache/body_reader.h"

@@ -1,15 +1,21 @@
-#include "transaction/waiting_page.h"
+#include "adapt/waiting_page.h"
 
+#include "adapt/adaptation.h"
+#include "adapt/respmod.h"
+#include "adapt/settings.h"
+#include "adapt/waiting_download.h"
 #include "base/assert.h"
 #include "http/head_parser.h"
 #include "transaction/fail.h"
 #include "transaction/page.h"
-#include "transaction/steps/respmod.h"
-#include "transaction/transaction.h"
-#include "transaction/waiting_download.h"
 
 /* TICK: milliseconds between looks at the progress. */
 enum { TICK = 500, REFRESH_SECONDS = 2, NAME_MAX_SHOWN = 100, PIECE = 16384, TURNS = 16 };
+
+static struct waiting_downloads *waiting_downloads_of(const struct transaction_host *host) {
+    const struct adapt_worker *worker = host->parts[PART_ADAPT];
+    return worker->downloads;
+}
 
 #define PREFIX "/.retort-patience/"
 
@@ -113,7 +119,7 @@ static enum step waiting_page_send(struct transaction *transaction,
 
 static void waiting_page_note_progress(struct waiting_page *page) {
     const struct transaction *transaction = page->transaction;
-    uint64_t received = adapt_chain_received(&transaction->respmod->chain);
+    uint64_t received = adapt_chain_received(&adaptation_of(transaction)->respmod->chain);
     if (received > atomic_load(&page->download->received))
         atomic_store(&page->download->received, received);
 }
@@ -130,7 +136,7 @@ static void waiting_page_on_timer(struct timer *timer) {
     }
     waiting_page_note_progress(page);
     loop_timer_after(loop, timer, TICK);
-    uint64_t keep = transaction->settings->patience_keep;
+    uint64_t keep = patience_settings_of(transaction->settings)->keep;
     if (loop->now < atomic_load(&page->download->asked) + keep)
         return;
     page->abandoned = true;
@@ -158,7 +164,7 @@ static bool is_html(const struct http_head *response) {
 }
 
 void waiting_page_begin(struct transaction *transaction, uint64_t after) {
-    const struct http_head *response = transaction->respmod->message.response;
+    const struct http_head *response = adaptation_of(transaction)->respmod->message.response;
     if (after == 0 || transaction->exchange->background || transaction->exchange->of_service ||
         response->status != 200 || is_html(response) || !is_navigation(transaction->request.head))
         return;
@@ -167,22 +173,25 @@ void waiting_page_begin(struct transaction *transaction, uint64_t after) {
     page->transaction = transaction;
     timer_init(&page->timer, waiting_page_on_timer);
     loop_timer_after(transaction->net->loop, &page->timer, after);
-    transaction->waiting_page = page;
+    adaptation_begin(transaction)->waiting_page = page;
+    transaction->adapting->lasts = true;
 }
 
 bool waiting_page_is_due(const struct transaction *transaction) {
-    return transaction->waiting_page != NULL && transaction->waiting_page->due;
+    const struct waiting_page *page = adaptation_of(transaction)->waiting_page;
+    return page != NULL && page->due;
 }
 
 enum step waiting_page_reply(struct transaction *transaction) {
-    struct waiting_page *page = transaction->waiting_page;
+    struct waiting_page *page = adaptation_of(transaction)->waiting_page;
+    const struct respmod *respmod = adaptation_of(transaction)->respmod;
     const struct settings *settings = transaction->settings;
     struct loop *loop = transaction->net->loop;
     page->due = false;
     page->download = waiting_downloads_open(
-        transaction->host->waiting_downloads, request_client(transaction), loop->now,
-        transaction->respmod->chain.decoding != NULL ? -1 : transaction->respmod->expected_length,
-        settings->patience_space, settings->temporary_directory);
+        waiting_downloads_of(transaction->host), request_client(transaction), loop->now,
+        respmod->chain.decoding != NULL ? -1 : respmod->expected_length,
+        patience_settings_of(settings)->space, settings->temporary_directory);
     if (page->download == NULL)
         return STEP_WAIT; /* too many downloads wait, so this request waits without a page */
     waiting_page_note_progress(page);
@@ -195,16 +204,15 @@ enum step waiting_page_reply(struct transaction *transaction) {
 
 static void waiting_page_let_go(struct waiting_page *page) {
     struct transaction *transaction = page->transaction;
-    struct transaction_host *host = transaction->host;
     timer_cancel(&transaction->net->loop->timers, &page->timer);
     source_close(&page->body);
     waiting_download_release(&page->download);
-    timer_set(&transaction->net->loop->timers, &host->waiting_downloads_timer,
-              transaction->net->loop->now);
+    struct adapt_worker *worker = transaction->host->parts[PART_ADAPT];
+    timer_set(&transaction->net->loop->timers, &worker->expiry, transaction->net->loop->now);
 }
 
 static uint64_t end_of_keeping(const struct transaction *transaction) {
-    return transaction->net->loop->now + transaction->settings->patience_keep;
+    return transaction->net->loop->now + patience_settings_of(transaction->settings)->keep;
 }
 
 static bool waiting_page_fail(struct waiting_page *page, const char *error) {
@@ -249,10 +257,10 @@ static bool waiting_page_keep_result(struct waiting_page *page) {
 }
 
 bool waiting_page_goes_on(struct transaction *transaction) {
-    struct waiting_page *page = transaction->waiting_page;
+    struct waiting_page *page = adaptation_of(transaction)->waiting_page;
     if (page == NULL || page->download == NULL)
         return false;
-    const struct adapt_chain *chain = &transaction->respmod->chain;
+    const struct adapt_chain *chain = &adaptation_of(transaction)->respmod->chain;
     if (page->abandoned)
         return waiting_page_fail(page, "the browser has stopped asking for it");
     if (chain->state == ADAPT_RUNNING)
@@ -265,13 +273,13 @@ bool waiting_page_goes_on(struct transaction *transaction) {
 }
 
 void waiting_page_end(struct transaction *transaction) {
-    struct waiting_page *page = transaction->waiting_page;
+    struct waiting_page *page = adaptation_of(transaction)->waiting_page;
     if (page == NULL)
         return;
     timer_cancel(&transaction->net->loop->timers, &page->timer);
     if (page->download != NULL)
         waiting_page_fail(page, "the proxy has stopped it");
-    transaction->waiting_page = NULL;
+    adaptation_begin(transaction)->waiting_page = NULL;
 }
 
 /* The side of the browser that asks for the download. */
@@ -309,7 +317,7 @@ static enum step collect_run(struct transaction *transaction) {
     struct waiting_download *download = NULL;
     request_own(transaction);
     if (transaction->request.head->method_id == HTTP_METHOD_GET)
-        download = waiting_downloads_find(transaction->host->waiting_downloads, token, client,
+        download = waiting_downloads_find(waiting_downloads_of(transaction->host), token, client,
                                           transaction->net->loop->now);
     if (download == NULL)
         return fail_with(transaction, 404,

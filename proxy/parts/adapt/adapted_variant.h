@@ -3,8 +3,7 @@
  * is stored beside that response, and goes to every client whose request passes the same services,
  * until the tag of one of them changes (adapt/chain_tags.h). Then it is made again.
  *
- *     if (adapted_variant_begin(transaction))                          LOOKUP
- *         object = adapted_variant_look_up(transaction);
+ *     object = adapted_variant_look_up(transaction);                   LOOKUP
  *     if (!adapted_variant_join(transaction))                          VARIANT, where there is none
  *         adapted_variant_ask(transaction, response, services, count);
  *     adapted_variant_take_answer(transaction);
@@ -18,15 +17,15 @@
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_TRANSACTION_ADAPTED_VARIANT_H
-#define RETORT_TRANSACTION_ADAPTED_VARIANT_H
+#ifndef RETORT_ADAPT_ADAPTED_VARIANT_H
+#define RETORT_ADAPT_ADAPTED_VARIANT_H
 
+#include "adapt/adaptation.h"
 #include "adapt/chain_tags.h"
+#include "adapt/postcache.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
 #include "transaction/collapse.h"
-#include "transaction/postcache.h"
-#include "transaction/transaction.h"
 
 enum adapted_variant_state {
     ADAPTED_VARIANT_NONE,
@@ -41,12 +40,11 @@ struct adapted_variant {
     enum adapted_variant_state state;
     struct adapter *services[ADAPT_CHAIN_MAX]; /* that may want it, whatever it is */
     unsigned count;
-    uint32_t chain;        /* these services; see struct object_provenance */
-    struct object *object; /* the variant; referenced */
-    bool only;             /* transaction->object is the variant, there is nothing else */
-    bool old;              /* there was one, under other tags */
-    bool applied;          /* the response has been through the services */
-    bool others;           /* services may want it that are not remembered */
+    uint32_t chain; /* these services; see struct object_provenance */
+    bool only;      /* lookup.object is the variant, there is nothing else */
+    bool old;       /* there was one, under other tags */
+    bool applied;   /* the response has been through the services */
+    bool others;    /* services may want it that are not remembered */
     struct chain_tags mark;
     struct cache_moment since;
     struct postcache *postcache; /* NULL: nobody was asked */
@@ -56,11 +54,10 @@ struct adapted_variant {
     unsigned rounds;
 };
 
-/* False: no service that is remembered may want the response. */
-bool adapted_variant_begin(struct transaction *transaction);
+/* What is stored, and the variant of it, which becomes transaction->adapting->variant. */
 struct object *adapted_variant_look_up(struct transaction *transaction);
 /* The variant that was found has been replaced, or is not valid any more. */
-void adapted_variant_forget(struct adapted_variant *variant);
+void adapted_variant_forget(struct transaction *transaction);
 /* Is the service one of those that are remembered? */
 bool adapted_variant_includes(const struct adapted_variant *variant, const struct adapter *service);
 /* Takes the services that have seen the response out of those that are to see it. */
@@ -91,13 +88,5 @@ bool adapted_variant_is_at_work(const struct adapted_variant *variant);
 /* Ends what is under way. Requests that wait for the variant ask for themselves. It may be called
  * again. */
 void adapted_variant_end(struct transaction *transaction);
-
-/* The object that goes to the client: the stored response, or a variant of it; NULL: no response is
- * stored. */
-static inline struct object *transaction_shown(const struct transaction *transaction) {
-    return transaction->variant != NULL && transaction->variant->object != NULL
-               ? transaction->variant->object
-               : transaction_object(transaction);
-}
 
 #endif

@@ -1,6 +1,6 @@
-#include "transaction/postcache.h"
+#include "adapt/postcache.h"
 
-#include "transaction/message.h"
+#include "adapt/shown_message.h"
 #include "transaction/transaction.h"
 
 /* Does the same for all that services at respmod_postcache get of a response. */

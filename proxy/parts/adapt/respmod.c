@@ -1,12 +1,13 @@
-#include "transaction/steps/respmod.h"
+#include "adapt/respmod.h"
 
+#include "adapt/adaptation.h"
+#include "adapt/shown_message.h"
+#include "adapt/told.h"
+#include "adapt/waiting_page.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
-#include "transaction/message.h"
 #include "transaction/request_rules.h"
-#include "transaction/transaction.h"
-#include "transaction/waiting_page.h"
 
 /* RESPMOD: asks services that change responses before the cache stores them. Such a response is
  * adapted once and served many times. */
@@ -21,7 +22,7 @@ static void note_services(struct transaction *transaction, const uint64_t *rules
                                  request_rules(transaction), services);
         chosen = services;
     }
-    chain_tags_begin(&transaction->respmod->mark, chosen, count);
+    chain_tags_begin(&adaptation_of(transaction)->respmod->mark, chosen, count);
 }
 
 /* The shortest lifetime that a service asks for. */
@@ -40,7 +41,7 @@ static void respmod_start(struct transaction *transaction) {
     const uint64_t *rules = request_rules_for_response(transaction, transaction->response.head);
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules, chosen);
     struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
-    transaction->respmod = respmod;
+    adaptation_begin(transaction)->respmod = respmod;
     note_services(transaction, rules, chosen, count);
     respmod->by_who = adapt_set_asks_who(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules);
     message_begin(transaction, &respmod->message, message_copy_request(transaction),
@@ -61,13 +62,21 @@ static enum step respmod_answer_head(struct transaction *transaction) {
     return STEP_NEXT;
 }
 
+/* For STORE. */
+static void respmod_note(struct adapting *adapting, const struct respmod *respmod) {
+    adapting->asked = true;
+    adapting->unable |= respmod->chain.unable;
+    adapting->missed = respmod->chain.bypassed;
+    adapting->for_one |= !adapt_chain_is_storable(&respmod->chain);
+}
+
 static enum step respmod_run(struct transaction *transaction) {
-    if (transaction->respmod == NULL) {
+    if (adaptation_of(transaction)->respmod == NULL) {
         if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
             return respmod_answer_head(transaction);
         respmod_start(transaction);
     }
-    struct respmod *respmod = transaction->respmod;
+    struct respmod *respmod = adaptation_of(transaction)->respmod;
     switch (respmod->chain.state) {
     case ADAPT_RUNNING:
         return waiting_page_is_due(transaction) ? waiting_page_reply(transaction) : STEP_WAIT;
@@ -75,29 +84,51 @@ static enum step respmod_run(struct transaction *transaction) {
     default: return fail_with(transaction, 502, respmod->chain.error);
     }
     chain_tags_take(&respmod->mark, &respmod->chain);
-    disclosed_identity_note_adapted(transaction, respmod);
+    respmod_note(transaction->adapting, respmod);
+    if (told_who_asks(transaction, &respmod->chain, respmod->by_who))
+        disclosed_identity_note_response(transaction);
     response_set(&transaction->response, respmod->message.response, &respmod->message.body);
     return STEP_NEXT;
 }
 
 void respmod_give_result(struct transaction *transaction, struct http_head **headp,
                          struct source **bodyp) {
-    struct adapt_message *message = &transaction->respmod->message;
+    struct adapt_message *message = &adaptation_of(transaction)->respmod->message;
     *headp = message->response;
     *bodyp = message->body;
     message->body = NULL;
 }
 
 void respmod_keep_quiet(struct transaction *transaction) {
-    adapt_chain_keep_quiet(&transaction->respmod->chain);
+    adapt_chain_keep_quiet(&adaptation_of(transaction)->respmod->chain);
+}
+
+void respmod_note_seen(const struct transaction *transaction,
+                       struct object_provenance *provenance) {
+    const struct chain_tags *mark = &adaptation_of(transaction)->respmod->mark;
+    if (chain_tags_tag(mark) == 0)
+        return;
+    provenance->kind = OBJECT_SEEN;
+    provenance->chain = chain_tags_chain(mark->services, mark->count);
+    provenance->tag = chain_tags_tag(mark);
+}
+
+bool respmod_is_outdated(struct transaction *transaction, const struct object *object) {
+    struct adapter *services[ADAPT_CHAIN_MAX];
+    struct object_provenance provenance = object_provenance(object);
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+                                      request_rules(transaction), services);
+    return provenance.kind == OBJECT_SEEN && count > 0 &&
+           chain_tags_chain(services, count) == provenance.chain &&
+           chain_tags_are_old(services, count, provenance.tag);
 }
 
 /* The response may be read from a service, and a page that waits for it tells of its end. */
 static void respmod_end(struct transaction *transaction) {
     response_close_body(&transaction->response);
     waiting_page_end(transaction);
-    if (transaction->respmod != NULL)
-        adapt_chain_close(&transaction->respmod->chain);
+    if (adaptation_of(transaction)->respmod != NULL)
+        adapt_chain_close(&adaptation_of(transaction)->respmod->chain);
 }
 
 static bool respmod_is_needed(const struct settings *settings) {
@@ -114,7 +145,8 @@ static bool respmod_is_wanted(struct transaction *transaction) {
 }
 
 static const struct adapt_chain *respmod_chain(const struct transaction *transaction) {
-    return transaction->respmod != NULL ? &transaction->respmod->chain : NULL;
+    const struct respmod *respmod = adaptation_of(transaction)->respmod;
+    return respmod != NULL ? &respmod->chain : NULL;
 }
 
 const struct step_row respmod_step = {

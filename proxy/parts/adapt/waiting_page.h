@@ -21,7 +21,7 @@
  * Sec-Fetch-Dest, if present, is "document"), and only for 200 responses that are not HTML: an HTML
  * page would come back under another URL, and its relative links would break. The page's URL is on
  * the host that was asked, so that its requests come to this proxy by the same way. The result is
- * kept as a waiting download (transaction/waiting_download.h); it is not stored in the cache.
+ * kept as a waiting download (adapt/waiting_download.h); it is not stored in the cache.
  *
  * The text is that of an error_page section with for = waiting (transaction/page.h), or Retort's own.
  *
@@ -30,11 +30,11 @@
  *
  * Threads: the worker's; the page may be asked for at any worker.
  */
-#ifndef RETORT_TRANSACTION_WAITING_PAGE_H
-#define RETORT_TRANSACTION_WAITING_PAGE_H
+#ifndef RETORT_ADAPT_WAITING_PAGE_H
+#define RETORT_ADAPT_WAITING_PAGE_H
 
+#include "adapt/waiting_download.h"
 #include "transaction/transaction.h"
-#include "transaction/waiting_download.h"
 
 /* Written by waiting_page.c. */
 struct waiting_page {

@@ -1,29 +1,32 @@
-#include "transaction/adapted_variant.h"
+#include "adapt/adapted_variant.h"
 
+#include "adapt/adaptation.h"
+#include "adapt/postcache.h"
+#include "adapt/told.h"
+#include "adapt/variant_object.h"
 #include "transaction/disclosed_identity.h"
-#include "transaction/postcache.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/respmod_postcache.h"
-#include "transaction/transaction.h"
-#include "transaction/variant_object.h"
+
+/* Where there is one. */
+static struct adapted_variant *adapted_variant_of(const struct transaction *transaction) {
+    return ((const struct adaptation *)(const void *)transaction->adapting)->variant;
+}
 
 /* How many of these services, counted from the first, are not told who asks, and want to be asked. */
 static unsigned told_of_nobody(struct transaction *transaction, struct adapter *const *chosen,
                                unsigned count) {
     unsigned first = 0;
-    while (first < count && !disclosed_identity_tells_service(transaction, chosen[first]) &&
-           !adapt_opt_out_has(transaction->opt_outs, chosen[first]->module))
+    while (first < count && !told_tells_service(transaction, chosen[first]) &&
+           !adapt_opt_out_has(adaptation_of(transaction)->opt_outs, chosen[first]->module))
         first++;
     return first;
 }
 
-bool adapted_variant_begin(struct transaction *transaction) {
+/* False: no service that is remembered may want the response. */
+static bool adapted_variant_begin(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
-    if (transaction->variant != NULL)
-        return true;
     /* A request that forbids transformation gets a result of its own. */
-    if (!transaction->adapt->any_remembered || transaction->caching.control.no_transform ||
-        !respmod_postcache_may_want(transaction))
+    if (transaction->caching.control.no_transform || !adapting_behind_cache(transaction))
         return false;
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE,
                                       request_rules(transaction), chosen);
@@ -36,7 +39,8 @@ bool adapted_variant_begin(struct transaction *transaction) {
     variant->count = count;
     variant->others = count < all;
     variant->chain = chain_tags_chain(chosen, count);
-    transaction->variant = variant;
+    adaptation_begin(transaction)->variant = variant;
+    transaction->adapting->lasts = true;
     transaction_begin(transaction, STEP_VARIANT);
     return true;
 }
@@ -49,31 +53,39 @@ static bool has_aged(const struct object *made, const struct object *of, time_t 
 }
 
 struct object *adapted_variant_look_up(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
-    adapted_variant_forget(variant);
+    if (adaptation_of(transaction)->variant != NULL)
+        adapted_variant_forget(transaction);
+    else if (!adapted_variant_begin(transaction))
+        return cache_lookup(transaction->host->cache, &transaction->caching.name,
+                            transaction->request.head, caching_scope(transaction));
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     struct object *object = cache_lookup_made(transaction->host->cache, &transaction->caching.name,
                                               transaction->request.head, caching_scope(transaction),
-                                              variant->chain, &variant->object);
-    if (variant->object == NULL)
+                                              variant->chain, &transaction->adapting->variant);
+    if (transaction->adapting->variant == NULL)
         return object;
     if (chain_tags_are_old(variant->services, variant->count,
-                           object_provenance(variant->object).tag)) {
+                           object_provenance(transaction->adapting->variant).tag)) {
         variant->old = true;
-        object_release(&variant->object);
+        object_release(&transaction->adapting->variant);
     } else if (object == NULL) {
-        object = variant->object;
-        variant->object = NULL;
+        object = transaction->adapting->variant;
+        transaction->adapting->variant = NULL;
         variant->only = true;
-    } else if (has_aged(variant->object, object, transaction->net->loop->wall) ||
-               object_provenance(variant->object).kind == OBJECT_LEFT_ALONE) {
-        variant->applied = object_provenance(variant->object).kind == OBJECT_LEFT_ALONE;
-        object_release(&variant->object);
+    } else if (has_aged(transaction->adapting->variant, object, transaction->net->loop->wall) ||
+               object_provenance(transaction->adapting->variant).kind == OBJECT_LEFT_ALONE) {
+        variant->applied =
+            object_provenance(transaction->adapting->variant).kind == OBJECT_LEFT_ALONE;
+        object_release(&transaction->adapting->variant);
     }
     return object;
 }
 
-void adapted_variant_forget(struct adapted_variant *variant) {
-    object_release(&variant->object);
+void adapted_variant_forget(struct transaction *transaction) {
+    struct adapted_variant *variant = adapted_variant_of(transaction);
+    if (variant == NULL)
+        return;
+    object_release(&transaction->adapting->variant);
     variant->only = variant->applied = false;
 }
 
@@ -95,13 +107,13 @@ unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct
 }
 
 void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome) {
-    transaction->variant->state = ADAPTED_VARIANT_OVER;
-    collapse_finish(&transaction->variant->collapse, outcome);
+    adapted_variant_of(transaction)->state = ADAPTED_VARIANT_OVER;
+    collapse_finish(&adapted_variant_of(transaction)->collapse, outcome);
 }
 
 bool adapted_variant_join(struct transaction *transaction) {
     enum { ROUNDS = 3 };
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     struct loop *loop = transaction->net->loop;
     uint64_t timeout = transaction->settings->cache.collapse_timeout;
     if (timeout == 0 || variant->rounds++ >= ROUNDS)
@@ -119,7 +131,7 @@ bool adapted_variant_join(struct transaction *transaction) {
 
 bool adapted_variant_has_followed(struct transaction *transaction) {
     enum { NO_MORE = 100 };
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     enum shared_fetch_outcome outcome;
     if (!collapse_has_ended(&variant->collapse, &outcome))
         return false;
@@ -128,18 +140,19 @@ bool adapted_variant_has_followed(struct transaction *transaction) {
         variant->rounds = NO_MORE;
     struct object *object = adapted_variant_look_up(transaction);
     if (object == NULL || variant->only)
-        adapted_variant_forget(variant); /* the object that this transaction holds is still valid */
+        adapted_variant_forget(
+            transaction); /* the object that this transaction holds is still valid */
     object_release(&object);
     return true;
 }
 
 void adapted_variant_set_applied(struct transaction *transaction) {
-    transaction->variant->applied = true;
+    adapted_variant_of(transaction)->applied = true;
 }
 
 void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
                          struct adapter *const *chosen, unsigned count) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     variant->state = ADAPTED_VARIANT_ASKS;
     variant->since = cache_now(transaction->host->cache);
     variant->of = object_reference(transaction_object(transaction));
@@ -150,25 +163,25 @@ void adapted_variant_ask(struct transaction *transaction, struct http_head *resp
 }
 
 bool adapted_variant_renew(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
     const struct object *of = transaction_object(transaction);
-    if (variant->object->response_time >= of->response_time)
+    if (transaction->adapting->variant->response_time >= of->response_time)
         return true;
     /* If what the origin says of its lifetime is not what the variant says, either of origin and
      * service may have changed that. */
-    if (variant_object_has_other_control(transaction, variant->object, of)) {
-        object_release(&variant->object);
+    if (variant_object_has_other_control(transaction, transaction->adapting->variant, of)) {
+        object_release(&transaction->adapting->variant);
         return false;
     }
-    struct object *renewed = variant_object_renewed(transaction, variant->object, of);
+    struct object *renewed =
+        variant_object_renewed(transaction, transaction->adapting->variant, of);
     const struct cache_arrival arrival = {
         .since = cache_now(transaction->host->cache),
         .max_variants = caching_max_variants(transaction),
         .of = of,
     };
     cache_insert(transaction->host->cache, renewed, &arrival);
-    object_release(&variant->object);
-    variant->object = renewed;
+    object_release(&transaction->adapting->variant);
+    transaction->adapting->variant = renewed;
     return true;
 }
 
@@ -182,14 +195,15 @@ static bool is_for_one(struct transaction *transaction, const struct http_head *
 static void adapted_variant_begin_body(struct transaction *transaction,
                                        const struct http_head *head, enum object_kind kind,
                                        const struct freshness *freshness) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     struct postcache *postcache = variant->postcache;
     if (postcache->message.body == NULL)
         postcache->body = body_of_bytes(slice_make("", 0));
     else
         postcache->body = body_new(transaction->net, variant->keep ? BODY_SHARED : BODY_PASSING,
                                    postcache->message.body->length);
-    variant->object = variant_object_new(transaction, head, kind, freshness, postcache->body);
+    transaction->adapting->variant =
+        variant_object_new(transaction, head, kind, freshness, postcache->body);
     if (postcache->message.body != NULL)
         pump_start(&postcache->pump, transaction->net->loop, &postcache->message.body,
                    postcache->body, transaction->settings->cache.max_object, &transaction->task);
@@ -199,7 +213,7 @@ static void adapted_variant_begin_body(struct transaction *transaction,
 }
 
 static void adapted_variant_left_alone(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     struct freshness freshness = object_freshness(variant->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(variant->of, head);
@@ -214,13 +228,13 @@ static void adapted_variant_left_alone(struct transaction *transaction) {
         adapted_variant_finish(transaction, SHARED_FETCH_FAILED);
         return;
     }
-    variant->object =
+    transaction->adapting->variant =
         variant_object_new(transaction, head, OBJECT_LEFT_ALONE, &freshness, variant->of->body);
     adapted_variant_settle(transaction);
 }
 
 static void adapted_variant_changed(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     struct http_head *head = variant->postcache->message.response;
     struct freshness freshness;
     postcache_forget_etag(head, object_etag(variant->of));
@@ -237,7 +251,7 @@ static void adapted_variant_changed(struct transaction *transaction) {
 }
 
 void adapted_variant_take_answer(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     struct adapt_chain *chain = &variant->postcache->chain;
     struct counters *counters = &transaction->net->counters;
     chain_tags_take(&variant->mark, chain);
@@ -254,29 +268,30 @@ void adapted_variant_take_answer(struct transaction *transaction) {
 
 /* Variants must not be in the index before what they are made of is. */
 static bool adapted_variant_may_be_stored(const struct transaction *transaction) {
-    const struct body *body = transaction->variant->of->body;
+    const struct body *body = adapted_variant_of(transaction)->of->body;
     return transaction->storing.object == NULL || transaction->storing.settled ||
            body->expected >= 0 || transaction->storing.pump.state == PUMP_IDLE;
 }
 
 static void adapted_variant_store(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     const struct cache_arrival arrival = {
         .since = variant->since,
         .max_variants = caching_max_variants(transaction),
         .of = variant->of,
     };
-    bool stored = cache_insert(transaction->host->cache, variant->object, &arrival);
+    bool stored = cache_insert(transaction->host->cache, transaction->adapting->variant, &arrival);
     adapted_variant_finish(transaction, stored ? SHARED_FETCH_STORED : SHARED_FETCH_ABANDONED);
 }
 
 void adapted_variant_settle(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
-    if (variant->state != ADAPTED_VARIANT_STORES || variant->object == NULL)
+    const struct adapted_variant *variant = adapted_variant_of(transaction);
+    if (variant == NULL || variant->state != ADAPTED_VARIANT_STORES ||
+        transaction->adapting->variant == NULL)
         return;
     const struct pump *pump = &variant->postcache->pump;
     /* The variant or the stored response is too large. */
-    if (variant->object->body->kind == BODY_PASSING)
+    if (transaction->adapting->variant->body->kind == BODY_PASSING)
         adapted_variant_finish(transaction, SHARED_FETCH_UNSTORED);
     else if (body_state(variant->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
         adapted_variant_finish(transaction, SHARED_FETCH_FAILED);
@@ -289,7 +304,7 @@ bool adapted_variant_is_at_work(const struct adapted_variant *variant) {
 }
 
 void adapted_variant_let_client_go(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     if (adapted_variant_is_at_work(variant))
         pump_set_unread(&variant->postcache->pump);
     else
@@ -297,11 +312,11 @@ void adapted_variant_let_client_go(struct transaction *transaction) {
 }
 
 void adapted_variant_end(struct transaction *transaction) {
-    struct adapted_variant *variant = transaction->variant;
+    struct adapted_variant *variant = adapted_variant_of(transaction);
     adapted_variant_finish(transaction, SHARED_FETCH_ABANDONED);
     collapse_end(&variant->collapse);
     if (variant->postcache != NULL)
         postcache_end(variant->postcache);
-    object_release(&variant->object);
+    object_release(&transaction->adapting->variant);
     object_release(&variant->of);
 }

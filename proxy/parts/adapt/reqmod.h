@@ -10,8 +10,8 @@
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_TRANSACTION_STEPS_REQMOD_H
-#define RETORT_TRANSACTION_STEPS_REQMOD_H
+#ifndef RETORT_ADAPT_REQMOD_H
+#define RETORT_ADAPT_REQMOD_H
 
 #include "adapt/chain.h"
 #include "http/url.h"

@@ -1,11 +1,12 @@
-#include "transaction/steps/reqmod.h"
+#include "adapt/reqmod.h"
 
+#include "adapt/adaptation.h"
+#include "adapt/shown_message.h"
+#include "adapt/told.h"
 #include "origin/call.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/fail.h"
-#include "transaction/message.h"
 #include "transaction/request_rules.h"
-#include "transaction/transaction.h"
 
 /* REQMOD: asks services that change or answer requests before the cache is searched. */
 
@@ -58,10 +59,13 @@ void reqmod_change_connect(struct transaction *transaction, const struct http_he
 static enum step adopt_request(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
-    reqmod_take_body(transaction, transaction->reqmod);
-    if (!transaction->reqmod->chain.modified)
+    const struct reqmod *reqmod = adaptation_of(transaction)->reqmod;
+    reqmod_take_body(transaction, adaptation_of(transaction)->reqmod);
+    if (!reqmod->chain.modified)
         return STEP_NEXT;
-    disclosed_identity_note_services(transaction, transaction->reqmod, false);
+    transaction->adapting->request_changed = true;
+    if (told_who_asks(transaction, &reqmod->chain, reqmod->by_who))
+        disclosed_identity_note_request(transaction, reqmod->before, reqmod->by_who);
     request_changed(transaction);
     request->method_id = http_method_lookup(request->method);
     if (transaction->request.kind == REQUEST_CONNECT) {
@@ -118,9 +122,10 @@ void reqmod_close(struct transaction *transaction, struct reqmod *reqmod) {
 }
 
 static enum step reqmod_run(struct transaction *transaction) {
-    struct reqmod *reqmod = transaction->reqmod;
+    struct reqmod *reqmod = adaptation_of(transaction)->reqmod;
     if (reqmod == NULL) {
-        reqmod = transaction->reqmod = arena_alloc(&transaction->arena, sizeof *reqmod);
+        reqmod = arena_alloc(&transaction->arena, sizeof *reqmod);
+        adaptation_begin(transaction)->reqmod = reqmod;
         request_own(transaction);
         request_take_body(transaction);
         reqmod_start(transaction, reqmod, ADAPT_REQMOD_PRECACHE, transaction->request.head);
@@ -146,11 +151,12 @@ static bool reqmod_is_wanted(struct transaction *transaction) {
 /* The request's body may be read from the services. */
 static void reqmod_end(struct transaction *transaction) {
     request_close_body(transaction);
-    reqmod_close(transaction, transaction->reqmod);
+    reqmod_close(transaction, adaptation_of(transaction)->reqmod);
 }
 
 static const struct adapt_chain *reqmod_chain(const struct transaction *transaction) {
-    return transaction->reqmod != NULL ? &transaction->reqmod->chain : NULL;
+    const struct reqmod *reqmod = adaptation_of(transaction)->reqmod;
+    return reqmod != NULL ? &reqmod->chain : NULL;
 }
 
 const struct step_row reqmod_step = {

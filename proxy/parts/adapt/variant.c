@@ -1,10 +1,9 @@
-#include "transaction/transaction.h"
-
-#include "transaction/adapted_variant.h"
+#include "adapt/adaptation.h"
+#include "adapt/adapted_variant.h"
+#include "adapt/postcache.h"
+#include "adapt/steps.h"
 #include "transaction/fail.h"
-#include "transaction/postcache.h"
 #include "transaction/request_rules.h"
-#include "transaction/steps/respmod_postcache.h"
 
 /* VARIANT: what services behind the cache make of a stored response for all clients. The variant is
  * used again where there is one. Else it is made, once for all who want it, and stored beside what
@@ -12,7 +11,7 @@
 
 static enum step variant_go_on(struct transaction *transaction) {
     adapted_variant_set_applied(transaction);
-    return transaction->variant->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
+    return adaptation_of(transaction)->variant->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
 }
 
 /* The services that want this response, of those whose variants are stored. */
@@ -21,7 +20,8 @@ static unsigned variant_choose(struct transaction *transaction, const struct htt
     const uint64_t *rules = request_rules_for_response(transaction, response);
     unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
-    while (count < all && adapted_variant_includes(transaction->variant, chosen[count]))
+    while (count < all &&
+           adapted_variant_includes(adaptation_of(transaction)->variant, chosen[count]))
         count++;
     return count;
 }
@@ -47,7 +47,7 @@ static enum step variant_use(struct transaction *transaction, uint64_t *counter)
 }
 
 static enum step variant_begin(struct transaction *transaction) {
-    const struct adapted_variant *variant = transaction->variant;
+    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
     struct counters *counters = &transaction->net->counters;
     if (variant->only) {
         struct object_provenance provenance = object_provenance(transaction_object(transaction));
@@ -57,13 +57,13 @@ static enum step variant_begin(struct transaction *transaction) {
     }
     if (variant->applied)
         return variant_use(transaction, &counters->adapted_left_alone);
-    if (variant->object != NULL && adapted_variant_renew(transaction))
+    if (transaction->adapting->variant != NULL && adapted_variant_renew(transaction))
         return variant_use(transaction, &counters->adapted_hits);
     return variant_make(transaction);
 }
 
 static enum step variant_run(struct transaction *transaction) {
-    const struct adapted_variant *variant = transaction->variant;
+    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
     storing_settle(transaction);
     if (variant->state == ADAPTED_VARIANT_FOLLOWS && !adapted_variant_has_followed(transaction))
         return STEP_WAIT;
@@ -79,22 +79,22 @@ static enum step variant_run(struct transaction *transaction) {
 }
 
 static bool variant_is_wanted(struct transaction *transaction) {
-    return transaction->variant != NULL && transaction_object(transaction) != NULL &&
+    return adaptation_of(transaction)->variant != NULL && transaction_object(transaction) != NULL &&
            respmod_postcache_is_wanted(transaction);
 }
 
 static void variant_let_go(struct transaction *transaction) {
-    if (transaction->variant != NULL)
+    if (adaptation_of(transaction)->variant != NULL)
         adapted_variant_let_client_go(transaction);
 }
 
 static void variant_end(struct transaction *transaction) {
-    if (transaction->variant != NULL)
+    if (adaptation_of(transaction)->variant != NULL)
         adapted_variant_end(transaction);
 }
 
 static const struct adapt_chain *variant_chain(const struct transaction *transaction) {
-    const struct adapted_variant *variant = transaction->variant;
+    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
     return variant != NULL && variant->postcache != NULL ? &variant->postcache->chain : NULL;
 }
 

@@ -1,4 +1,4 @@
-#include "transaction/waiting_download.h"
+#include "adapt/waiting_download.h"
 
 #include "base/assert.h"
 

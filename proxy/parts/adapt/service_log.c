@@ -1,8 +1,8 @@
-#include "transaction/service_log.h"
+#include "adapt/service_log.h"
 
+#include "adapt/adaptation.h"
 #include "log/line.h"
 #include "service/event.h"
-#include "transaction/transaction.h"
 
 /* As the log shows it: nothing in it can end a line, or begin another value. */
 static struct slice service_log_shown(struct transaction *transaction, struct slice text,
@@ -53,13 +53,13 @@ static void service_log_on_entry(struct entry_watcher *watcher, struct transacti
     for (size_t i = 0; i < set->service_count; i++) {
         struct adapter *service = set->services[i];
         if ((service->hears & ADAPTER_HEARS_LOG) != 0 &&
-            !adapt_opt_out_has(transaction->opt_outs, service->module))
+            !adapt_opt_out_has(adaptation_of(transaction)->opt_outs, service->module))
             service->class->logged(service, &line);
     }
 }
 
-void service_log_hear(struct transaction_host *host) {
-    host->service_log.on_entry = service_log_on_entry;
+void service_log_hear(struct transaction_host *host, struct entry_watcher *watcher) {
+    watcher->on_entry = service_log_on_entry;
     if ((host->adapt->hears & ADAPTER_HEARS_LOG) != 0)
-        entry_watcher_join(&host->watcher, &host->service_log);
+        entry_watcher_join(&host->watcher, watcher);
 }

@@ -8,8 +8,8 @@
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_TRANSACTION_MESSAGE_H
-#define RETORT_TRANSACTION_MESSAGE_H
+#ifndef RETORT_ADAPT_SHOWN_MESSAGE_H
+#define RETORT_ADAPT_SHOWN_MESSAGE_H
 
 #include "adapt/message.h"
 #include "adapt/set.h"

@@ -1,5 +1,6 @@
-#include "transaction/message.h"
+#include "adapt/shown_message.h"
 
+#include "adapt/adaptation.h"
 #include "client/identity.h"
 #include "client/requester.h"
 #include "http/credentials.h"
@@ -97,7 +98,7 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
             requester_of(transaction->exchange, transaction->identity, &transaction->arena),
         .client.of_service = transaction->exchange->of_service,
         .transaction_id = slice_from(transaction_id(transaction)),
-        .opt_outs = &transaction->opt_outs,
+        .opt_outs = &adaptation_begin(transaction)->opt_outs,
         .trace = transaction->spans != NULL ? &transaction->spans->adapt : NULL,
     };
     message_put_user(transaction, &message->client);

@@ -2,18 +2,19 @@
  * RESPMOD: asks services that change responses before the cache stores them. Such a response is
  * adapted once and served many times.
  *
- *     if (transaction->respmod != NULL && transaction->respmod->chain.unable) ...      STORE
- *     chain_tags_tag(&transaction->respmod->mark)
  *     respmod_give_result(transaction, &head, &body);                  the waiting page
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_TRANSACTION_STEPS_RESPMOD_H
-#define RETORT_TRANSACTION_STEPS_RESPMOD_H
+#ifndef RETORT_ADAPT_RESPMOD_H
+#define RETORT_ADAPT_RESPMOD_H
 
 #include "adapt/chain.h"
 #include "adapt/chain_tags.h"
 #include "transaction/step.h"
+
+struct object;
+struct object_provenance;
 
 /* Written by respmod.c. */
 struct respmod {
@@ -27,6 +28,9 @@ struct respmod {
 /* Gives the message that the services have made, once it is there. */
 void respmod_give_result(struct transaction *transaction, struct http_head **headp,
                          struct source **bodyp);
+/* See transaction/adapting.h. */
+bool respmod_is_outdated(struct transaction *transaction, const struct object *object);
+void respmod_note_seen(const struct transaction *transaction, struct object_provenance *provenance);
 /* Nothing of the body trickles to the client; the client is told in another way. */
 void respmod_keep_quiet(struct transaction *transaction);
 

@@ -1,0 +1,75 @@
+/*
+ * Adapting: what services do with a transaction, for the core. The part adapt asks them. It has a struct adapting for
+ * each transaction that a service may want, in which the steps of the core read what has become of its messages. For
+ * example, in STORE:
+ *
+ *     if (transaction->adapting != NULL && transaction->adapting->unable) ...
+ *
+ * What services behind the cache have made of the request for the origin is transaction->outgoing.
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_ADAPTING_H
+#define RETORT_TRANSACTION_ADAPTING_H
+
+#include "http/head.h"
+#include "http/url.h"
+
+#include <stdbool.h>
+
+struct body;
+struct object;
+struct object_provenance;
+struct transaction;
+
+struct adapting_class {
+    /* For LOOKUP, in place of cache_lookup, while results of services behind the cache are remembered: the stored
+     * response, and in `variant` what they have made of it. */
+    struct object *(*look_up)(struct transaction *transaction);
+    /* For LOOKUP: has a service changed that adapted this response before it was stored? */
+    bool (*is_outdated)(struct transaction *transaction, const struct object *object);
+    /* The variant that was found is not for this client, or not valid any more. */
+    void (*forget_variant)(struct transaction *transaction);
+    /* For STORE, where services were asked about the response: which it has passed. */
+    void (*note_seen)(const struct transaction *transaction, struct object_provenance *provenance);
+    /* Stores what has arrived of a variant. */
+    void (*settle)(struct transaction *transaction);
+    /* For LOG, when the client has gone: goes on with what is still wanted. True: there is more to do, and the
+     * transaction's task runs then. */
+    bool (*goes_on)(struct transaction *transaction);
+};
+
+/* Written by ../../parts/adapt/. */
+struct adapting {
+    const struct adapting_class *class;
+    bool lasts;           /* there is a variant or a waiting page: the class has something to do */
+    bool request_changed; /* by services before the cache */
+    bool asked;           /* about the response, before it is stored */
+    /* A service that matters for the stored response could not do its work. Those that adapted the response matter,
+     * and those behind the cache that adapted the request: the key under which the response is stored does not show what
+     * they did. A service before the cache does not matter: it makes the request that the response is stored for. */
+    bool unable;
+    bool missed;  /* the response has not been to such a service */
+    bool for_one; /* a service had no chance to adapt it, or left it alone for this client */
+    /* What services behind the cache make of the stored response for all clients; referenced. NULL: nothing. */
+    struct object *variant;
+    /* What they make of the response for this client; both NULL: it goes out as it is. The body alone: it has passed
+     * through the services. */
+    struct http_head *head;
+    struct body *body;
+};
+
+/* The request for the origin, where services behind the cache have been shown it. The client's stays as it is. */
+struct outgoing {
+    struct http_head head;
+    struct url url; /* absolute, normalised */
+    struct slice url_text;
+    struct slice authority;
+    bool changed; /* by a service */
+    bool by_who;  /* which services are asked depends on who asks */
+};
+
+/* May services behind the cache want the response, whatever it will turn out to be? */
+bool adapting_behind_cache(struct transaction *transaction);
+
+#endif

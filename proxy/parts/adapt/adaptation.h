@@ -1,0 +1,55 @@
+/*
+ * What the part keeps for a transaction: what each of its steps has begun.
+ *
+ *     if (adaptation_of(transaction)->respmod == NULL)
+ *         adaptation_begin(transaction)->respmod = respmod;
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_ADAPT_ADAPTATION_H
+#define RETORT_ADAPT_ADAPTATION_H
+
+#include "transaction/transaction.h"
+
+struct adapted_variant;
+struct reqmod;
+struct respmod;
+struct waiting_downloads;
+struct postcache;
+struct waiting_page;
+
+/* NULL where no service is asked. */
+struct adaptation {
+    struct adapting adapting;       /* for the core */
+    struct adapt_opt_out *opt_outs; /* modules of services that want to hear no more of it */
+    struct reqmod *reqmod, *reqmod_postcache;
+    struct respmod *respmod;
+    struct adapted_variant *variant;
+    struct postcache *respmod_postcache;
+    struct waiting_page *waiting_page; /* NULL: the client needs none */
+};
+
+/* What it keeps for a worker. */
+struct adapt_worker {
+    struct net_context *net;
+    struct waiting_downloads *downloads; /* of the process */
+    struct timer expiry;                 /* when the next of them expires */
+    struct entry_watcher log;            /* service_log.h */
+};
+
+extern const struct adaptation adaptation_of_none;
+extern const struct adapting_class adaptation_class;
+
+static inline const struct adaptation *adaptation_of(const struct transaction *transaction) {
+    return transaction->adapting != NULL ? (const struct adaptation *)(void *)transaction->adapting
+                                         : &adaptation_of_none;
+}
+void adaptation_make(struct transaction *transaction);
+/* The same, to be written. */
+static inline struct adaptation *adaptation_begin(struct transaction *transaction) {
+    if (transaction->adapting == NULL)
+        adaptation_make(transaction);
+    return (struct adaptation *)(void *)transaction->adapting;
+}
+
+#endif
