@@ -3,7 +3,7 @@
  *
  *     struct worker_report report = {0};
  *     worker_report_fill(&report, &worker->host);                       in the worker's thread
- *     admin_report_add(&sum, &report);                                  see admin/report.h
+ *     admin_report_add(&sum, &report);                                  see admin/admin.h
  *     worker_report_release(&report);
  *
  * Threads: a value; it is filled in the worker's thread and read in another one.

@@ -3,15 +3,42 @@
 #include "admin/answer.h"
 #include "base/assert.h"
 #include "base/slice.h"
+#include "http/bytes.h"
+#include "http/names.h"
 #include "tools/admin_page.h"
-#include "tools/header_line.h"
 #include "tools/http_call.h"
-#include "tools/preload.h"
+#include "tools/url_jobs.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * A field line from the operator for a head that is sent or stored: exactly one field (RFC 9110 §5.1,
+ * §5.5), and none that determines the end of a message, since retortctl writes those itself. Returns
+ * what is wrong with it; NULL: it is good.
+ */
+
+static const char *header_line_check(const char *line) {
+    size_t length = strcspn(line, ":");
+    const char *end = line + strlen(line);
+    if (line[length] != ':' || length == 0)
+        return "--header needs a whole field line: --header 'NAME: VALUE'";
+    for (size_t i = 0; i < length; i++)
+        if (!bytes_is(line[i], BYTES_TOKEN))
+            return "--header: the name before the colon has a byte that is not allowed in a field "
+                   "name";
+    if (bytes_skip(line + length, end, BYTES_TEXT) != end)
+        return "--header: the value has a line end or another control byte; give each field a "
+               "--header of its own";
+    switch (http_name_lookup(slice_make(line, length))) {
+    case HTTP_CONTENT_LENGTH:
+    case HTTP_TRANSFER_ENCODING:
+        return "--header: retortctl writes Content-Length and Transfer-Encoding itself";
+    default: return NULL;
+    }
+}
 
 enum { HEADERS_MAX = 64, FILE_MAX = 64 << 20, LIST_USUAL = 100 };
 

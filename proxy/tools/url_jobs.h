@@ -44,4 +44,20 @@ void url_jobs_say(struct url_jobs *jobs, FILE *out, const char *format, ...)
 void url_jobs_say_json(struct url_jobs *jobs, const char *url, json_t *about);
 void url_jobs_release(struct url_jobs *jobs);
 
+/*
+ * A request to a listener of the proxy, as clients make them, to fill the cache: `run` of url_jobs, with
+ * a struct preload as its context. A line shows its status; failures are on stderr. A request without a
+ * whole answer, or with a status of 400 and more, has failed.
+ */
+
+struct preload {
+    const char *via;            /* ADDRESS:PORT */
+    const char *const *headers; /* lines for each request */
+    unsigned header_count;
+    bool again; /* ask the origin even if a stored response is fresh */
+    bool json;
+};
+
+bool preload_fetch(struct url_jobs *jobs, const char *url);
+
 #endif

@@ -6,7 +6,7 @@
  */
 #include "base/assert.h"
 #include "http2/frame.h"
-#include "http2/priority.h"
+#include "http2/stream.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  *
  * What must be true: a text that is read gives numbers that can be counts, and twice the same text is
  * refused, because each line that counts may be there once. */
-#include "icap/info_text.h"
+#include "icap/info.h"
 
 #include "base/assert.h"
 #include "lines.h"

@@ -3,21 +3,36 @@
 #include "admin/cache_object_page.h"
 #include "admin/cache_page.h"
 #include "admin/dns_page.h"
+#include "admin/guard.h"
 #include "admin/helpers_page.h"
-#include "admin/history_page.h"
+#include "admin/history.h"
 #include "admin/metrics_page.h"
 #include "admin/openapi.h"
 #include "admin/origins_page.h"
+#include "admin/page.h"
 #include "admin/part_pages.h"
 #include "admin/service_control_page.h"
 #include "admin/services_page.h"
 #include "admin/settings_page.h"
-#include "admin/whoami_page.h"
 #include "base/assert.h"
+#include "config.h"
 #include "record/recorded_exchange.h"
 
 #include <stdio.h>
 #include <strings.h>
+#include <unistd.h>
+
+/* Who the caller is: the web page offers what his role allows. */
+
+static void whoami_page_make(struct page *page, const struct admin_calls *calls,
+                             const struct page_request *request) {
+    const struct admin_caller *caller = request->caller;
+    (void)calls;
+    page_json(page, 200,
+              json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "name", caller->name, "role",
+                        operator_role_name(caller->role), "from", caller->from, "certificate",
+                        caller->certificate, "version", PACKAGE_VERSION, "pid", (int)getpid()));
+}
 
 #define CALL(...) {__VA_ARGS__},
 #define PAGE(...) __VA_ARGS__,

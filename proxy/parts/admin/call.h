@@ -19,7 +19,7 @@
 #ifndef RETORT_ADMIN_CALL_H
 #define RETORT_ADMIN_CALL_H
 
-#include "admin/operator_line.h"
+#include "admin/operators.h"
 #include "part.h"
 
 #include <stdbool.h>

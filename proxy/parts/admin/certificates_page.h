@@ -10,7 +10,7 @@
 #ifndef RETORT_ADMIN_CERTIFICATES_PAGE_H
 #define RETORT_ADMIN_CERTIFICATES_PAGE_H
 
-#include "admin/report.h"
+#include "admin/admin.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 #include "admin/guard.h"
 
 #include "admin/connections.h"
-#include "admin/operator_subjects.h"
-#include "admin/operator_tokens.h"
+#include "admin/operators.h"
 #include "admin/settings.h"
 #include "base/log.h"
 

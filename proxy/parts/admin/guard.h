@@ -25,7 +25,7 @@
 #define RETORT_ADMIN_GUARD_H
 
 #include "admin/admin_tls.h"
-#include "admin/operator_line.h"
+#include "admin/operators.h"
 #include "settings/settings.h"
 
 #include <microhttpd.h>

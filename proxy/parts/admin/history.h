@@ -17,6 +17,7 @@
 #ifndef RETORT_ADMIN_HISTORY_H
 #define RETORT_ADMIN_HISTORY_H
 
+#include "admin/page.h"
 #include "base/times.h"
 
 #include <stdbool.h>
@@ -53,5 +54,15 @@ void history_add(struct history *history, const struct history_sample *sample,
  * `most`, the latest ones. Returns how many. */
 size_t history_read(struct history *history, bool coarse, uint64_t after,
                     struct history_sample *samples, size_t most);
+
+/*
+ * GET /v1/history: samples are arrays, in the order of `names`; the first two numbers of each are the time
+ * in milliseconds since 1970 and how many milliseconds it is about.
+ *
+ *     {"step": 10000, "now": ..., "names": ["at", "lasted", "requests", ...], "samples": [[...], ...]}
+ */
+
+void history_page_make(struct page *page, const struct admin_calls *calls,
+                       const struct page_request *request);
 
 #endif

@@ -1,11 +1,10 @@
 if PART_ADMIN
 proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/part.c proxy/parts/admin/part_pages.h \
-	proxy/parts/admin/server_calls.c proxy/parts/admin/server_calls.h \
 	proxy/parts/admin/admin.c proxy/parts/admin/admin.h \
 	proxy/parts/admin/admin_tls.c proxy/parts/admin/admin_tls.h \
 	proxy/parts/admin/apart.c proxy/parts/admin/apart.h \
-	proxy/parts/admin/bounds.c proxy/parts/admin/bounds.h proxy/parts/admin/bounds.def \
+	proxy/parts/admin/bounds.def \
 	proxy/parts/admin/dns_page.c proxy/parts/admin/dns_page.h \
 	proxy/parts/admin/helper_options.c proxy/parts/admin/helper_options.h \
 	proxy/parts/admin/helperd_call.c proxy/parts/admin/helperd_call.h \
@@ -14,11 +13,8 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/helper_numbers.c proxy/parts/admin/helper_numbers.h \
 	proxy/parts/admin/helpers_page.c proxy/parts/admin/helpers_page.h \
 	proxy/parts/admin/history.c proxy/parts/admin/history.h proxy/parts/admin/history.def \
-	proxy/parts/admin/history_page.c proxy/parts/admin/history_page.h \
 	proxy/parts/admin/sampler.c proxy/parts/admin/sampler.h \
-	proxy/parts/admin/server_numbers.c proxy/parts/admin/server_numbers.h \
 	proxy/parts/admin/web_files.c proxy/parts/admin/web_files.h \
-	proxy/parts/admin/whoami_page.c proxy/parts/admin/whoami_page.h \
 	proxy/parts/admin/metric_text.c proxy/parts/admin/metric_text.h \
 	proxy/parts/admin/metrics_page.c proxy/parts/admin/metrics_page.h \
 	proxy/parts/admin/origins_page.c proxy/parts/admin/origins_page.h \
@@ -28,15 +24,13 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/cache_object_page.c proxy/parts/admin/cache_object_page.h \
 	proxy/parts/admin/cache_page.c proxy/parts/admin/cache_page.h \
 	proxy/parts/admin/connections.c proxy/parts/admin/connections.h \
-	proxy/parts/admin/report.c proxy/parts/admin/report.h \
 	proxy/parts/admin/settings.c proxy/parts/admin/settings.h \
 	proxy/parts/admin/settings_page.c proxy/parts/admin/settings_page.h \
 	proxy/parts/admin/service_control_page.c proxy/parts/admin/service_control_page.h proxy/parts/admin/services_page.c proxy/parts/admin/services_page.h \
-	proxy/parts/admin/source_reply.c proxy/parts/admin/source_reply.h \
 	proxy/parts/admin/strict.c proxy/parts/admin/strict.h \
 	proxy/parts/admin/terminator.c proxy/parts/admin/terminator.h \
 	proxy/parts/admin/audit.c proxy/parts/admin/audit.h \
-	proxy/parts/admin/feed_reply.c proxy/parts/admin/feed_reply.h \
+	proxy/parts/admin/page_reply.c proxy/parts/admin/page_reply.h \
 	proxy/parts/admin/guard.c proxy/parts/admin/guard.h \
 	proxy/parts/admin/openapi.c proxy/parts/admin/openapi.h \
 	proxy/parts/admin/request.c proxy/parts/admin/request.h \
@@ -44,9 +38,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/answer.c proxy/parts/admin/answer.h proxy/parts/admin/answer_text.c proxy/parts/admin/answer_text.h \
 	proxy/parts/admin/settings_json.c proxy/parts/admin/settings_schema.c \
 	proxy/parts/admin/settings_list.c proxy/parts/admin/settings_list.h \
-	proxy/parts/admin/operator_line.c proxy/parts/admin/operator_line.h \
-	proxy/parts/admin/operator_subjects.c proxy/parts/admin/operator_subjects.h \
-	proxy/parts/admin/operator_tokens.c proxy/parts/admin/operator_tokens.h \
+	proxy/parts/admin/operators.c proxy/parts/admin/operators.h \
 	proxy/parts/admin/settings_text.c proxy/parts/admin/settings_text.h \
 	proxy/parts/admin/api.c proxy/parts/admin/api.h proxy/parts/admin/call.h proxy/parts/admin/calls.def
 
@@ -82,7 +74,6 @@ proxy_retortctl_CFLAGS = $(proxy_cflags)
 proxy_retortctl_SOURCES = \
 	proxy/tools/main.c proxy/tools/commands.h \
 	proxy/tools/ca_command.c \
-	proxy/tools/ca_files.c proxy/tools/ca_files.h \
 	proxy/tools/cache_command.c \
 	proxy/tools/call_stream.c proxy/tools/call_stream.h \
 	proxy/tools/transfer.c proxy/tools/transfer.h \
@@ -91,16 +82,13 @@ proxy_retortctl_SOURCES = \
 	proxy/tools/tail_command.c \
 	proxy/tools/top_command.c \
 	proxy/tools/command_completion.c \
-	proxy/tools/preload.c proxy/tools/preload.h \
 	proxy/tools/page_command.c \
 	proxy/tools/metrics_json.c \
 	proxy/tools/admin_page.c proxy/tools/admin_page.h \
 	proxy/tools/url_jobs.c proxy/tools/url_jobs.h \
-	proxy/tools/header_line.c proxy/tools/header_line.h \
 	proxy/tools/http_call.c proxy/tools/http_call.h \
 	proxy/tools/helperd_client.c \
 	proxy/tools/icap_record.c proxy/tools/icap_show.c \
-	proxy/tools/other_program.c proxy/tools/other_program.h \
 	proxy/tools/words_command.c
 proxy_retortctl_LDADD = proxy/libtools.a $(proxy_libs)
 

@@ -16,7 +16,22 @@
 
 #include "admin/page.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 void metrics_page_make(struct page *page, const struct admin_calls *calls,
                        const struct page_request *request);
+
+/* Which metric counts what an option refuses (bounds.def), so that no limit works in silence. */
+struct bound {
+    const char *option; /* "client.memory"; in two rows also something that is no option */
+    bool refuses;       /* it is in retort_bound_reached_total */
+    size_t counter;     /* then: its index in struct counters */
+    const char *metric; /* without "retort_"; NULL: it has none, because of `why` */
+    const char *why;
+};
+
+/* Ends with a row whose option is NULL. */
+extern const struct bound bounds[];
 
 #endif

@@ -2,10 +2,9 @@
 
 #include "admin/api.h"
 #include "admin/audit.h"
-#include "admin/feed_reply.h"
 #include "admin/page.h"
+#include "admin/page_reply.h"
 #include "admin/settings.h"
-#include "admin/source_reply.h"
 #include "admin/strict.h"
 #include "admin/web_files.h"
 #include "base/assert.h"

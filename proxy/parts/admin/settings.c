@@ -1,8 +1,7 @@
 /* The section admin. */
 #include "admin/settings.h"
 
-#include "admin/operator_subjects.h"
-#include "admin/operator_tokens.h"
+#include "admin/operators.h"
 #include "base/assert.h"
 #include "base/findings.h"
 #include "settings/load.h"

@@ -13,7 +13,7 @@
 #ifndef RETORT_ADMIN_TRUST_PAGE_H
 #define RETORT_ADMIN_TRUST_PAGE_H
 
-#include "admin/report.h"
+#include "admin/admin.h"
 #include "tls/certificate_text.h"
 
 #include <jansson.h>

@@ -11,14 +11,12 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/disk/lending.c proxy/parts/disk/lending.h \
 	proxy/parts/disk/load.c \
 	proxy/parts/disk/queue.c proxy/parts/disk/queue.h \
-	proxy/parts/disk/read_locks.c proxy/parts/disk/read_locks.h \
 	proxy/parts/disk/reading.c proxy/parts/disk/reading.h \
 	proxy/parts/disk/reads.c proxy/parts/disk/reads.h \
 	proxy/parts/disk/record.c proxy/parts/disk/record.h \
 	proxy/parts/disk/recovery.c \
 	proxy/parts/disk/segment.c proxy/parts/disk/segment.h \
 	proxy/parts/disk/stream.c proxy/parts/disk/stream.h \
-	proxy/parts/disk/summing.c proxy/parts/disk/summing.h \
 	proxy/parts/disk/volume.c proxy/parts/disk/volume.h \
 	proxy/parts/disk/volume_purges.c \
 	proxy/parts/disk/writer.c proxy/parts/disk/writer.h

@@ -2,8 +2,8 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "disk/lending.h"
 #include "disk/queue.h"
-#include "disk/read_locks.h"
 
 #include <errno.h>
 #include <fcntl.h>

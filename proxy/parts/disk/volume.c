@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "disk/lending.h"
 #include "disk/queue.h"
-#include "disk/read_locks.h"
 #include "disk/segment.h"
 #include "disk/stream.h"
 

@@ -6,7 +6,6 @@
 #include "disk/lending.h"
 #include "disk/reading.h"
 #include "disk/stream.h"
-#include "disk/summing.h"
 
 #include <stdlib.h>
 

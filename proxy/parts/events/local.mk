@@ -1,8 +1,7 @@
 if PART_EVENTS
 proxy_libproxy_a_SOURCES += \
-	proxy/parts/events/part.c proxy/parts/events/pages.c proxy/parts/events/settings.c proxy/parts/events/settings.h \
+	proxy/parts/events/part.c proxy/parts/events/pages.c \
 	proxy/parts/events/filter.c proxy/parts/events/filter.h \
-	proxy/parts/events/ring.c proxy/parts/events/ring.h \
 	proxy/parts/events/stream.c proxy/parts/events/stream.h \
 	proxy/parts/events/watch.c proxy/parts/events/watch.h
 tests_unit_proxy_unit_proxy_SOURCES += tests/unit/proxy/test_events.c

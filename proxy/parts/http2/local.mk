@@ -21,7 +21,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/http2/origin/carrier.c proxy/parts/http2/origin/carrier.h \
 	proxy/parts/http2/origin/http2.h \
 	proxy/parts/http2/outbox.c proxy/parts/http2/outbox.h \
-	proxy/parts/http2/priority.c proxy/parts/http2/priority.h \
 	proxy/parts/http2/schedule.c proxy/parts/http2/schedule.h \
 	proxy/parts/http2/session.c proxy/parts/http2/session.h \
 	proxy/parts/http2/settings.c proxy/parts/http2/settings.h \

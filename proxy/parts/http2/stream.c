@@ -1,8 +1,32 @@
 #include "http2/stream.h"
 
+#include "http/structured.h"
 #include "http2/closed.h"
 #include "http2/frame.h"
 #include "http2/session.h"
+
+static const struct http2_priority default_priority = {HTTP2_URGENCY_DEFAULT, false};
+
+static void note_member(struct http2_priority *priority, const struct structured_member *member) {
+    if (slice_equal(member->key, SLICE("u"))) {
+        bool good = member->type == STRUCTURED_INTEGER && member->number >= 0 &&
+                    member->number <= HTTP2_URGENCY_LEAST;
+        priority->urgency = good ? (uint8_t)member->number : HTTP2_URGENCY_DEFAULT;
+    } else if (slice_equal(member->key, SLICE("i"))) {
+        priority->is_incremental = member->type == STRUCTURED_BOOLEAN && member->number != 0;
+    }
+}
+
+void http2_priority_parse(struct slice value, struct http2_priority *priority) {
+    struct slice rest = slice_trim(value);
+    struct structured_member member;
+    enum structured_status status;
+    *priority = default_priority;
+    while ((status = structured_next(&rest, &member)) == STRUCTURED_MEMBER)
+        note_member(priority, &member);
+    if (status == STRUCTURED_BAD)
+        *priority = default_priority;
+}
 
 /* Bytes that a stream may put in one turn: so many leave with one write. */
 enum { STREAM_TURN = 60 * 1024 };

@@ -18,10 +18,23 @@
 #define RETORT_HTTP2_STREAM_H
 
 #include "base/list.h"
+#include "base/slice.h"
 #include "base/spool.h"
 #include "event/source.h"
 #include "http2/frame.h"
-#include "http2/priority.h"
+
+/* Priorities (RFC 9218): how urgent a response is, and whether it is of use in pieces. */
+enum { HTTP2_URGENCY_DEFAULT = 3, HTTP2_URGENCY_LEAST = 7 };
+
+struct http2_priority {
+    uint8_t urgency; /* 0..7; 0 is the most urgent */
+    bool is_incremental;
+};
+
+/* Reads a Priority field, or the value in a PRIORITY_UPDATE frame. What it does not say has its
+ * default. Members that are unknown or have another type or range are ignored (§4, §4.1); a value
+ * that is no dictionary means the defaults (RFC 8941 §4.2). */
+void http2_priority_parse(struct slice value, struct http2_priority *priority);
 
 struct http2_session;
 

@@ -16,7 +16,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/icap/options.c proxy/parts/icap/options.h \
 	proxy/parts/icap/permission.c proxy/parts/icap/permission.h \
 	proxy/parts/icap/info.c proxy/parts/icap/info.h \
-	proxy/parts/icap/info_text.c proxy/parts/icap/info_text.h \
 	proxy/parts/icap/probe.c proxy/parts/icap/probe.h \
 	proxy/parts/icap/settings.c proxy/parts/icap/settings.h \
 	proxy/parts/icap/server.c proxy/parts/icap/server.h \

@@ -10,7 +10,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/identity/check_threads.c proxy/parts/identity/check_threads.h \
 	proxy/parts/identity/credentials_check.c proxy/parts/identity/credentials_check.h \
 	proxy/parts/identity/digest_rows.c proxy/parts/identity/digest_rows.h \
-	proxy/parts/identity/flights.c proxy/parts/identity/flights.h \
 	proxy/parts/identity/helper_groups.c proxy/parts/identity/helper_groups.h \
 	proxy/parts/identity/helper_question.c proxy/parts/identity/helper_question.h \
 	proxy/parts/identity/htpasswd.c proxy/parts/identity/htpasswd.h \
@@ -25,7 +24,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/identity/options.def \
 	proxy/parts/identity/options_helpers.def \
 	proxy/parts/identity/password_hash.c proxy/parts/identity/password_hash.h \
-	proxy/parts/identity/proof.c proxy/parts/identity/proof.h \
 	proxy/parts/identity/remembered.c proxy/parts/identity/remembered.h \
 	proxy/parts/identity/settings.c proxy/parts/identity/settings.h \
 	proxy/parts/identity/settings_helpers.c \

@@ -6,7 +6,7 @@
 #include "transaction/transaction.h"
 
 /* The part identity: what all workers share to prove who clients are. The settings say who is asked (settings.c), and
- * ACCESS asks (proof.c). */
+ * ACCESS asks (settings.c). */
 
 static void identity_open(struct server *server) {
     const struct settings *settings = server->settings;

@@ -23,6 +23,28 @@
 
 #include "service/module.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 const struct service_ops *inside_code_load(const char *path, char error[SERVICE_MODULE_ERROR]);
+
+/*
+ * A start of a module in this process (runs = worker or thread). A module that does not come back from it,
+ * or from its constructors, must not keep the proxy from ending, and nobody can end a thread. So it starts in
+ * a thread of its own, which is left behind when the proxy ends (false: the context is its thread's then).
+ * inside_runners_await knows threads that are left behind.
+ *
+ * Who waits for it waits as long as it takes; after `patience` the log names the service, once. `run` is
+ * called in another thread, and `leave` too; by the caller, where no thread can be started.
+ */
+
+struct inside_start_order {
+    void (*run)(void *context);
+    void (*leave)(void *context); /* after `run`, where nobody waits for it any more */
+    const char *name;             /* of the service */
+    uint64_t patience;            /* milliseconds */
+};
+
+bool inside_start_run(const struct inside_start_order *order, void *context);
 
 #endif

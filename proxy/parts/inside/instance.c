@@ -9,7 +9,6 @@
 #include "inside/code.h"
 #include "inside/content.h"
 #include "inside/remote.h"
-#include "inside/start.h"
 #include "inside/watches.h"
 
 #include <inttypes.h>

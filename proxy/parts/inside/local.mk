@@ -13,7 +13,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/inside/concurrency.c proxy/parts/inside/concurrency.h \
 	proxy/parts/inside/remote.c proxy/parts/inside/remote.h \
 	proxy/parts/inside/run.c proxy/parts/inside/run.h \
-	proxy/parts/inside/start.c proxy/parts/inside/start.h \
 	proxy/parts/inside/runners.c proxy/parts/inside/runners.h \
 	proxy/parts/inside/settings.c proxy/parts/inside/settings.h \
 	proxy/parts/inside/service.h \

@@ -74,7 +74,7 @@ struct inside_thread *inside_thread_begun(const char *name, const char *what);
 void inside_thread_ended(struct inside_thread **threadp);
 
 /* The proxy ends: whoever waits for the first start of a process, or of a module in this one
- * (inside/start.h), gives up, soon. A process that is started again for the last messages goes on. */
+ * (inside/code.h), gives up, soon. A process that is started again for the last messages goes on. */
 void inside_starts_abandon(void);
 /* Also where a signal that ends the proxy is pending: nobody takes signals before the proxy serves. */
 bool inside_starts_abandoned(void);

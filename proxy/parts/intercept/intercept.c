@@ -4,7 +4,7 @@
 #include "client/first_bytes.h"
 #include "intercept/bump.h"
 #include "intercept/interception.h"
-#include "intercept/rules.h"
+#include "intercept/settings.h"
 #include "transaction/access.h"
 #include "transaction/fail.h"
 #include "transaction/request_rules.h"

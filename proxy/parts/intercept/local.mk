@@ -2,7 +2,6 @@ if PART_INTERCEPT
 proxy_libproxy_a_SOURCES += \
 	proxy/parts/intercept/part.c \
 	proxy/parts/intercept/bump.c proxy/parts/intercept/bump.h \
-	proxy/parts/intercept/ca_page.c proxy/parts/intercept/ca_page.h \
 	proxy/parts/intercept/intercept.c proxy/parts/intercept/intercept.h \
 	proxy/parts/intercept/interception.c proxy/parts/intercept/interception.h \
 	proxy/parts/intercept/leaf.c proxy/parts/intercept/leaf.h \
@@ -10,7 +9,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/intercept/leaf_keys.c proxy/parts/intercept/leaf_keys.h \
 	proxy/parts/intercept/origin_proof.c proxy/parts/intercept/origin_proof.h \
 	proxy/parts/intercept/refusals.c proxy/parts/intercept/refusals.h \
-	proxy/parts/intercept/rules.c proxy/parts/intercept/rules.h \
 	proxy/parts/intercept/server_identity.c proxy/parts/intercept/server_identity.h \
 	proxy/parts/intercept/opened.c \
 	proxy/parts/intercept/settings.c proxy/parts/intercept/settings.h

@@ -15,6 +15,7 @@
 #ifndef RETORT_INTERCEPT_SETTINGS_H
 #define RETORT_INTERCEPT_SETTINGS_H
 
+#include "base/arena.h"
 #include "settings/settings.h"
 
 /* From the one that inspects least to the one that allows least: of two, the larger one is the more
@@ -62,5 +63,30 @@ static inline const struct interception_settings *
 interception_settings_of(const struct settings *settings) {
     return settings->parts[PART_INTERCEPT];
 }
+
+/*
+ * Which action the intercept sections say for a connection; INTERCEPT_SPLICE when none matches.
+ *
+ * The name that the client asks for (SNI) decides. If the client connects to a host by name, and the two
+ * names differ, the host is looked up too, and the more restrictive action of the two applies: a client
+ * that names one host and asks for another (domain fronting) gains nothing. If the client connects to an
+ * address, the host is looked up only when there is no name: nearly every rule is about names, and an
+ * address would fall under the rule for the rest.
+ */
+
+struct intercept_subject {
+    struct slice host; /* that the client connects to: lower case, without brackets */
+    bool host_is_address;
+    uint16_t port;
+    struct slice name; /* SNI, lower case; empty: none that may be used */
+    /* What is known of the CONNECT, or of the connection to a transparent listener: all but the
+     * method, the host, the URL and the path is taken from here. */
+    const struct class_subject *connection;
+};
+
+/* INTERCEPT_SPLICE when no section matches. */
+enum intercept_action intercept_rules_decide(const struct interception_settings *settings,
+                                             const struct intercept_subject *subject,
+                                             struct arena *arena);
 
 #endif

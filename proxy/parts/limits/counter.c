@@ -1,6 +1,6 @@
 /* The connections of each client: how many there are, and how many are half-open. */
 #include "base/assert.h"
-#include "limits/connection_holds.h"
+#include "limits/limits.h"
 #include "limits/settings.h"
 #include "net/connection.h"
 

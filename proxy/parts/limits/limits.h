@@ -74,4 +74,21 @@ static inline void limit_section_refused(struct limit_section *section, enum lim
     atomic_fetch_add_explicit(&section->refused[count], 1, memory_order_relaxed);
 }
 
+/*
+ * What a client's connection holds of limits: the entries (limits/limit_table.h) that count it until it is
+ * closed, each once. A connection may carry requests of many users. In each section it counts for
+ * CONNECTION_HOLDS_MAX of them at a time: one more takes the place of the user for whom it has counted
+ * longest. Threads: the worker's.
+ */
+
+struct connection_hold;
+
+enum { CONNECTION_HOLDS_MAX = 8 }; /* of one section */
+
+/* True as well: the connection is counted under the key already. */
+bool connection_holds_take(struct connection_hold **holdsp, struct limits *limits,
+                           const struct limit_key *key, const struct limit_demand *demand,
+                           uint64_t now, struct limit_verdict *verdict);
+void connection_holds_release(struct connection_hold **holdsp, struct limits *limits);
+
 #endif

@@ -18,7 +18,7 @@
 #define RETORT_SPANS_EXPORTER_H
 
 #include "settings/settings.h"
-#include "spans/span.h"
+#include "spans/otlp.h"
 
 enum { SPAN_BATCH = 64 };
 

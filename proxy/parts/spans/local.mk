@@ -3,10 +3,8 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/spans/part.c \
 	proxy/parts/spans/collector.h \
 	proxy/parts/spans/exporter.c proxy/parts/spans/exporter.h \
-	proxy/parts/spans/joining.c proxy/parts/spans/joining.h \
 	proxy/parts/spans/otlp.c proxy/parts/spans/otlp.h \
-	proxy/parts/spans/settings.c proxy/parts/spans/settings.h \
-	proxy/parts/spans/span.c proxy/parts/spans/span.h
+	proxy/parts/spans/settings.c proxy/parts/spans/settings.h
 tests_unit_proxy_unit_proxy_SOURCES += tests/unit/proxy/test_spans.c
 if PART_ADMIN
 proxy_libproxy_a_SOURCES += proxy/parts/spans/pages.c

@@ -7,7 +7,6 @@
 #include "net/address.h"
 #include "net/notify.h"
 #include "part.h"
-#include "takeover/settings.h"
 #include "takeover/wire.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 if PART_TAKEOVER
 proxy_libproxy_a_SOURCES += \
-	proxy/parts/takeover/part.c proxy/parts/takeover/settings.c proxy/parts/takeover/settings.h \
+	proxy/parts/takeover/part.c \
 	proxy/parts/takeover/handover.c proxy/parts/takeover/handover.h \
 	proxy/parts/takeover/takeover.c proxy/parts/takeover/takeover.h \
 	proxy/parts/takeover/wire.c proxy/parts/takeover/wire.h

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "reload.h"
 #include "takeover/handover.h"
-#include "takeover/settings.h"
 #include "takeover/takeover.h"
 #include "takeover/wire.h"
 #include "transaction/invalidation_relay.h"

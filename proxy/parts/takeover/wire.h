@@ -37,6 +37,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of settings->parts[PART_TAKEOVER]. */
+struct takeover_settings {
+    char *socket; /* path; NULL: beside the admin socket */
+};
+
+extern const struct part_settings takeover_part_settings;
+
 #define TAKEOVER_HELLO "take-over 3"
 /* The variable of the environment with the number of the process that has started this one to be
  * taken over by it (takeover/part.c). */

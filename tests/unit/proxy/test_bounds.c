@@ -1,7 +1,7 @@
 /* No limit without a counter: the table of bounds against the table of options. */
 #include "suites.h"
 
-#include "admin/bounds.h"
+#include "admin/metrics_page.h"
 #include "settings/options.h"
 
 #include <string.h>

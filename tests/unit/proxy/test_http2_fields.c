@@ -4,7 +4,7 @@
 
 #include "http2/fields.h"
 #include "http2/hpack_encode.h"
-#include "http2/priority.h"
+#include "http2/stream.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* What c-icap's info service says, as numbers: whole or not at all. */
 #include "suites.h"
 
-#include "icap/info_text.h"
+#include "icap/info.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "authority_lab.h"
 #include "suites.h"
 
-#include "intercept/rules.h"
+#include "intercept/settings.h"
 
 static const char sections[] = "listen \":1\" { mode = forward }\n"
                                "url_class banks { domain = \"bank.example\" }\n"

@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "limits/connection_holds.h"
+#include "limits/limits.h"
 
 #include <pthread.h>
 #include <stdio.h>
