@@ -66,7 +66,6 @@ noinst_LTLIBRARIES += common/libconfig.la
 common_libconfig_la_SOURCES = \
 	common/config/config_file.c common/config/config_file.h \
 	common/config/document.c common/config/document.h \
-	common/config/faults.c common/config/faults.h \
 	common/config/manual.c common/config/manual.h \
 	common/config/option.c common/config/option.h \
 	common/config/parse.c \

@@ -72,7 +72,6 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/tree.c icap-services/inject/tree.h \
-	icap-services/inject/text_cache.c icap-services/inject/text_cache.h \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
 
@@ -153,10 +152,8 @@ icap_services_libinject_la_SOURCES = icap-services/inject/service.c \
 	icap-services/inject/answer.c icap-services/inject/answer.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
-	icap-services/inject/settings.c icap-services/inject/settings.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
-	icap-services/inject/tree.c icap-services/inject/tree.h \
-	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
+	icap-services/inject/tree.c icap-services/inject/tree.h
 icap_services_libinject_la_CPPFLAGS = $(services_cppflags)
 icap_services_libinject_la_CFLAGS = $(module_cflags) $(CRYPTO_CFLAGS)
 
@@ -217,10 +214,8 @@ sbin_PROGRAMS += icap-services/retort-helperd
 icap_services_retort_helperd_CPPFLAGS = $(services_cppflags) -DCONFIGURATION='"$(retortconfdir)/helperd.conf"'
 icap_services_retort_helperd_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 icap_services_retort_helperd_SOURCES = \
-	icap-services/helperd/breaker.c icap-services/helperd/breaker.h \
 	icap-services/helperd/client.c icap-services/helperd/client.h \
 	icap-services/helperd/dispatch.c icap-services/helperd/dispatch.h \
-	icap-services/helperd/job.c icap-services/helperd/job.h \
 	icap-services/helperd/line_port.c icap-services/helperd/line_port.h \
 	icap-services/helperd/main.c \
 	icap-services/helperd/output.c icap-services/helperd/output.h \
@@ -263,14 +258,12 @@ icap_services_retort_service_test_CPPFLAGS = $(services_cppflags) -DHELPERD='"$(
 icap_services_retort_service_test_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS)
 icap_services_retort_service_test_SOURCES = \
 	icap-services/service-test/call.c icap-services/service-test/call.h \
-	icap-services/service-test/events.c icap-services/service-test/events.h \
 	icap-services/service-test/expected.c icap-services/service-test/expected.h \
 	icap-services/service-test/helperd.c icap-services/service-test/helperd.h \
 	icap-services/service-test/instance.c icap-services/service-test/instance.h \
 	icap-services/service-test/main.c \
 	icap-services/service-test/message.c icap-services/service-test/message.h \
 	icap-services/service-test/options.c icap-services/service-test/options.h icap-services/service-test/options.def \
-	icap-services/service-test/outcome.c icap-services/service-test/outcome.h \
 	icap-services/service-test/plan.c icap-services/service-test/plan.h \
 	icap-services/service-test/report.c icap-services/service-test/report.h \
 	icap-services/service-test/run.c icap-services/service-test/run.h \

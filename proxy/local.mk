@@ -45,7 +45,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/cache/body.c proxy/core/cache/body.h \
 	proxy/core/cache/body_reader.c proxy/core/cache/body_reader.h \
 	proxy/core/cache/conditional.c proxy/core/cache/conditional.h \
-	proxy/core/cache/cache_change.c proxy/core/cache/cache_change.h \
 	proxy/core/cache/cache_control.c proxy/core/cache/cache_control.h \
 	proxy/core/cache/shared_fetch.c proxy/core/cache/shared_fetch.h \
 	proxy/core/cache/freshness.c proxy/core/cache/freshness.h \
@@ -59,7 +58,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/cache/removal.c proxy/core/cache/removal.h \
 	proxy/core/cache/second_level.h \
 	proxy/core/cache/stored.c proxy/core/cache/stored.h \
-	proxy/core/cache/url.c proxy/core/cache/url.h \
 	proxy/core/cache/replacement.c proxy/core/cache/replacement.h \
 	proxy/core/cache/shard.c proxy/core/cache/shard.h \
 	proxy/core/cache/store.c proxy/core/cache/store.h \
@@ -73,7 +71,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/client/handshake.c proxy/core/client/handshake.h \
 	proxy/core/client/pace.h \
 	proxy/core/client/intercepted.c proxy/core/client/intercepted.h \
-	proxy/core/client/listen_set.c proxy/core/client/listen_set.h \
 	proxy/core/client/first_bytes.c proxy/core/client/first_bytes.h \
 	proxy/core/client/redirection.h \
 	proxy/core/client/http1/http1.h \
@@ -136,7 +133,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/secrets/secret_file.c proxy/core/secrets/secret_file.h \
 	proxy/core/tls/bio.c proxy/core/tls/bio.h \
 	proxy/core/tls/certificate.c proxy/core/tls/certificate.h \
-	proxy/core/tls/certificate_names.c proxy/core/tls/certificate_names.h \
 	proxy/core/tls/certificate_set.c proxy/core/tls/certificate_set.h \
 	proxy/core/tls/certificate_text.c proxy/core/tls/certificate_text.h \
 	proxy/core/tls/client_authority.c proxy/core/tls/client_authority.h \
@@ -145,7 +141,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/tls/context.c proxy/core/tls/context.h \
 	proxy/core/tls/facts.c proxy/core/tls/facts.h \
 	proxy/core/tls/intermediates.c proxy/core/tls/intermediates.h \
-	proxy/core/tls/ocsp.c proxy/core/tls/ocsp.h \
 	proxy/core/tls/server.c proxy/core/tls/server.h \
 	proxy/core/tls/pem_file.c proxy/core/tls/pem_file.h \
 	proxy/core/tls/ticket_keys.c proxy/core/tls/ticket_keys.h \

@@ -68,7 +68,7 @@ BEGIN {
     called_by("cache_remove_name cache_drop cache_ban cache_change_purge cache_change_purge_soon second_level_leave_out " \
         "second_level_remove second_level_remove_surely second_level_purge", "proxy/core/cache/removal.c")
     called_by("second_level_forget", "proxy/core/cache/stored.c")
-    called_by("cache_remove cache_remove_all", "proxy/core/cache/store.c proxy/core/cache/cache_change.c proxy/parts/disk/")
+    called_by("cache_remove cache_remove_all", "proxy/core/cache/store.c proxy/core/cache/removal.c proxy/parts/disk/")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.
     count = split("access acl array body c-icap-conf c-icap cache cfg_param ci_regex ci_threads " \

@@ -21,7 +21,7 @@
 #define RETORT_CONFIG_TOKENS_H
 
 #include "base/slice.h"
-#include "config/faults.h"
+#include "config/document.h"
 
 enum token_kind {
     TOKEN_END, /* the last one */

@@ -10,9 +10,143 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+const char *refusal_text(enum refusal refusal) {
+    static const char *const texts[] = {"none",     "queue_full", "share",
+                                        "too_late", "breaker",    "stopping"};
+    return texts[refusal];
+}
+
+static const char *refusal_reason(enum refusal refusal) {
+    static const char *const reasons[] = {
+        "",
+        "the queue of the pool is full",
+        "the queue of the pool is full, and this client has the most work in it",
+        "it could not be done before its deadline",
+        "the helpers of the pool die one after another",
+        "retort-helperd is stopping"};
+    return reasons[refusal];
+}
+
+static void job_count_end(struct pool *pool, const struct job *job, enum helper_status status) {
+    switch (status) {
+    case HELPER_DONE: pool->counts.served++; break;
+    case HELPER_UNCHANGED: pool->counts.unchanged++; break;
+    case HELPER_REFUSED: pool->counts.refused++; break;
+    case HELPER_TIMEOUT: pool->counts.timeouts++; break;
+    default: pool->counts.failed++; break;
+    }
+    if (status == HELPER_DONE || status == HELPER_UNCHANGED)
+        pool->counts.milliseconds += pool->loop->now - job->submitted;
+}
+
+void job_free(struct job *job) {
+    CHECK_OBJ(job, JOB_MAGIC);
+    helper_packet_close_body(&job->packet);
+    explicit_bzero(job->packet.parameters, helper_packet_parameters(&job->packet).length);
+    FREE_OBJ(job);
+}
+
+void job_finish(struct job *job, enum helper_status status, struct helper_packet *result,
+                const char *why) {
+    CHECK_OBJ(job, JOB_MAGIC);
+    struct pool *pool = job->pool;
+    job_count_end(pool, job, status);
+    timer_cancel(&pool->loop->timers, &job->timer);
+    queue_remove(job);
+    if (job->worker != NULL)
+        job->worker->job = NULL;
+    job->on_result(job, status, result, why);
+    job_free(job);
+}
+
+void job_refuse(struct job *job, enum refusal refusal) {
+    job->pool->counts.refusals[refusal]++;
+    job_finish(job, HELPER_REFUSED, NULL, refusal_reason(refusal));
+}
+
+void job_refuse_waiting(struct pool *pool, enum refusal refusal) {
+    for (struct job *job; (job = queue_any(&pool->queue)) != NULL;)
+        job_refuse(job, refusal);
+}
+
+void breaker_init(struct breaker *breaker, const struct pool_settings *settings) {
+    uint64_t opened = breaker->opened;
+    *breaker = (struct breaker){.settings = settings, .opened = opened};
+}
+
+static void blame(struct breaker *breaker, const char *client) {
+    bool known = client != NULL && client[0] != 0;
+    bool first = breaker->deaths == 0;
+    if (first && known)
+        strcpy(breaker->client, client);
+    else if (!known || strcmp(breaker->client, client) != 0)
+        breaker->client[0] = 0;
+    breaker->deaths++;
+}
+
+static void breaker_tell(const struct breaker *breaker) {
+    const struct pool_settings *settings = breaker->settings;
+    bool one = breaker->client[0] != 0;
+    log_error("pool %s: %u helpers in a row have died%s%s: %s jobs are refused, one each %llu ms "
+              "is tried; look at its command, %s",
+              settings->name, breaker->deaths, one ? " of jobs for client " : "", breaker->client,
+              one ? "that client's" : "its", (unsigned long long)settings->breaker_time,
+              settings->command[0]);
+}
+
+bool breaker_note_death(struct breaker *breaker, const char *client, uint64_t now) {
+    blame(breaker, client);
+    if (breaker->settings->breaker == 0)
+        return false;
+    if (breaker->state == BREAKER_CLOSED && breaker->deaths < breaker->settings->breaker)
+        return false;
+    if (breaker->state == BREAKER_CLOSED) {
+        breaker->opened++;
+        breaker_tell(breaker);
+    }
+    breaker->state = BREAKER_OPEN;
+    breaker->ends = now + breaker->settings->breaker_time;
+    return true;
+}
+
+void breaker_note_result(struct breaker *breaker) {
+    if (breaker->state != BREAKER_CLOSED)
+        log_info("pool %s: its helpers work again", breaker->settings->name);
+    breaker_init(breaker, breaker->settings);
+}
+
+bool breaker_is_open_for_all(const struct breaker *breaker) {
+    return breaker->state != BREAKER_CLOSED && breaker->client[0] == 0;
+}
+
+static bool concerns(const struct breaker *breaker, const char *client) {
+    return breaker->state != BREAKER_CLOSED &&
+           (breaker->client[0] == 0 || strcmp(breaker->client, client) == 0);
+}
+
+bool breaker_is_open_for(const struct breaker *breaker, const char *client) {
+    return breaker->state == BREAKER_OPEN && concerns(breaker, client);
+}
+
+bool breaker_admits(struct breaker *breaker, const char *client, uint64_t now) {
+    if (!concerns(breaker, client))
+        return true;
+    if (now < breaker->ends)
+        return false;
+    breaker->state = BREAKER_TRYING;
+    breaker->ends = now + breaker->settings->breaker_time;
+    return true;
+}
+
+const char *breaker_text(enum breaker_state state) {
+    static const char *const texts[] = {"closed", "open", "trying"};
+    return texts[state];
+}
 
 /* ---- jobs --------------------------------------------------------------------------------- */
 

@@ -36,9 +36,8 @@
  * While jobs wait, the pool adds processes, up to max_processes. Processes beyond `processes` leave
  * after a time without work.
  *
- * When helpers die one after another, jobs are refused for a while (breaker.h). A helper that was
- * killed at the deadline of a job, or by the limit of its CPU time, is not counted among them: the
- * job was at fault.
+ * When helpers die one after another, jobs are refused for a while. A helper that was killed at the
+ * deadline of a job, or by the limit of its CPU time, is not counted among them: the job was at fault.
  *
  * Threads: one.
  */
@@ -48,11 +47,104 @@
 #include "base/list.h"
 #include "base/times.h"
 #include "event/loop.h"
-#include "helperd/breaker.h"
-#include "helperd/job.h"
+#include "event/timer.h"
 #include "helperd/queue.h"
 #include "helperd/settings.h"
 #include "helperd/worker.h"
+#include "service/helper_protocol.h"
+
+/*
+ * A job of a pool, from its submission to its end. Functions that end a job also count it, take it out of the
+ * queue and away from its worker, tell its client, and free it.
+ */
+
+struct pool;
+
+/*
+ * The reasons why a job is refused. A pool counts them, its client is told them, and
+ * `retortctl helpers` shows them.
+ *
+ *     counts->refusals[REFUSAL_SHARE]++;
+ *     refusal_text(REFUSAL_SHARE)       "share", as in JSON
+ *     refusal_reason(REFUSAL_SHARE)     a sentence
+ */
+enum refusal {
+    REFUSAL_NONE,
+    REFUSAL_QUEUE_FULL, /* the queue is full, and no client has more in it than this one */
+    REFUSAL_SHARE,      /* it had to give its place to a client that has less in the queue */
+    REFUSAL_TOO_LATE,   /* it could not be done before its deadline */
+    REFUSAL_BREAKER,
+    REFUSAL_STOPPING,
+    REFUSAL_COUNT
+};
+
+const char *refusal_text(enum refusal refusal);
+
+struct job {
+    unsigned magic;
+#define JOB_MAGIC 0x4a6f6221u
+    struct queue_place place;
+    struct pool *pool;
+    struct worker *worker;               /* the worker that does it; NULL: it waits */
+    struct timer timer;                  /* the deadline while it waits */
+    uint64_t submitted, begun, deadline; /* by the loop's clock */
+    uint64_t came;                       /* microseconds of the monotonic clock */
+    bool returned; /* it has been in the queue before: its helper was gone before it got the job */
+    struct helper_packet packet;
+    void *client;
+    /* Called when the job ends. `result` is NULL when no helper gave a result; then `why` is a
+     * sentence. The job is freed afterwards. */
+    void (*on_result)(struct job *job, enum helper_status status, struct helper_packet *result,
+                      const char *why);
+};
+
+/* Frees a job, and wipes its parameters, which may be a password. */
+void job_free(struct job *job);
+/* Ends the job; `result` and `why` are those of on_result. */
+void job_finish(struct job *job, enum helper_status status, struct helper_packet *result,
+                const char *why);
+/* Ends the job with HELPER_REFUSED, and counts the reason. */
+void job_refuse(struct job *job, enum refusal refusal);
+/* Refuses all jobs of the pool that wait. */
+void job_refuse_waiting(struct pool *pool, enum refusal refusal);
+
+/*
+ * The circuit breaker of a pool. When helpers die one after another, without a result between, it refuses jobs
+ * for a while: such helpers do no work, and each start costs time.
+ *
+ * After `settings->breaker` deaths in a row the breaker opens, and jobs are refused. After
+ * `settings->breaker_time` milliseconds one job is let through as a try. A result of the try closes the
+ * breaker; another death of a helper begins the time anew. A try may also be cancelled, or never reach a
+ * helper. Then the breaker learns nothing, and after the time it lets another job through.
+ *
+ * If all these helpers died at jobs of one known client, the breaker is open for that client alone. So no
+ * client loses the helpers because another client has found a picture that kills them. `client` is a name as
+ * queue_set_client makes it; empty: not known; NULL: the helper had no job.
+ */
+
+/* CLOSED: jobs are taken. OPEN: jobs are refused. TRYING: one job is under way as a try. */
+enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_TRYING };
+
+struct breaker {
+    const struct pool_settings *settings;
+    enum breaker_state state;
+    unsigned deaths;                /* in a row, without a result */
+    uint64_t ends;                  /* when one job may be tried; loop's milliseconds */
+    uint64_t opened;                /* how often it has opened */
+    char client[HELPER_CLIENT_MAX]; /* all deaths were at its jobs; empty: no such client */
+};
+
+void breaker_init(struct breaker *breaker, const struct pool_settings *settings);
+/* True: the breaker is open now, for that client or for all clients. */
+bool breaker_note_death(struct breaker *breaker, const char *client, uint64_t now);
+void breaker_note_result(struct breaker *breaker);
+bool breaker_admits(struct breaker *breaker, const char *client, uint64_t now);
+/* Must a job of that client be refused that already waits in the queue? */
+bool breaker_is_open_for(const struct breaker *breaker, const char *client);
+/* Is the breaker open for all clients? */
+bool breaker_is_open_for_all(const struct breaker *breaker);
+
+const char *breaker_text(enum breaker_state state);
 
 enum { POOL_BACKOFF_FIRST = 100, POOL_BACKOFF_LAST = 10000, POOL_LEAVE_TIME = 2000 };
 

@@ -1,7 +1,7 @@
 #include "helperd/queue.h"
 
 #include "base/assert.h"
-#include "helperd/job.h"
+#include "helperd/pool.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -17,7 +17,6 @@
 #include "inject/answer.h"
 #include "inject/policy.h"
 #include "inject/scanner.h"
-#include "inject/settings.h"
 #include "inject/tag.h"
 #include "service/adapted_head.h"
 #include "service/arguments.h"

@@ -36,4 +36,16 @@ bool test_instance_start(struct test_instance *instance, const struct service_op
                          const struct tester_options *options, char error[TEST_INSTANCE_ERROR]);
 void test_instance_stop(struct test_instance *instance);
 
+/*
+ * Events outside of exchanges: calls those of timer, descriptor, logged, closed and resolved that the service
+ * has, as the proxy would, and looks whether it keeps the promises about them. The timer is called a few
+ * times, at most for EVENTS_TIME, and the descriptor whenever what it watches is ready. Then the service hears
+ * of two requests, of a connection, and of a name.
+ */
+
+enum { EVENTS_TIME = 100 /* milliseconds */ };
+
+void test_events_run(struct test_instance *instance);
+bool test_events_watch(void *context, int fd, short events);
+
 #endif

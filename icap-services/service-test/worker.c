@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "base/threads.h"
 #include "service-test/call.h"
-#include "service-test/events.h"
 #include "service-test/expected.h"
+#include "service-test/instance.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * One request of libcurl's and its answer, for tools/http_call.h and tools/call_stream.h: over a Unix socket, TCP or TLS.
+ * One request of libcurl's and its answer, for tools/http_call.h and tools/event_reader.h: over a Unix socket, TCP or TLS.
  *
  *     struct transfer transfer = {.error = error, .cut_off = "the answer is cut off"};
  *     bool good = transfer_open(&transfer, "https://proxy.example:3129", &request) &&

@@ -11,7 +11,7 @@
  * is more than 2 % and a constant above it.
  */
 #include "base/assert.h"
-#include "cache/cache_change.h"
+#include "cache/removal.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -12,7 +12,7 @@
  * long it takes to give back the memory and to count.
  */
 #include "base/assert.h"
-#include "cache/cache_change.h"
+#include "cache/removal.h"
 
 #include <stdio.h>
 

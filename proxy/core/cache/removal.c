@@ -1,5 +1,67 @@
 #include "cache/removal.h"
 
+#include <time.h>
+
+/* Acts on the objects of the walk. Returns how many of them were in the cache. */
+static size_t content_act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
+    if (action == PURGE_REMOVE)
+        return cache_remove_all(cache, walk);
+    time_t now = time(NULL);
+    for (size_t i = 0; i < walk->count; i++)
+        object_set_lifetime(walk->objects[i], 0, now);
+    return walk->count;
+}
+
+uint64_t cache_change_purge(struct cache *cache, const struct object_filter *filter,
+                            enum purge_action action) {
+    uint64_t number = cache_purge_begin(cache, filter, action);
+    cache_purge_walk(cache, true);
+    return cache_purge_count(cache, filter, number);
+}
+
+bool cache_change_purge_soon(struct cache *cache, const struct object_filter *filter,
+                             enum purge_action action, uint64_t *count) {
+    uint64_t number = cache_purge_begin(cache, filter, action);
+    bool counted = cache_purge_walk(cache, false);
+    *count = cache_purge_count(cache, filter, number);
+    return counted;
+}
+
+uint64_t cache_change_purge_name(struct cache *cache, const struct cache_name *name,
+                                 enum purge_action action) {
+    struct cache_walk walk = {0};
+    purges_add_key(cache_purges(cache), name->key);
+    cache_walk_name(cache, &walk, name);
+    uint64_t count = content_act(cache, &walk, action);
+    cache_walk_end(&walk);
+    return count;
+}
+
+uint64_t cache_change_set_lifetime(struct cache *cache, const struct cache_name *name,
+                                   int64_t seconds) {
+    struct cache_walk walk = {0};
+    uint64_t count = 0;
+    cache_walk_name(cache, &walk, name);
+    for (size_t i = 0; i < walk.count; i++)
+        if (!cache_is_banned(cache, walk.objects[i]) &&
+            body_state(walk.objects[i]->body) == BODY_COMPLETE) {
+            object_set_lifetime(walk.objects[i], seconds, time(NULL));
+            count++;
+        }
+    cache_walk_end(&walk);
+    return count;
+}
+
+uint64_t cache_change_pin(struct cache *cache, const struct cache_name *name, bool pinned) {
+    struct cache_walk walk = {0};
+    uint64_t count = 0;
+    cache_walk_name(cache, &walk, name);
+    for (size_t i = 0; i < walk.count; i++)
+        count += cache_pin(cache, walk.objects[i], pinned);
+    cache_walk_end(&walk);
+    return count;
+}
+
 /* second_level_remove and second_level_remove_surely make the second visit to memory. */
 
 void removal_of_name(struct cache *cache, struct second_level *level,

@@ -29,8 +29,33 @@
 #ifndef RETORT_CACHE_REMOVAL_H
 #define RETORT_CACHE_REMOVAL_H
 
-#include "cache/cache_change.h"
 #include "cache/second_level.h"
+#include "cache/store.h"
+
+/*
+ * Changes in memory alone: purges, lifetimes, pins. A purge is in force before it begins to search: from then on
+ * no look-up finds an object that it concerns. A response that is on its way into the cache is purged as well;
+ * one that is requested after that is left alone. Then the purge goes through the store in batches
+ * (cache_walk). It holds a lock for some hundred hash chains at once, and no lock while it frees memory, so
+ * requests go on meanwhile.
+ */
+
+/* Returns how many objects the purge has concerned, including those that were looked up meanwhile.
+ * Each object counts once. */
+uint64_t cache_change_purge(struct cache *cache, const struct object_filter *filter,
+                            enum purge_action action);
+/* Like cache_change_purge, and in force as soon. When purges come so often that their walks would take
+ * too much time, one later walk serves many purges (struct purger). False: the walk comes later, and
+ * *count is the number of objects that were looked up by now. */
+bool cache_change_purge_soon(struct cache *cache, const struct object_filter *filter,
+                             enum purge_action action, uint64_t *count);
+/* These three act on all variants of one URL, and return how many variants there were. */
+uint64_t cache_change_purge_name(struct cache *cache, const struct cache_name *name,
+                                 enum purge_action action);
+/* The lifetime counts from now on. */
+uint64_t cache_change_set_lifetime(struct cache *cache, const struct cache_name *name,
+                                   int64_t seconds);
+uint64_t cache_change_pin(struct cache *cache, const struct cache_name *name, bool pinned);
 
 struct removal_found {
     uint64_t count; /* responses in memory */

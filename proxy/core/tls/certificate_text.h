@@ -12,6 +12,9 @@
 #ifndef RETORT_TLS_CERTIFICATE_TEXT_H
 #define RETORT_TLS_CERTIFICATE_TEXT_H
 
+#include "base/slice.h"
+
+#include <openssl/types.h>
 #include <openssl/x509.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +64,20 @@ void validity_add_certificate(struct validity *validity, const X509 *certificate
 void validity_add_certificates(struct validity *validity, const struct stack_st_X509 *certificates);
 /* A list without nextUpdate stays good (RFC 5280 §5.1.2.5). NULL: none. */
 void validity_add_lists(struct validity *validity, const struct stack_st_X509_CRL *lists);
+
+/*
+ * The names that a server's certificate is for (RFC 9525). Only the subjectAltName counts; the common name never
+ * does. A host name is compared with the DNS names in it. An IP address is compared with the IP addresses in
+ * it, never with the DNS names. A wildcard is the whole leftmost label of a name, stands for exactly one
+ * label, and has at least two labels behind it.
+ */
+
+/* `host` is a name, with or without the dot at its end, or the text of an address without
+ * brackets. */
+bool certificate_names_include(const X509 *certificate, const char *host);
+/* The rule for one DNS name of a certificate. */
+bool certificate_names_match(struct slice pattern, struct slice host);
+/* Writes the first names, in printable ASCII: "a.example, *.b.example and 7 more". "": none. */
+void certificate_names_list(const X509 *certificate, char *text, size_t size);
 
 #endif

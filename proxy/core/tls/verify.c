@@ -1,10 +1,9 @@
 #include "tls/verify.h"
 
 #include "base/assert.h"
-#include "tls/certificate_names.h"
 #include "tls/certificate_text.h"
 #include "tls/intermediates.h"
-#include "tls/ocsp.h"
+#include "tls/staple.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>

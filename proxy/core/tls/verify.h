@@ -13,7 +13,7 @@
  * OpenSSL verifies the chain up to a trusted root: signatures, times, constraints, revocation lists
  * and the strength of keys and signatures (security level 2: RSA and DH of 2048 bits, no SHA-1).
  * Here are added:
- * - the name rules of tls/certificate_names.h;
+ * - the name rules of tls/certificate_text.h;
  * - missing intermediates: the handshake is suspended until their certificates are fetched
  *   (tls/intermediates.h). A chain may need TLS_VERIFY_HOPS requests, redirects included. A fetched
  *   certificate counts like one that the server sent: the chain must still end in a trusted root;

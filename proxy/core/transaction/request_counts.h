@@ -19,7 +19,7 @@
 #define RETORT_TRANSACTION_REQUEST_COUNTS_H
 
 #include "base/times.h"
-#include "client/listen_set.h"
+#include "client/exchange.h"
 #include "http/names.h"
 #include "http/trace_context.h"
 #include "transaction/outcome.h"

@@ -1,9 +1,9 @@
 #include "admin/admin.h"
 
 #include "admin/helper_numbers.h"
+#include "admin/history.h"
 #include "admin/part_pages.h"
 #include "admin/request.h"
-#include "admin/sampler.h"
 #include "admin/settings.h"
 #include "admin/terminator.h"
 #include "base/assert.h"

@@ -1,7 +1,7 @@
 #include "admin/admin_tls.h"
 
 #include "base/assert.h"
-#include "tls/certificate_names.h"
+#include "tls/certificate_text.h"
 
 #include <stdatomic.h>
 

@@ -7,7 +7,7 @@
  * have a `next`.
  *
  * Threads: any of the admin plane. These threads do the work of a purge themselves, in batches
- * (cache/cache_change.h).
+ * (cache/removal.h).
  */
 #ifndef RETORT_ADMIN_CACHE_PAGE_H
 #define RETORT_ADMIN_CACHE_PAGE_H

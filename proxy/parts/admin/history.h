@@ -17,9 +17,11 @@
 #ifndef RETORT_ADMIN_HISTORY_H
 #define RETORT_ADMIN_HISTORY_H
 
+#include "admin/admin.h"
 #include "admin/page.h"
 #include "base/times.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -64,5 +66,26 @@ size_t history_read(struct history *history, bool coarse, uint64_t after,
 
 void history_page_make(struct page *page, const struct admin_calls *calls,
                        const struct page_request *request);
+
+/*
+ * The sampler: a thread that looks at the counters of all workers every few seconds and adds what has become
+ * of them to the history. The workers are asked as for a page, and under the same mutex. When a worker does
+ * not answer, no sample is taken; the next one is about the time since the last.
+ *
+ *     struct sampler *sampler = sampler_start(&calls, &lock, milliseconds);
+ *     ... sampler_history(sampler) ...
+ *     sampler_stop(&sampler);
+ *
+ * Threads: start and stop from one; its own thread calls calls->report.
+ */
+
+struct sampler;
+
+/* `turn` is held while workers are asked. NULL: its thread can't be started. */
+struct sampler *sampler_start(const struct admin_calls *calls, pthread_mutex_t *turn,
+                              uint64_t every);
+void sampler_stop(struct sampler **samplerp);
+/* Lives as long as the sampler. */
+struct history *sampler_history(struct sampler *sampler);
 
 #endif

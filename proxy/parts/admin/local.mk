@@ -13,7 +13,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/helper_numbers.c proxy/parts/admin/helper_numbers.h \
 	proxy/parts/admin/helpers_page.c proxy/parts/admin/helpers_page.h \
 	proxy/parts/admin/history.c proxy/parts/admin/history.h proxy/parts/admin/history.def \
-	proxy/parts/admin/sampler.c proxy/parts/admin/sampler.h \
 	proxy/parts/admin/web_files.c proxy/parts/admin/web_files.h \
 	proxy/parts/admin/metric_text.c proxy/parts/admin/metric_text.h \
 	proxy/parts/admin/metrics_page.c proxy/parts/admin/metrics_page.h \
@@ -32,7 +31,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/audit.c proxy/parts/admin/audit.h \
 	proxy/parts/admin/page_reply.c proxy/parts/admin/page_reply.h \
 	proxy/parts/admin/guard.c proxy/parts/admin/guard.h \
-	proxy/parts/admin/openapi.c proxy/parts/admin/openapi.h \
 	proxy/parts/admin/request.c proxy/parts/admin/request.h \
 	proxy/parts/admin/page.c proxy/parts/admin/page.h \
 	proxy/parts/admin/answer.c proxy/parts/admin/answer.h proxy/parts/admin/answer_text.c proxy/parts/admin/answer_text.h \
@@ -75,7 +73,6 @@ proxy_retortctl_SOURCES = \
 	proxy/tools/main.c proxy/tools/commands.h \
 	proxy/tools/ca_command.c \
 	proxy/tools/cache_command.c \
-	proxy/tools/call_stream.c proxy/tools/call_stream.h \
 	proxy/tools/transfer.c proxy/tools/transfer.h \
 	proxy/tools/event_lines.c proxy/tools/event_lines.h \
 	proxy/tools/event_reader.c proxy/tools/event_reader.h \

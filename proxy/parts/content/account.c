@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "cache/url.h"
+#include "cache/key.h"
 #include "content/fetch.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * common/service/content.h.
  *
  *     operation = content_operation_new(account, order);
- *     content_operation_queue(operation);             the thread works on it (content/work.h)
+ *     content_operation_queue(operation);             the thread works on it (content/executor.h)
  *     ...
  *     content_operation_end(operation, SERVICE_CONTENT_DONE, "");
  *

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "http/head.h"
 #include "icap/call.h"
-#include "icap/client_fields.h"
+#include "icap/service.h"
 
 static struct icap_service *icap_adapter_service(struct adapter *adapter) {
     struct icap_service *service = CONTAINER_OF(adapter, struct icap_service, base);

@@ -20,7 +20,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/icap/settings.c proxy/parts/icap/settings.h \
 	proxy/parts/icap/server.c proxy/parts/icap/server.h \
 	proxy/parts/icap/quota.c proxy/parts/icap/quota.h \
-	proxy/parts/icap/client_fields.c proxy/parts/icap/client_fields.h \
 	proxy/parts/icap/service.c proxy/parts/icap/service.h \
 	proxy/parts/icap/wire.c proxy/parts/icap/wire.h
 tests_unit_proxy_unit_proxy_SOURCES += \

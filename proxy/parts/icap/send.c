@@ -2,7 +2,7 @@
 #include "base/assert.h"
 #include "http/trace_context.h"
 #include "icap/call.h"
-#include "icap/client_fields.h"
+#include "icap/service.h"
 
 /* Sending: the ICAP head, the HTTP heads in it, and the virgin body, chunked. */
 

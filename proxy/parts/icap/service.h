@@ -84,4 +84,15 @@ void icap_service_wake_all(struct icap_service *service);
 void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
                          uint64_t turn, enum icap_failure failure, const char *error);
 
+/*
+ * Which fields about the client (adapt/client_fields.h) a service gets, as bits of enum client_field: those
+ * that it asks for in its OPTIONS, or is configured to get (icap_service.include).
+ */
+
+/* Those that the operator has configured. */
+unsigned icap_client_fields_configured(const struct service_settings *settings);
+unsigned icap_client_fields_at(const struct icap_endpoint *endpoint);
+/* At any of its endpoints, as far as they are known. */
+unsigned icap_client_fields_of(const struct icap_service *service);
+
 #endif

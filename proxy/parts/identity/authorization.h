@@ -22,7 +22,10 @@
 #ifndef RETORT_IDENTITY_AUTHORIZATION_H
 #define RETORT_IDENTITY_AUTHORIZATION_H
 
+#include "base/arena.h"
 #include "http/head.h"
+
+#include <stdbool.h>
 
 /* Bytes of a value, and of a name and a password of Basic. What is longer is refused. */
 enum { AUTHORIZATION_MAX = 16384, AUTHORIZATION_BASIC = 1024 };
@@ -46,5 +49,20 @@ bool authorization_is(const struct authorization *authorization, const char *sch
  * colon (RFC 7617 §2). False: they are not. The caller wipes the text. */
 bool authorization_basic(struct slice token68, char text[AUTHORIZATION_BASIC], struct slice *user,
                          struct slice *password);
+
+/*
+ * Challenges (RFC 9110 §11.3): what a 401 or 407 asks for. Memory: the arena.
+ *
+ *     challenge_basic(SLICE("Staff \"1\""), &arena)       Basic realm="Staff \"1\"", charset="UTF-8"
+ *     challenge_bearer(SLICE("api"), true, &arena)        Bearer realm="api", error="invalid_token"
+ */
+
+/* A quoted-string (RFC 9110 §5.6.4): quotes and backslashes are escaped, control characters become
+ * blanks. */
+struct slice challenge_quote(struct slice text, struct arena *arena);
+/* RFC 7617 §2.1: the client is told to send UTF-8. */
+struct slice challenge_basic(struct slice realm, struct arena *arena);
+/* RFC 6750 §3. `refused`: the client has sent a token. */
+struct slice challenge_bearer(struct slice realm, bool refused, struct arena *arena);
 
 #endif

@@ -10,7 +10,7 @@
  *
  * authenticator.c finds the method of a section. `start` gets a check whose credentials are well
  * formed, were not proved lately, and may be tried: it ends it at once or later, by a function of
- * credentials_check.h. It never blocks: what does runs in a thread (check_threads.h).
+ * credentials_check.h. It never blocks: what does runs in a thread (authentication.h).
  *
  * Threads: configure and release in any; start and cancel in the check's worker.
  */

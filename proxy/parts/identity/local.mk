@@ -6,8 +6,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/identity/authenticator.c proxy/parts/identity/authenticator.h \
 	proxy/parts/identity/authenticator_settings.h \
 	proxy/parts/identity/authorization.c proxy/parts/identity/authorization.h \
-	proxy/parts/identity/challenge.c proxy/parts/identity/challenge.h \
-	proxy/parts/identity/check_threads.c proxy/parts/identity/check_threads.h \
 	proxy/parts/identity/credentials_check.c proxy/parts/identity/credentials_check.h \
 	proxy/parts/identity/digest_rows.c proxy/parts/identity/digest_rows.h \
 	proxy/parts/identity/helper_groups.c proxy/parts/identity/helper_groups.h \

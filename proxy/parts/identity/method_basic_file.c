@@ -1,6 +1,6 @@
 /* Basic against an htpasswd file: passwords are compared in a thread. */
 #include "base/failure.h"
-#include "identity/challenge.h"
+#include "identity/authorization.h"
 #include "identity/htpasswd.h"
 #include "identity/identity_method.h"
 #include "identity/password_hash.h"

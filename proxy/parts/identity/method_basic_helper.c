@@ -1,7 +1,7 @@
 /* Basic, with passwords that a helper of Squid's compares (basic_ncsa_auth, basic_ldap_auth and
  * others), run by retort-helperd. */
 #include "base/assert.h"
-#include "identity/challenge.h"
+#include "identity/authorization.h"
 #include "identity/helper_question.h"
 #include "identity/identity_method.h"
 

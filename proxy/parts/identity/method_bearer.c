@@ -1,5 +1,5 @@
 /* Bearer: tokens that an issuer has signed (RFC 6750, RFC 7519). */
-#include "identity/challenge.h"
+#include "identity/authorization.h"
 #include "identity/identity_method.h"
 #include "identity/jwt.h"
 #include "secrets/secret_file.h"

@@ -4,7 +4,6 @@
 #include "base/base64.h"
 #include "base/log.h"
 #include "identity/authentication.h"
-#include "identity/check_threads.h"
 #include "identity/gss_acceptor.h"
 #include "identity/identity_method.h"
 

@@ -10,7 +10,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/intercept/origin_proof.c proxy/parts/intercept/origin_proof.h \
 	proxy/parts/intercept/refusals.c proxy/parts/intercept/refusals.h \
 	proxy/parts/intercept/server_identity.c proxy/parts/intercept/server_identity.h \
-	proxy/parts/intercept/opened.c \
 	proxy/parts/intercept/settings.c proxy/parts/intercept/settings.h
 tests_unit_proxy_unit_proxy_SOURCES += \
 	tests/unit/proxy/test_intercept_rules.c \

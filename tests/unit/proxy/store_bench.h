@@ -12,7 +12,7 @@
 #ifndef RETORT_TESTS_UNIT_PROXY_STORE_BENCH_H
 #define RETORT_TESTS_UNIT_PROXY_STORE_BENCH_H
 
-#include "cache/cache_change.h"
+#include "cache/removal.h"
 #include "suites.h"
 
 enum { LIMIT = 1 << 20 };

@@ -3,7 +3,6 @@
 
 #include "identity/attempts.h"
 #include "identity/authorization.h"
-#include "identity/challenge.h"
 #include "identity/htpasswd.h"
 #include "identity/jwt.h"
 #include "identity/password_hash.h"

@@ -1,8 +1,8 @@
 /* The lines of an object's vary before what selects it, as they come back from a disk. */
 #include "suites.h"
 
-#include "cache/cache_change.h"
 #include "cache/object.h"
+#include "cache/removal.h"
 #include "cache/vary.h"
 
 static const struct object_source source = {{[10] = 0xff, 0xff, 192, 0, 2, 33}};

@@ -2,7 +2,7 @@
 #include "event/loop.h"
 #include "origin/small_fetch.h"
 #include "suites.h"
-#include "tls/certificate_names.h"
+#include "tls/certificate_text.h"
 #include "tls/intermediates.h"
 
 #include <openssl/pem.h>

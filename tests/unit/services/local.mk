@@ -10,7 +10,6 @@ tests_unit_services_unit_services_SOURCES = \
 	icap-services/adremover/service.c icap-services/gray/service.c icap-services/gzip/service.c icap-services/inject/service.c \
 	icap-services/inject/answer.c icap-services/inject/answer.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
-	icap-services/inject/settings.c icap-services/inject/settings.h \
 	tests/unit/services/suites.h \
 	tests/unit/services/test_accept_encoding.c \
 	tests/unit/services/test_adapted_head.c \

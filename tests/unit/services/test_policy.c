@@ -1,8 +1,8 @@
 #include "suites.h"
 
+#include "inject/answer.h"
 #include "inject/policy.h"
 #include "inject/tag.h"
-#include "inject/text_cache.h"
 
 /* sha256 of "go()" */
 #define HASH   "'sha256-5KYv+PUboo5h+0+YAtGRPbwv5d/QxzHslP4YGnUaxRw='"

@@ -1,7 +1,7 @@
 #include "suites.h"
 
 #include "base/assert.h"
-#include "helperd/job.h"
+#include "helperd/pool.h"
 
 enum { JOBS = 64 };
 

@@ -8,8 +8,8 @@
 #include "http2/client/tunnel.h"
 #include "http2/fields.h"
 #include "http2/settings.h"
-#include "tls/certificate_names.h"
 #include "tls/certificate_set.h"
+#include "tls/certificate_text.h"
 
 #include <string.h>
 #include <sys/random.h>
