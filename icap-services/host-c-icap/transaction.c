@@ -6,6 +6,7 @@
 #include "http/head.h"
 #include "http/head_parser.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
@@ -92,6 +93,7 @@ struct transaction {
     uint64_t stated;        /* the length in the head that went out, else SERVICE_LENGTH_UNKNOWN */
     uint64_t given;         /* bytes of the body that went out */
     enum transaction_outcome outcome;
+    bool taken; /* bytes, since the service was last told of a pause */
 };
 
 struct transaction *transaction_create(const struct transaction_owner *owner) {
@@ -446,7 +448,11 @@ static bool ready_before_more(const struct transaction *transaction, struct ci_r
     int64_t left = wait->deadline - service_now();
     struct pollfd polls[] = {{.fd = request->connection->fd, .events = POLLIN},
                              {.fd = wait->fd, .events = wait->events}};
-    return wait->fd >= 0 && poll(polls, 2, left < 0 ? 0 : (int)left) >= 0 && polls[0].revents == 0;
+    int ready = -1;
+    if (wait->fd >= 0)
+        while ((ready = poll(polls, 2, left < 0 ? 0 : (int)left)) < 0 && errno == EINTR)
+            continue;
+    return ready >= 0 && polls[0].revents == 0;
 }
 
 static void pull(struct transaction *transaction, struct round *round) {
@@ -467,15 +473,22 @@ static void await_idle(struct transaction *transaction, struct round *round,
     pull(transaction, round);
 }
 
+/* c-icap calls without bytes too: when it has sent what it had, or when only the end of a chunk has come. A pause may have begun
+ * by then that had not when the last bytes were brought. */
 static void tell_idle(struct transaction *transaction, struct round *round,
                       struct ci_request *request) {
     struct driver *driver = &transaction->driver;
+    transaction->taken |= round->offered > round->in.length;
     if (driver->ops->idle == NULL || round->at_end || driver->mode != DRIVER_ADAPTED ||
-        round->offered == 0 || round->in.length > 0 || !nothing_at_hand(request, round->offered))
+        round->in.length > 0)
         return;
-    driver_idle(driver);
-    pull(transaction, round);
-    await_idle(transaction, round, request);
+    if (transaction->taken && nothing_at_hand(request, round->offered)) {
+        transaction->taken = false;
+        driver_idle(driver);
+        pull(transaction, round);
+    }
+    if (!transaction->taken)
+        await_idle(transaction, round, request);
 }
 
 /* RFC 9112 §8: "A message body that uses a valid Content-Length is incomplete if the size of the

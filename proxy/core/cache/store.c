@@ -39,6 +39,8 @@ static void set_limit(struct cache *cache, size_t limit) {
     memory_set_reserve(limit / RESERVE_PART);
 }
 
+static void remove_purged(struct cache *cache, struct object *object);
+
 /* An object is compared as if it were looked up. So an object that another thread makes stale at
  * the same time is counted once. */
 static void walk_for_purges(void *arg) {
@@ -49,9 +51,8 @@ static void walk_for_purges(void *arg) {
     struct cache_walk walk = {.purges = &cache->purges};
     while (cache_walk(cache, &walk, BATCH))
         for (size_t i = 0; i < walk.count; i++)
-            if (purges_compare(&cache->purges, walk.objects[i]) == PURGE_REMOVE &&
-                cache_remove(cache, walk.objects[i]))
-                purges_note_removal(&cache->purges, walk.objects[i]);
+            if (purges_compare(&cache->purges, walk.objects[i]) == PURGE_REMOVE)
+                remove_purged(cache, walk.objects[i]);
     cache_walk_end(&walk);
     purges_end_walk(&cache->purges, until);
 }
@@ -191,11 +192,6 @@ bool cache_is_banned(struct cache *cache, struct object *object) {
            bans_check(&cache->bans, object) == PURGE_REMOVE;
 }
 
-static void remove_banned(struct cache *cache, struct object *object) {
-    if (cache_remove(cache, object))
-        purges_note_removal(&cache->purges, object);
-}
-
 static void visit(struct object *object) {
     if (object != NULL && !atomic_load_explicit(&object->visited, memory_order_relaxed))
         atomic_store_explicit(&object->visited, true, memory_order_relaxed);
@@ -206,7 +202,7 @@ struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
     struct object *found;
     while ((found = cache_find(cache, name, request, scope)) != NULL &&
            cache_is_banned(cache, found)) {
-        remove_banned(cache, found);
+        remove_purged(cache, found);
         object_release(&found);
     }
     visit(found);
@@ -217,7 +213,7 @@ struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
 static void keep_allowed(struct cache *cache, struct object **objectp) {
     if (*objectp == NULL || !cache_is_banned(cache, *objectp))
         return;
-    remove_banned(cache, *objectp);
+    remove_purged(cache, *objectp);
     object_release(objectp);
 }
 
@@ -399,7 +395,7 @@ void cache_supersede(struct cache *cache, const struct object *object) {
 static bool is_there(struct cache *cache, struct object *object) {
     if (!cache_is_banned(cache, object))
         return true;
-    remove_banned(cache, object);
+    remove_purged(cache, object);
     return false;
 }
 
@@ -480,6 +476,16 @@ bool cache_remove(struct cache *cache, struct object *object) {
     return removed;
 }
 
+/* For a purge or a ban. It is counted before the lock is released: a walk that no longer finds the object has had the lock behind
+ * that, so the count of the purge has it. */
+static void remove_purged(struct cache *cache, struct object *object) {
+    struct shard *shard = shard_of(cache->shards, object->key);
+    pthread_mutex_lock(&shard->lock);
+    if (unlink_objects(cache, shard, &object, 1) > 0)
+        purges_note_removal(&cache->purges, object);
+    pthread_mutex_unlock(&shard->lock);
+}
+
 void cache_drop(struct cache *cache, struct object *object) {
     struct shard *shard = shard_of(cache->shards, object->key);
     struct cache_walk made = {0};
@@ -546,7 +552,7 @@ static void apply_bans(struct cache *cache) {
     while (cache_walk(cache, &walk, CACHE_BATCH))
         for (size_t i = 0; i < walk.count; i++)
             if (bans_compare(&cache->bans, walk.objects[i]) == PURGE_REMOVE)
-                remove_banned(cache, walk.objects[i]);
+                remove_purged(cache, walk.objects[i]);
     cache_walk_end(&walk);
     bans_drop_spent(&cache->bans);
 }
