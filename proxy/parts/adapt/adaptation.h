@@ -44,12 +44,16 @@ static inline const struct adaptation *adaptation_of(const struct transaction *t
     return transaction->adapting != NULL ? (const struct adaptation *)(void *)transaction->adapting
                                          : &adaptation_of_none;
 }
+/* The same, where a step has begun something. */
+static inline struct adaptation *adaptation_begun(const struct transaction *transaction) {
+    return (struct adaptation *)(void *)transaction->adapting;
+}
 void adaptation_make(struct transaction *transaction);
 /* The same, to be written. */
 static inline struct adaptation *adaptation_begin(struct transaction *transaction) {
     if (transaction->adapting == NULL)
         adaptation_make(transaction);
-    return (struct adaptation *)(void *)transaction->adapting;
+    return adaptation_begun(transaction);
 }
 
 #endif

@@ -7,11 +7,6 @@
 #include "transaction/disclosed_identity.h"
 #include "transaction/request_rules.h"
 
-/* Where there is one. */
-static struct adapted_variant *adapted_variant_of(const struct transaction *transaction) {
-    return ((const struct adaptation *)(const void *)transaction->adapting)->variant;
-}
-
 /* How many of these services, counted from the first, are not told who asks, and want to be asked. */
 static unsigned told_of_nobody(struct transaction *transaction, struct adapter *const *chosen,
                                unsigned count) {
@@ -58,7 +53,7 @@ struct object *adapted_variant_look_up(struct transaction *transaction) {
     else if (!adapted_variant_begin(transaction))
         return cache_lookup(transaction->host->cache, &transaction->caching.name,
                             transaction->request.head, caching_scope(transaction));
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct object *object = cache_lookup_made(transaction->host->cache, &transaction->caching.name,
                                               transaction->request.head, caching_scope(transaction),
                                               variant->chain, &transaction->adapting->variant);
@@ -82,7 +77,7 @@ struct object *adapted_variant_look_up(struct transaction *transaction) {
 }
 
 void adapted_variant_forget(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     if (variant == NULL)
         return;
     object_release(&transaction->adapting->variant);
@@ -107,13 +102,13 @@ unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct
 }
 
 void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome) {
-    adapted_variant_of(transaction)->state = ADAPTED_VARIANT_OVER;
-    collapse_finish(&adapted_variant_of(transaction)->collapse, outcome);
+    adaptation_begun(transaction)->variant->state = ADAPTED_VARIANT_OVER;
+    collapse_finish(&adaptation_begun(transaction)->variant->collapse, outcome);
 }
 
 bool adapted_variant_join(struct transaction *transaction) {
     enum { ROUNDS = 3 };
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct loop *loop = transaction->net->loop;
     uint64_t timeout = transaction->settings->cache.collapse_timeout;
     if (timeout == 0 || variant->rounds++ >= ROUNDS)
@@ -131,7 +126,7 @@ bool adapted_variant_join(struct transaction *transaction) {
 
 bool adapted_variant_has_followed(struct transaction *transaction) {
     enum { NO_MORE = 100 };
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     enum shared_fetch_outcome outcome;
     if (!collapse_has_ended(&variant->collapse, &outcome))
         return false;
@@ -147,12 +142,12 @@ bool adapted_variant_has_followed(struct transaction *transaction) {
 }
 
 void adapted_variant_set_applied(struct transaction *transaction) {
-    adapted_variant_of(transaction)->applied = true;
+    adaptation_begun(transaction)->variant->applied = true;
 }
 
 void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
                          struct adapter *const *chosen, unsigned count) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     variant->state = ADAPTED_VARIANT_ASKS;
     variant->since = cache_now(transaction->host->cache);
     variant->of = object_reference(transaction_object(transaction));
@@ -195,7 +190,7 @@ static bool is_for_one(struct transaction *transaction, const struct http_head *
 static void adapted_variant_begin_body(struct transaction *transaction,
                                        const struct http_head *head, enum object_kind kind,
                                        const struct freshness *freshness) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct postcache *postcache = variant->postcache;
     if (postcache->message.body == NULL)
         postcache->body = body_of_bytes(slice_make("", 0));
@@ -213,7 +208,7 @@ static void adapted_variant_begin_body(struct transaction *transaction,
 }
 
 static void adapted_variant_left_alone(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct freshness freshness = object_freshness(variant->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(variant->of, head);
@@ -234,7 +229,7 @@ static void adapted_variant_left_alone(struct transaction *transaction) {
 }
 
 static void adapted_variant_changed(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct http_head *head = variant->postcache->message.response;
     struct freshness freshness;
     postcache_forget_etag(head, object_etag(variant->of));
@@ -251,7 +246,7 @@ static void adapted_variant_changed(struct transaction *transaction) {
 }
 
 void adapted_variant_take_answer(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct adapt_chain *chain = &variant->postcache->chain;
     struct counters *counters = &transaction->net->counters;
     chain_tags_take(&variant->mark, chain);
@@ -268,13 +263,13 @@ void adapted_variant_take_answer(struct transaction *transaction) {
 
 /* Variants must not be in the index before what they are made of is. */
 static bool adapted_variant_may_be_stored(const struct transaction *transaction) {
-    const struct body *body = adapted_variant_of(transaction)->of->body;
+    const struct body *body = adaptation_begun(transaction)->variant->of->body;
     return transaction->storing.object == NULL || transaction->storing.settled ||
            body->expected >= 0 || transaction->storing.pump.state == PUMP_IDLE;
 }
 
 static void adapted_variant_store(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     const struct cache_arrival arrival = {
         .since = variant->since,
         .max_variants = caching_max_variants(transaction),
@@ -285,7 +280,7 @@ static void adapted_variant_store(struct transaction *transaction) {
 }
 
 void adapted_variant_settle(struct transaction *transaction) {
-    const struct adapted_variant *variant = adapted_variant_of(transaction);
+    const struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     if (variant == NULL || variant->state != ADAPTED_VARIANT_STORES ||
         transaction->adapting->variant == NULL)
         return;
@@ -304,7 +299,7 @@ bool adapted_variant_is_at_work(const struct adapted_variant *variant) {
 }
 
 void adapted_variant_let_client_go(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     if (adapted_variant_is_at_work(variant))
         pump_set_unread(&variant->postcache->pump);
     else
@@ -312,7 +307,7 @@ void adapted_variant_let_client_go(struct transaction *transaction) {
 }
 
 void adapted_variant_end(struct transaction *transaction) {
-    struct adapted_variant *variant = adapted_variant_of(transaction);
+    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     adapted_variant_finish(transaction, SHARED_FETCH_ABANDONED);
     collapse_end(&variant->collapse);
     if (variant->postcache != NULL)

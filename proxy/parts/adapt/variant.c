@@ -11,7 +11,7 @@
 
 static enum step variant_go_on(struct transaction *transaction) {
     adapted_variant_set_applied(transaction);
-    return adaptation_of(transaction)->variant->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
+    return adaptation_begun(transaction)->variant->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
 }
 
 /* The services that want this response, of those whose variants are stored. */
@@ -21,7 +21,7 @@ static unsigned variant_choose(struct transaction *transaction, const struct htt
     unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
     while (count < all &&
-           adapted_variant_includes(adaptation_of(transaction)->variant, chosen[count]))
+           adapted_variant_includes(adaptation_begun(transaction)->variant, chosen[count]))
         count++;
     return count;
 }
@@ -47,7 +47,7 @@ static enum step variant_use(struct transaction *transaction, uint64_t *counter)
 }
 
 static enum step variant_begin(struct transaction *transaction) {
-    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
+    const struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     struct counters *counters = &transaction->net->counters;
     if (variant->only) {
         struct object_provenance provenance = object_provenance(transaction_object(transaction));
@@ -63,7 +63,7 @@ static enum step variant_begin(struct transaction *transaction) {
 }
 
 static enum step variant_run(struct transaction *transaction) {
-    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
+    const struct adapted_variant *variant = adaptation_begun(transaction)->variant;
     storing_settle(transaction);
     if (variant->state == ADAPTED_VARIANT_FOLLOWS && !adapted_variant_has_followed(transaction))
         return STEP_WAIT;
@@ -83,16 +83,6 @@ static bool variant_is_wanted(struct transaction *transaction) {
            respmod_postcache_is_wanted(transaction);
 }
 
-static void variant_let_go(struct transaction *transaction) {
-    if (adaptation_of(transaction)->variant != NULL)
-        adapted_variant_let_client_go(transaction);
-}
-
-static void variant_end(struct transaction *transaction) {
-    if (adaptation_of(transaction)->variant != NULL)
-        adapted_variant_end(transaction);
-}
-
 static const struct adapt_chain *variant_chain(const struct transaction *transaction) {
     const struct adapted_variant *variant = adaptation_of(transaction)->variant;
     return variant != NULL && variant->postcache != NULL ? &variant->postcache->chain : NULL;
@@ -105,7 +95,7 @@ const struct step_row variant_step = {
     .is_needed = respmod_postcache_is_needed,
     .is_wanted = variant_is_wanted,
     .begins = true,
-    .let_go = variant_let_go,
-    .end = variant_end,
+    .let_go = adapted_variant_let_client_go,
+    .end = adapted_variant_end,
     .chain = variant_chain,
 };
