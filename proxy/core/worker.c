@@ -550,7 +550,8 @@ void worker_join(struct worker **workerp) {
     CHECK_OBJ(worker, WORKER_MAGIC);
     thread_join(&worker->thread);
     close_listeners(worker);
-    mailbox_release(&worker->mailbox);
+    if (worker->mailbox.loop != NULL) /* else it could not be made */
+        mailbox_release(&worker->mailbox);
     access_logs_close(&worker->host.logs);
     warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);

@@ -216,16 +216,21 @@ def test_the_end_answers_who_has_connected(lab):
     """A process that ends answers requests of which it has a part, and waits no longer than a moment for one that never comes."""
     proxy = Retort(lab)
     with wire_module.Wire(proxy.admin_path) as silent, wire_module.Wire(proxy.admin_path) as slow, \
-            wire_module.Wire(proxy.admin_path) as later:
+            wire_module.Wire(proxy.admin_path) as later, wire_module.Wire(proxy.admin_path) as again:
         slow.send(b"GET /v1/status HTTP/1.1\r\nHost: local")
         later.send(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
         equal(later.response().status, 200, "the first request of a connection")
         later.send(b"POST /v1/cache/purge?host=a.org HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n ")
+        again.send(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        equal(again.response().status, 200, "the first request of a connection")
+        again.send(b"GET /v1/status HTTP/1.1\r\nHost: local")
         proxy.status()
         proxy.terminate()
         until(lambda: not os.path.exists(proxy.admin_path), 20 * lab.patience, "the admin plane to stop")
         slow.send(b"host\r\n\r\n")
         later.send(b" ")
+        again.send(b"host\r\n\r\n")
+        equal(again.response().status, 200, "status of a second request that was under way")
         equal(slow.response().status, 200, "status of the request that was under way")
         equal(later.response().status, 503, "a second request that would take its time: nothing was done")
         equal(proxy.wait_exit(5), 0, "exit status")

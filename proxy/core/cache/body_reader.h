@@ -73,7 +73,7 @@ static inline bool body_reader_failed(const struct body_reader *reader) {
 
 /*
  * Reads a body as a source (event/source.h). The body may be stored, or still arriving. Services
- * behind the cache read bodies this way (transaction/postcache.h).
+ * behind the cache read bodies this way (adapt/postcache.h).
  *
  *     struct body_source stored;
  *     struct source *source = body_source_open(&stored, body, loop, mailbox);

@@ -1,7 +1,7 @@
 /*
  * The settings of a part: its sections and options, the struct that they are loaded into, and the functions that load it.
  *
- *     static const struct option rows[] = {                        parts/events/settings.c
+ *     static const struct option rows[] = {                        parts/events/part.c
  *         {ONE("admin", struct event_settings, consumers), .name = "event_consumers", COUNT(0, 32), DEFAULT("8"), ...},
  *         {.name = NULL},
  *     };

@@ -59,7 +59,8 @@ struct adapting {
     struct body *body;
 };
 
-/* The request for the origin, where services behind the cache have been shown it. The client's stays as it is. */
+/* The request for the origin, where services behind the cache have been shown it. The client's stays as it is. Written by
+ * ../../parts/adapt/. */
 struct outgoing {
     struct http_head head;
     struct url url; /* absolute, normalised */

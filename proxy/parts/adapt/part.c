@@ -6,6 +6,7 @@
 #include "adapt/steps.h"
 #include "adapt/waiting_download.h"
 #include "server.h"
+#include "transaction/watcher.h"
 
 /* The part adapt: which requests and responses services are asked about, and what becomes of the answers. The kinds of
  * services are parts of their own. */
@@ -42,7 +43,10 @@ static void adapt_join(struct transaction_host *host, void *state) {
 
 static void adapt_leave(struct transaction_host *host) {
     struct adapt_worker *worker = host->parts[PART_ADAPT];
+    if (worker == NULL) /* the worker could not be made */
+        return;
     timer_cancel(&host->net->loop->timers, &worker->expiry);
+    entry_watcher_leave(&host->watcher, &worker->log);
     host->parts[PART_ADAPT] = NULL;
     free(worker);
 }

@@ -160,7 +160,7 @@ static struct MHD_Daemon *start_daemon(struct admin *admin) {
         (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)ADMIN_THREADS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
         admin_requests_on_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, admin_requests_on_connection,
-        &admin->requests, MHD_OPTION_URI_LOG_CALLBACK, admin_requests_on_target, NULL,
+        &admin->requests, MHD_OPTION_URI_LOG_CALLBACK, admin_requests_on_target, &admin->requests,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, listens, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;

@@ -101,7 +101,7 @@ void admin_connection_block(struct admin_connections *connections,
 void admin_connections_sweep(struct admin_connections *connections, uint64_t now);
 void admin_connection_admit(struct admin_connections *connections,
                             struct admin_connection *connection);
-/* The head of a request has come. Is it the first one? */
+/* The first line of a request has come. Is it the first one? */
 bool admin_connection_asks(struct admin_connections *connections,
                            struct admin_connection *connection);
 void admin_connection_answered(struct admin_connections *connections,

@@ -150,10 +150,13 @@ void admin_requests_on_connection(void *arg, struct MHD_Connection *connection, 
 
 /* libmicrohttpd calls this first for a request, with the target as it was sent. */
 void *admin_requests_on_target(void *arg, const char *uri, struct MHD_Connection *connection) {
+    struct admin_requests *requests;
     struct admin_request *request;
-    (void)arg;
-    (void)connection;
+    struct admin_connection *known = admin_connection_of(connection);
+    CAST_OBJ(requests, arg, ADMIN_REQUESTS_MAGIC);
     ALLOC_OBJ(request, ADMIN_REQUEST_MAGIC);
+    request->requests = requests;
+    request->first = known != NULL && admin_connection_asks(&requests->connections, known);
     request->complaint = strict_target(uri);
     request->target_end = uri + strlen(uri);
     return request;
@@ -259,7 +262,6 @@ static enum MHD_Result admin_begin(struct admin_requests *requests, struct admin
     struct page page = page_for(connection);
     request->begun = true;
     request->first = admin_connection_asks(&requests->connections, admin_connection_of(connection));
-    request->requests = requests;
     request->connection = connection;
     request->complaint = head_fault(request, connection, method, version);
     if (request->complaint != NULL)
@@ -446,7 +448,7 @@ void admin_requests_on_end(void *arg, struct MHD_Connection *connection, void **
     if (request == NULL)
         return;
     CHECK_OBJ(request, ADMIN_REQUEST_MAGIC);
-    if (request->requests != NULL && known != NULL)
+    if (known != NULL)
         admin_connection_answered(&request->requests->connections, known);
     if (request->made)
         drop_page(&request->page);

@@ -5,7 +5,7 @@
  *     struct admin_requests requests;
  *     admin_requests_init(&requests, settings, &calls);
  *     MHD_start_daemon(..., admin_requests_on_data, &requests,
- *                      MHD_OPTION_URI_LOG_CALLBACK, admin_requests_on_target, NULL,
+ *                      MHD_OPTION_URI_LOG_CALLBACK, admin_requests_on_target, &requests,
  *                      MHD_OPTION_NOTIFY_COMPLETED, admin_requests_on_end, NULL,
  *                      MHD_OPTION_NOTIFY_CONNECTION, admin_requests_on_connection, &requests, ...);
  *     admin_requests_release(&requests);                        when the daemon has stopped
