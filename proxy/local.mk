@@ -13,34 +13,6 @@ proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags) -DSERVICES_DIRECTORY='"$(servicemo
 	-DSERVICE_PROGRAM='"$(libexecdir)/retort/retort-service"'
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
-	proxy/adapt/adapter.c proxy/adapt/adapter.h \
-	proxy/adapt/adapter_account.c proxy/adapt/adapter_account.h proxy/adapt/adapter_account.def \
-	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
-	proxy/adapt/adapter_call.c proxy/adapt/adapter_call.h \
-	proxy/adapt/bypasses.c proxy/adapt/bypasses.h \
-	proxy/adapt/foreign_call.c proxy/adapt/foreign_call.h \
-	proxy/adapt/chain_trickle.c \
-	proxy/adapt/chain.c proxy/adapt/chain.h proxy/adapt/message.h \
-	proxy/adapt/client_fields.c proxy/adapt/client_fields.h \
-	proxy/adapt/content_numbers.c proxy/adapt/content_numbers.h \
-	proxy/adapt/coding.c proxy/adapt/coding.h \
-	proxy/adapt/decoder.c proxy/adapt/decoder.h \
-	proxy/adapt/decoding.c proxy/adapt/decoding.h \
-	proxy/adapt/warm_up.c proxy/adapt/warm_up.h \
-	proxy/adapt/representation.c proxy/adapt/representation.h \
-	proxy/adapt/chain_tags.c proxy/adapt/chain_tags.h \
-	proxy/adapt/named_addresses.c proxy/adapt/named_addresses.h \
-	proxy/adapt/opt_outs.h \
-	proxy/adapt/recording.h proxy/adapt/recall.c proxy/adapt/recall.h \
-	proxy/adapt/server_numbers.def proxy/adapt/server_numbers.h \
-	proxy/adapt/service_report.c proxy/adapt/service_report.h \
-	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
-	proxy/adapt/set.c proxy/adapt/set.h \
-	proxy/adapt/shared_service.c proxy/adapt/shared_service.h \
-	proxy/adapt/stated_length.c proxy/adapt/stated_length.h \
-	proxy/adapt/trickle.c proxy/adapt/trickle.h \
-	proxy/adapt/verdicts.c proxy/adapt/verdicts.h \
-	proxy/adapt/virgin_body.c proxy/adapt/virgin_body.h \
 	proxy/core/cache/ban.c proxy/core/cache/ban.h \
 	proxy/core/cache/body.c proxy/core/cache/body.h \
 	proxy/core/cache/body_reader.c proxy/core/cache/body_reader.h \
@@ -269,7 +241,7 @@ unit_objects = for object in $(tests_unit_proxy_unit_proxy_OBJECTS); do echo "$$
 proxy/libproxy-$(WITH).a: proxy/libproxy.a proxy/parts-$(WITH).c
 	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(proxy_libproxy_a_CPPFLAGS) $(CPPFLAGS) $(proxy_libproxy_a_CFLAGS) \
 		$(CFLAGS) -c -o proxy/parts-$(WITH).o proxy/parts-$(WITH).c && rm -f $@ && \
-	$(AR) cr $@ proxy/parts-$(WITH).o `$(with_objects) | grep -v -e '^proxy/parts/' -e 'a-parts\.o$$'` \
+	$(AR) cr $@ proxy/parts-$(WITH).o `$(with_objects) | grep -v -e '^proxy/parts/\([^a]\|ac\|adm\)' -e 'a-parts\.o$$'` \
 		`for part in $(PARTS); do $(with_objects) | grep "^proxy/parts/$$part/"; done`
 proxy/retort-$(WITH): proxy/libproxy-$(WITH).a $(proxy_retort_OBJECTS)
 	$(AM_V_CCLD)$(proxy_retort_LINK) $(proxy_retort_OBJECTS) proxy/libproxy-$(WITH).a $(proxy_below)

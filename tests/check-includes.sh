@@ -4,7 +4,7 @@
 #
 #   common/base <- common/event, common/http <- common/config, common/record, common/service <- common/runner
 #     <- proxy/: tls <- secrets, net <- match <- log, text <- settings <- cache, origin <- client
-#        <- adapt, client/http1
+#        <- client/http1
 #     <- transaction <- worker, admin, main, ctl <- parts/*
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap, service-test
 #
@@ -40,7 +40,7 @@ BEGIN {
     rooms(6, "proxy/core/cache proxy/core/origin")
     rooms(6.5, "proxy/core/origin/http1")
     rooms(8, "proxy/core/client")
-    rooms(9, "proxy/adapt proxy/core/client/http1")
+    rooms(9, "proxy/core/client/http1")
     rooms(10, "proxy/core/transaction proxy/core/transaction/steps")
     rooms(13, "proxy/parts")
     rooms(2.4, "proxy/core/part.h proxy/parts.def") # what everybody may know of a part
@@ -63,6 +63,7 @@ BEGIN {
     closed("proxy/core/client/http1", "proxy/core/worker.c")
     closed("proxy/core/origin/http1", "proxy/core/worker.c")
     opened_to("proxy/parts/icap", "proxy/tools/icap_replay.c")
+    opened_to("proxy/parts/adapt", "proxy/core/ proxy/parts/") # the core still asks services itself
 
     # Removals from memory and from the second level go through the door, which knows their order.
     called_by("cache_remove_name cache_drop cache_ban cache_change_purge cache_change_purge_soon second_level_leave_out " \

@@ -1,3 +1,33 @@
+# What asks services: the core still calls some of it.
+proxy_libproxy_a_SOURCES += \
+	proxy/parts/adapt/adapter.c proxy/parts/adapt/adapter.h \
+	proxy/parts/adapt/adapter_account.c proxy/parts/adapt/adapter_account.h proxy/parts/adapt/adapter_account.def \
+	proxy/parts/adapt/adapter_accounts.c proxy/parts/adapt/adapter_accounts.h \
+	proxy/parts/adapt/adapter_call.c proxy/parts/adapt/adapter_call.h \
+	proxy/parts/adapt/bypasses.c proxy/parts/adapt/bypasses.h \
+	proxy/parts/adapt/foreign_call.c proxy/parts/adapt/foreign_call.h \
+	proxy/parts/adapt/chain_trickle.c \
+	proxy/parts/adapt/chain.c proxy/parts/adapt/chain.h proxy/parts/adapt/message.h \
+	proxy/parts/adapt/client_fields.c proxy/parts/adapt/client_fields.h \
+	proxy/parts/adapt/content_numbers.c proxy/parts/adapt/content_numbers.h \
+	proxy/parts/adapt/coding.c proxy/parts/adapt/coding.h \
+	proxy/parts/adapt/decoder.c proxy/parts/adapt/decoder.h \
+	proxy/parts/adapt/decoding.c proxy/parts/adapt/decoding.h \
+	proxy/parts/adapt/warm_up.c proxy/parts/adapt/warm_up.h \
+	proxy/parts/adapt/representation.c proxy/parts/adapt/representation.h \
+	proxy/parts/adapt/chain_tags.c proxy/parts/adapt/chain_tags.h \
+	proxy/parts/adapt/named_addresses.c proxy/parts/adapt/named_addresses.h \
+	proxy/parts/adapt/opt_outs.h \
+	proxy/parts/adapt/recording.h proxy/parts/adapt/recall.c proxy/parts/adapt/recall.h \
+	proxy/parts/adapt/server_numbers.def proxy/parts/adapt/server_numbers.h \
+	proxy/parts/adapt/service_report.c proxy/parts/adapt/service_report.h \
+	proxy/parts/adapt/service_tag.c proxy/parts/adapt/service_tag.h \
+	proxy/parts/adapt/set.c proxy/parts/adapt/set.h \
+	proxy/parts/adapt/shared_service.c proxy/parts/adapt/shared_service.h \
+	proxy/parts/adapt/stated_length.c proxy/parts/adapt/stated_length.h \
+	proxy/parts/adapt/trickle.c proxy/parts/adapt/trickle.h \
+	proxy/parts/adapt/verdicts.c proxy/parts/adapt/verdicts.h \
+	proxy/parts/adapt/virgin_body.c proxy/parts/adapt/virgin_body.h
 if PART_ADAPT
 proxy_libproxy_a_SOURCES += \
 	proxy/parts/adapt/part.c proxy/parts/adapt/settings.c proxy/parts/adapt/settings.h \
