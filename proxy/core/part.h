@@ -53,6 +53,7 @@ struct findings;
 struct inherited;
 struct origin_call_class;
 struct part_settings;
+struct patience_class;
 struct second_level;
 struct server;
 struct settings;
@@ -60,6 +61,7 @@ struct spans_start;
 struct step_row;
 struct transaction;
 struct transaction_host;
+struct variant_class;
 struct worker;
 struct version_library;
 
@@ -162,6 +164,8 @@ struct part {
     } services;
     /* What services do with transactions, for the steps of the core (transaction/adapting.h). NULL: nothing. */
     const struct adapting_class *adapting;
+    const struct variant_class *variants;  /* likewise: their results are remembered */
+    const struct patience_class *patience; /* likewise: what clients get while they think */
     /* Content codings that it undoes (adapt/coding.h); ends with a name without letters. NULL: none. Any thread. */
     const struct coding *codings;
     /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */

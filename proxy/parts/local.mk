@@ -5,6 +5,8 @@ include proxy/parts/events/local.mk
 include proxy/parts/spans/local.mk
 include proxy/parts/http2/local.mk
 include proxy/parts/adapt/local.mk
+include proxy/parts/patience/local.mk
+include proxy/parts/variants/local.mk
 include proxy/parts/icap/local.mk
 include proxy/parts/content/local.mk
 include proxy/parts/inside/local.mk

@@ -10,3 +10,9 @@ bool adapting_behind_cache(struct transaction *transaction) {
            transaction->request.kind != REQUEST_CONNECT && !internal_is_asked(transaction) &&
            adapt_set_has(set, ADAPT_RESPMOD_POSTCACHE, request_rules(transaction));
 }
+
+void adapting_forget_variant(struct transaction *transaction) {
+    const struct adapting *adapting = transaction->adapting;
+    if (adapting != NULL && adapting->variants != NULL)
+        adapting->variants->forget(transaction);
+}

@@ -14,37 +14,59 @@
 
 #include "http/head.h"
 #include "http/url.h"
+#include "transaction/step.h"
 
 #include <stdbool.h>
 
+struct adapter;
 struct body;
 struct object;
 struct object_provenance;
 struct transaction;
 
 struct adapting_class {
-    /* For LOOKUP, in place of cache_lookup, while results of services behind the cache are remembered: the stored
-     * response, and in `variant` what they have made of it. */
-    struct object *(*look_up)(struct transaction *transaction);
     /* For LOOKUP: has a service changed that adapted this response before it was stored? */
     bool (*is_outdated)(struct transaction *transaction, const struct object *object);
-    /* The variant that was found is not for this client, or not valid any more. */
-    void (*forget_variant)(struct transaction *transaction);
     /* For STORE, where services were asked about the response: which it has passed. */
     void (*note_seen)(const struct transaction *transaction, struct object_provenance *provenance);
+};
+
+/* Results of services behind the cache are remembered (parts/variants). */
+struct variant_class {
+    /* For LOOKUP, in place of cache_lookup, while a service wants that: the stored response, and in adapting->variant what
+     * services have made of it. */
+    struct object *(*look_up)(struct transaction *transaction);
+    /* The variant that was found is not for this client, or not valid any more. */
+    void (*forget)(struct transaction *transaction);
+    /* Takes the services that have seen the response out of those that are to see it. */
+    unsigned (*leave_out)(const struct transaction *transaction, struct adapter **chosen,
+                          unsigned count);
     /* Stores what has arrived of a variant. */
     void (*settle)(struct transaction *transaction);
-    /* For LOG, when the client has gone: goes on with what is still wanted. True: there is more to do, and the
-     * transaction's task runs then. */
+    /* For LOG, as in patience_class. */
     bool (*goes_on)(struct transaction *transaction);
 };
 
-/* Written by ../../parts/adapt/. */
+/* Clients are shown something while services think (parts/patience). For RESPMOD: */
+struct patience_class {
+    /* The services are asked about the response. */
+    void (*begin)(struct transaction *transaction, struct adapter *const *services, unsigned count);
+    /* They have not decided. STEP_WAIT: the client waits; else it gets a page. */
+    enum step (*wait)(struct transaction *transaction);
+    /* For LOG, when the client has gone: goes on with what is still wanted. True: there is more to do, and the
+     * transaction's task runs then. */
+    bool (*goes_on)(struct transaction *transaction);
+    /* May be called again. */
+    void (*end)(struct transaction *transaction);
+};
+
+/* Written by ../../parts/adapt/ and ../../parts/patience/ and ../../parts/variants/. */
 struct adapting {
     const struct adapting_class *class;
-    bool lasts;           /* there is a variant or a waiting page: the class has something to do */
-    bool request_changed; /* by services before the cache */
-    bool asked;           /* about the response, before it is stored */
+    const struct variant_class *variants;  /* NULL: services make no variant of this response */
+    const struct patience_class *patience; /* NULL: the client waits, whatever it takes */
+    bool request_changed;                  /* by services before the cache */
+    bool asked;                            /* about the response, before it is stored */
     /* A service that matters for the stored response could not do its work. Those that adapted the response matter,
      * and those behind the cache that adapted the request: the key under which the response is stored does not show what
      * they did. A service before the cache does not matter: it makes the request that the response is stored for. */
@@ -72,5 +94,7 @@ struct outgoing {
 
 /* May services behind the cache want the response, whatever it will turn out to be? */
 bool adapting_behind_cache(struct transaction *transaction);
+/* The variant that was found, if any, is not for this client, or not valid any more. */
+void adapting_forget_variant(struct transaction *transaction);
 
 #endif

@@ -205,6 +205,10 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
 void transaction_host_init(struct transaction_host *host) {
     PARTS_FOR_EACH (number, adapting)
         host->adapting = part_table[number]->adapting;
+    PARTS_FOR_EACH (number, variants)
+        host->variants = part_table[number]->variants;
+    PARTS_FOR_EACH (number, patience)
+        host->patience = part_table[number]->patience;
     host->request_counts = xcalloc(1, sizeof *host->request_counts);
 }
 

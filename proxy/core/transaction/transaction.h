@@ -58,6 +58,8 @@ struct transaction_host {
     struct adapt_set *adapt;               /* the current one */
     struct adapter_host *adapters;         /* what the adapters of all sets share */
     const struct adapting_class *adapting; /* NULL: no service is ever asked */
+    const struct variant_class *variants;  /* NULL: what services make is not remembered */
+    const struct patience_class *patience; /* NULL: clients wait for services */
     struct origin_pool *origins;
     struct origin_securities *origin_securities;
     struct access_logs *logs;

@@ -11,12 +11,9 @@
 
 #include "transaction/transaction.h"
 
-struct adapted_variant;
 struct reqmod;
 struct respmod;
-struct waiting_downloads;
 struct postcache;
-struct waiting_page;
 
 /* NULL where no service is asked. */
 struct adaptation {
@@ -24,17 +21,7 @@ struct adaptation {
     struct adapt_opt_out *opt_outs; /* modules of services that want to hear no more of it */
     struct reqmod *reqmod, *reqmod_postcache;
     struct respmod *respmod;
-    struct adapted_variant *variant;
     struct postcache *respmod_postcache;
-    struct waiting_page *waiting_page; /* NULL: the client needs none */
-};
-
-/* What it keeps for a worker. */
-struct adapt_worker {
-    struct net_context *net;
-    struct waiting_downloads *downloads; /* of the process */
-    struct timer expiry;                 /* when the next of them expires */
-    struct entry_watcher log;            /* service_log.h */
 };
 
 extern const struct adaptation adaptation_of_none;

@@ -3,7 +3,6 @@
 #include "adapt/adaptation.h"
 #include "adapt/shown_message.h"
 #include "adapt/told.h"
-#include "adapt/waiting_page.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
@@ -25,17 +24,6 @@ static void note_services(struct transaction *transaction, const uint64_t *rules
     chain_tags_begin(&adaptation_of(transaction)->respmod->mark, chosen, count);
 }
 
-/* The shortest lifetime that a service asks for. */
-static uint64_t waiting_page_after(struct adapter *const *chosen, unsigned count) {
-    uint64_t least = 0;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t after = chosen[i]->settings->patience_after;
-        if (after > 0 && (least == 0 || after < least))
-            least = after;
-    }
-    return least;
-}
-
 static void respmod_start(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     const uint64_t *rules = request_rules_for_response(transaction, transaction->response.head);
@@ -50,7 +38,8 @@ static void respmod_start(struct transaction *transaction) {
     respmod->expected_length = respmod->message.body != NULL ? respmod->message.body->length : 0;
     adapt_chain_start(&respmod->chain, transaction->adapt, chosen, count, &respmod->message,
                       &transaction->arena, transaction->net, &transaction->task);
-    waiting_page_begin(transaction, waiting_page_after(chosen, count));
+    if (transaction->host->patience != NULL)
+        transaction->host->patience->begin(transaction, chosen, count);
 }
 
 static enum step respmod_answer_head(struct transaction *transaction) {
@@ -79,7 +68,9 @@ static enum step respmod_run(struct transaction *transaction) {
     struct respmod *respmod = adaptation_of(transaction)->respmod;
     switch (respmod->chain.state) {
     case ADAPT_RUNNING:
-        return waiting_page_is_due(transaction) ? waiting_page_reply(transaction) : STEP_WAIT;
+        return transaction->adapting->patience != NULL
+                   ? transaction->adapting->patience->wait(transaction)
+                   : STEP_WAIT;
     case ADAPT_DONE: break;
     default: return fail_with(transaction, 502, respmod->chain.error);
     }
@@ -126,9 +117,11 @@ bool respmod_is_outdated(struct transaction *transaction, const struct object *o
 /* The response may be read from a service, and a page that waits for it tells of its end. */
 static void respmod_end(struct transaction *transaction) {
     response_close_body(&transaction->response);
-    waiting_page_end(transaction);
-    if (adaptation_of(transaction)->respmod != NULL)
-        adapt_chain_close(&adaptation_of(transaction)->respmod->chain);
+    if (adaptation_of(transaction)->respmod == NULL)
+        return;
+    if (transaction->adapting->patience != NULL)
+        transaction->adapting->patience->end(transaction);
+    adapt_chain_close(&adaptation_of(transaction)->respmod->chain);
 }
 
 static bool respmod_is_needed(const struct settings *settings) {

@@ -1,5 +1,4 @@
 #include "adapt/adaptation.h"
-#include "adapt/adapted_variant.h"
 #include "adapt/postcache.h"
 #include "adapt/shown_message.h"
 #include "adapt/steps.h"
@@ -29,13 +28,12 @@ static enum step respmod_postcache_answer_head(struct transaction *transaction,
 /* Returns another step when no service has to see the response. */
 static enum step respmod_postcache_begin(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
-    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
     const struct object *subject = transaction_shown(transaction);
     struct http_head *response = postcache_head(transaction, subject);
     const uint64_t *rules = request_rules_for_response(transaction, response);
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
-    if (variant != NULL)
-        count = adapted_variant_leave_out(variant, chosen, count);
+    if (transaction->adapting != NULL && transaction->adapting->variants != NULL)
+        count = transaction->adapting->variants->leave_out(transaction, chosen, count);
     if (count == 0 || response->status == 304 || response->status == 206)
         return STEP_DELIVER;
     request_own(transaction);

@@ -1,4 +1,4 @@
-/* adapt sections, and what is kept for services and their clients. */
+/* adapt sections, and what is kept for services. */
 #include "adapt/settings.h"
 
 #include "base/assert.h"
@@ -36,21 +36,9 @@ static const struct option core_rows[] = {
     {.name = NULL},
 };
 
-#define PATIENCE(member) ONE("", struct patience_settings, member)
-#define ADAPT(member)    ONE("adapt", struct adapt_names, member)
+#define ADAPT(member) ONE("adapt", struct adapt_names, member)
 
 static const struct option rows[] = {
-    {PATIENCE(keep), .name = "patience_keep", .after = "drain_timeout", TIMEOUT, DEFAULT("10m"),
-     DOC "Sets how long the result behind a waiting page (icap_service.patience_after) is kept "
-         "for the client's address. It also sets how long the download goes on after the browser "
-         "has stopped asking for it.",
-     .example = "\"1h\""},
-    {PATIENCE(space), .name = "patience_space", .after = "patience_keep", SIZE_OF(0, 1024 * GB),
-     DEFAULT("1GB"),
-     DOC "Limits the disk space of all results behind waiting pages together. They are files in "
-         "temporary_directory. A download that would exceed the limit fails, and "
-         "retort_patience_failures_total counts it.",
-     .example = "\"20GB\""},
     {ADAPT(services), .name = "services", STRINGS, .required = true, AT_RUN_TIME,
      DOC
      "Lists the names of icap_service and service sections in the order in which they are asked.",
@@ -62,10 +50,6 @@ static const struct option rows[] = {
      .example = "gray"},
     {.name = NULL},
 };
-
-static bool load_patience(struct load *load, void *mine) {
-    return load_values(load, document_section(load->document, "", NULL), "", mine);
-}
 
 static const struct service_settings *find_service(const struct settings *settings,
                                                    const char *name) {
@@ -179,7 +163,5 @@ const struct part_settings adapt_part_settings = {
     .options = rows,
     .core_options = core_rows,
     .sections = sections,
-    .size = sizeof(struct patience_settings),
-    .load = load_patience,
     .load_rules = load_adapts,
 };

@@ -1,5 +1,5 @@
 /*
- * The steps of the part: where a transaction asks services, and COLLECT.
+ * The steps of the part: where a transaction asks services.
  *
  * Threads: the worker's.
  */
@@ -8,8 +8,8 @@
 
 #include "transaction/step.h"
 
-extern const struct step_row collect_step, reqmod_step, reqmod_postcache_step, respmod_step,
-    variant_step, respmod_postcache_step;
+extern const struct step_row reqmod_step, reqmod_postcache_step, respmod_step,
+    respmod_postcache_step;
 
 /* VARIANT is for the same responses as RESPMOD_POSTCACHE. */
 bool respmod_postcache_is_needed(const struct settings *settings);

@@ -1,7 +1,7 @@
 /* Downloads that wait for who asked for them: tokens, limits, and the end of their time. */
 #include "suites.h"
 
-#include "adapt/waiting_download.h"
+#include "patience/waiting_download.h"
 
 #include <string.h>
 

@@ -58,6 +58,13 @@ static void note_refresh(struct transaction *transaction) {
     }
 }
 
+static bool adapting_goes_on(struct transaction *transaction) {
+    const struct adapting *adapting = transaction->adapting;
+    return adapting != NULL &&
+           ((adapting->patience != NULL && adapting->patience->goes_on(transaction)) ||
+            (adapting->variants != NULL && adapting->variants->goes_on(transaction)));
+}
+
 static enum step log_run(struct transaction *transaction) {
     if (transaction->exchange != NULL) {
         if (transaction->exchange->state == EXCHANGE_ABORTED)
@@ -76,9 +83,9 @@ static enum step log_run(struct transaction *transaction) {
         let_client_go(transaction);
     }
     storing_settle(transaction);
-    const struct adapting *adapting = transaction->adapting;
-    bool goes_on = adapting != NULL && adapting->lasts && adapting->class->goes_on(transaction);
-    return goes_on || transaction->storing.pump.state == PUMP_RUNNING ? STEP_WAIT : STEP_DONE;
+    return adapting_goes_on(transaction) || transaction->storing.pump.state == PUMP_RUNNING
+               ? STEP_WAIT
+               : STEP_DONE;
 }
 
 const struct step_row log_step = {.name = "LOG", .step = STEP_LOG, .run = log_run};

@@ -141,7 +141,7 @@ static bool is_reading_disk(struct transaction *transaction) {
 
 static struct object *lookup_look_up(struct transaction *transaction) {
     if (transaction->adapt->any_remembered)
-        return transaction->host->adapting->look_up(transaction);
+        return transaction->host->variants->look_up(transaction);
     return cache_lookup(transaction->host->cache, &transaction->caching.name,
                         transaction->request.head, caching_scope(transaction));
 }
@@ -186,8 +186,7 @@ static void drop_denied(struct transaction *transaction) {
     if (object == NULL || stored_source_is_permitted(transaction, object))
         return;
     transaction->net->counters.cache_denied++;
-    if (transaction->adapting != NULL && transaction->adapting->lasts)
-        transaction->adapting->class->forget_variant(transaction);
+    adapting_forget_variant(transaction);
     object_release(&transaction->lookup.object);
 }
 
@@ -199,8 +198,7 @@ static void drop_excluded(struct transaction *transaction) {
         return;
     transaction->net->counters.cache_excluded++;
     transaction->lookup.alone = true;
-    if (transaction->adapting != NULL && transaction->adapting->lasts)
-        transaction->adapting->class->forget_variant(transaction);
+    adapting_forget_variant(transaction);
     object_release(&transaction->lookup.object);
 }
 

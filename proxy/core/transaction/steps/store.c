@@ -237,8 +237,7 @@ static void begin_stream(struct transaction *transaction, const struct freshness
 
 static enum step store_run(struct transaction *transaction) {
     struct freshness freshness = {.for_one = false};
-    if (transaction->adapting != NULL && transaction->adapting->lasts)
-        transaction->adapting->class->forget_variant(transaction);
+    adapting_forget_variant(transaction);
     complete_head(transaction);
     enum storage storage = where_to_store(transaction, &freshness);
     bool keep = storage == STORE_IN_MEMORY;
@@ -297,8 +296,8 @@ static void settle_object(struct transaction *transaction) {
 
 void storing_settle(struct transaction *transaction) {
     settle_object(transaction);
-    if (transaction->adapting != NULL && transaction->adapting->lasts)
-        transaction->adapting->class->settle(transaction);
+    if (transaction->adapting != NULL && transaction->adapting->variants != NULL)
+        transaction->adapting->variants->settle(transaction);
 }
 
 bool storing_is_worth_finishing(const struct storing *storing) {

@@ -1,11 +1,9 @@
-#include "adapt/adapted_variant.h"
+#include "variants/adapted_variant.h"
 
-#include "adapt/adaptation.h"
-#include "adapt/postcache.h"
 #include "adapt/told.h"
-#include "adapt/variant_object.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/request_rules.h"
+#include "variants/variant_object.h"
 
 /* How many of these services, counted from the first, are not told who asks, and want to be asked. */
 static unsigned told_of_nobody(struct transaction *transaction, struct adapter *const *chosen,
@@ -34,8 +32,8 @@ static bool adapted_variant_begin(struct transaction *transaction) {
     variant->count = count;
     variant->others = count < all;
     variant->chain = chain_tags_chain(chosen, count);
-    adaptation_begin(transaction)->variant = variant;
-    transaction->adapting->lasts = true;
+    transaction->parts[PART_VARIANTS] = variant;
+    adaptation_begin(transaction)->adapting.variants = &adapted_variant_class;
     transaction_begin(transaction, STEP_VARIANT);
     return true;
 }
@@ -47,13 +45,19 @@ static bool has_aged(const struct object *made, const struct object *of, time_t 
            freshness_left(&stored, now) >= 0;
 }
 
-struct object *adapted_variant_look_up(struct transaction *transaction) {
-    if (adaptation_of(transaction)->variant != NULL)
+static void adapted_variant_forget(struct transaction *transaction) {
+    struct adapted_variant *variant = variant_of(transaction);
+    object_release(&transaction->adapting->variant);
+    variant->only = variant->applied = false;
+}
+
+static struct object *adapted_variant_look_up(struct transaction *transaction) {
+    if (variant_of(transaction) != NULL)
         adapted_variant_forget(transaction);
     else if (!adapted_variant_begin(transaction))
         return cache_lookup(transaction->host->cache, &transaction->caching.name,
                             transaction->request.head, caching_scope(transaction));
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     struct object *object = cache_lookup_made(transaction->host->cache, &transaction->caching.name,
                                               transaction->request.head, caching_scope(transaction),
                                               variant->chain, &transaction->adapting->variant);
@@ -76,14 +80,6 @@ struct object *adapted_variant_look_up(struct transaction *transaction) {
     return object;
 }
 
-void adapted_variant_forget(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
-    if (variant == NULL)
-        return;
-    object_release(&transaction->adapting->variant);
-    variant->only = variant->applied = false;
-}
-
 bool adapted_variant_includes(const struct adapted_variant *variant,
                               const struct adapter *service) {
     for (unsigned i = 0; i < variant->count; i++)
@@ -92,8 +88,9 @@ bool adapted_variant_includes(const struct adapted_variant *variant,
     return false;
 }
 
-unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct adapter **chosen,
-                                   unsigned count) {
+static unsigned adapted_variant_leave_out(const struct transaction *transaction,
+                                          struct adapter **chosen, unsigned count) {
+    const struct adapted_variant *variant = variant_of(transaction);
     unsigned left = 0;
     for (unsigned i = 0; i < count; i++)
         if (!variant->applied || !adapted_variant_includes(variant, chosen[i]))
@@ -102,13 +99,13 @@ unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct
 }
 
 void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome) {
-    adaptation_begun(transaction)->variant->state = ADAPTED_VARIANT_OVER;
-    collapse_finish(&adaptation_begun(transaction)->variant->collapse, outcome);
+    variant_of(transaction)->state = ADAPTED_VARIANT_OVER;
+    collapse_finish(&variant_of(transaction)->collapse, outcome);
 }
 
 bool adapted_variant_join(struct transaction *transaction) {
     enum { ROUNDS = 3 };
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     struct loop *loop = transaction->net->loop;
     uint64_t timeout = transaction->settings->cache.collapse_timeout;
     if (timeout == 0 || variant->rounds++ >= ROUNDS)
@@ -126,7 +123,7 @@ bool adapted_variant_join(struct transaction *transaction) {
 
 bool adapted_variant_has_followed(struct transaction *transaction) {
     enum { NO_MORE = 100 };
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     enum shared_fetch_outcome outcome;
     if (!collapse_has_ended(&variant->collapse, &outcome))
         return false;
@@ -142,12 +139,12 @@ bool adapted_variant_has_followed(struct transaction *transaction) {
 }
 
 void adapted_variant_set_applied(struct transaction *transaction) {
-    adaptation_begun(transaction)->variant->applied = true;
+    variant_of(transaction)->applied = true;
 }
 
 void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
                          struct adapter *const *chosen, unsigned count) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     variant->state = ADAPTED_VARIANT_ASKS;
     variant->since = cache_now(transaction->host->cache);
     variant->of = object_reference(transaction_object(transaction));
@@ -180,6 +177,38 @@ bool adapted_variant_renew(struct transaction *transaction) {
     return true;
 }
 
+/* Variants must not be in the index before what they are made of is. */
+static bool adapted_variant_may_be_stored(const struct transaction *transaction) {
+    const struct body *body = variant_of(transaction)->of->body;
+    return transaction->storing.object == NULL || transaction->storing.settled ||
+           body->expected >= 0 || transaction->storing.pump.state == PUMP_IDLE;
+}
+
+static void adapted_variant_store(struct transaction *transaction) {
+    struct adapted_variant *variant = variant_of(transaction);
+    const struct cache_arrival arrival = {
+        .since = variant->since,
+        .max_variants = caching_max_variants(transaction),
+        .of = variant->of,
+    };
+    bool stored = cache_insert(transaction->host->cache, transaction->adapting->variant, &arrival);
+    adapted_variant_finish(transaction, stored ? SHARED_FETCH_STORED : SHARED_FETCH_ABANDONED);
+}
+
+static void adapted_variant_settle(struct transaction *transaction) {
+    const struct adapted_variant *variant = variant_of(transaction);
+    if (variant->state != ADAPTED_VARIANT_STORES || transaction->adapting->variant == NULL)
+        return;
+    const struct pump *pump = &variant->postcache->pump;
+    /* The variant or the stored response is too large. */
+    if (transaction->adapting->variant->body->kind == BODY_PASSING)
+        adapted_variant_finish(transaction, SHARED_FETCH_UNSTORED);
+    else if (body_state(variant->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
+        adapted_variant_finish(transaction, SHARED_FETCH_FAILED);
+    else if (pump->state != PUMP_RUNNING && adapted_variant_may_be_stored(transaction))
+        adapted_variant_store(transaction);
+}
+
 /* A service behind the cache that sets a cookie has answered one client. */
 static bool is_for_one(struct transaction *transaction, const struct http_head *head) {
     return http_head_sets_cookies(head) &&
@@ -190,7 +219,7 @@ static bool is_for_one(struct transaction *transaction, const struct http_head *
 static void adapted_variant_begin_body(struct transaction *transaction,
                                        const struct http_head *head, enum object_kind kind,
                                        const struct freshness *freshness) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     struct postcache *postcache = variant->postcache;
     if (postcache->message.body == NULL)
         postcache->body = body_of_bytes(slice_make("", 0));
@@ -208,7 +237,7 @@ static void adapted_variant_begin_body(struct transaction *transaction,
 }
 
 static void adapted_variant_left_alone(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     struct freshness freshness = object_freshness(variant->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(variant->of, head);
@@ -229,7 +258,7 @@ static void adapted_variant_left_alone(struct transaction *transaction) {
 }
 
 static void adapted_variant_changed(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     struct http_head *head = variant->postcache->message.response;
     struct freshness freshness;
     postcache_forget_etag(head, object_etag(variant->of));
@@ -246,7 +275,7 @@ static void adapted_variant_changed(struct transaction *transaction) {
 }
 
 void adapted_variant_take_answer(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     struct adapt_chain *chain = &variant->postcache->chain;
     struct counters *counters = &transaction->net->counters;
     chain_tags_take(&variant->mark, chain);
@@ -261,53 +290,20 @@ void adapted_variant_take_answer(struct transaction *transaction) {
         adapted_variant_left_alone(transaction);
 }
 
-/* Variants must not be in the index before what they are made of is. */
-static bool adapted_variant_may_be_stored(const struct transaction *transaction) {
-    const struct body *body = adaptation_begun(transaction)->variant->of->body;
-    return transaction->storing.object == NULL || transaction->storing.settled ||
-           body->expected >= 0 || transaction->storing.pump.state == PUMP_IDLE;
-}
-
-static void adapted_variant_store(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
-    const struct cache_arrival arrival = {
-        .since = variant->since,
-        .max_variants = caching_max_variants(transaction),
-        .of = variant->of,
-    };
-    bool stored = cache_insert(transaction->host->cache, transaction->adapting->variant, &arrival);
-    adapted_variant_finish(transaction, stored ? SHARED_FETCH_STORED : SHARED_FETCH_ABANDONED);
-}
-
-void adapted_variant_settle(struct transaction *transaction) {
-    const struct adapted_variant *variant = adaptation_begun(transaction)->variant;
-    if (variant == NULL || variant->state != ADAPTED_VARIANT_STORES ||
-        transaction->adapting->variant == NULL)
-        return;
-    const struct pump *pump = &variant->postcache->pump;
-    /* The variant or the stored response is too large. */
-    if (transaction->adapting->variant->body->kind == BODY_PASSING)
-        adapted_variant_finish(transaction, SHARED_FETCH_UNSTORED);
-    else if (body_state(variant->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
-        adapted_variant_finish(transaction, SHARED_FETCH_FAILED);
-    else if (pump->state != PUMP_RUNNING && adapted_variant_may_be_stored(transaction))
-        adapted_variant_store(transaction);
-}
-
-bool adapted_variant_is_at_work(const struct adapted_variant *variant) {
-    return variant->state == ADAPTED_VARIANT_STORES;
+static bool adapted_variant_goes_on(struct transaction *transaction) {
+    return variant_of(transaction)->state == ADAPTED_VARIANT_STORES;
 }
 
 void adapted_variant_let_client_go(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
-    if (adapted_variant_is_at_work(variant))
+    struct adapted_variant *variant = variant_of(transaction);
+    if (adapted_variant_goes_on(transaction))
         pump_set_unread(&variant->postcache->pump);
     else
         adapted_variant_end(transaction);
 }
 
 void adapted_variant_end(struct transaction *transaction) {
-    struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    struct adapted_variant *variant = variant_of(transaction);
     adapted_variant_finish(transaction, SHARED_FETCH_ABANDONED);
     collapse_end(&variant->collapse);
     if (variant->postcache != NULL)
@@ -315,3 +311,11 @@ void adapted_variant_end(struct transaction *transaction) {
     object_release(&transaction->adapting->variant);
     object_release(&variant->of);
 }
+
+const struct variant_class adapted_variant_class = {
+    .look_up = adapted_variant_look_up,
+    .forget = adapted_variant_forget,
+    .leave_out = adapted_variant_leave_out,
+    .settle = adapted_variant_settle,
+    .goes_on = adapted_variant_goes_on,
+};

@@ -3,12 +3,12 @@
  * is stored beside that response, and goes to every client whose request passes the same services,
  * until the tag of one of them changes (adapt/chain_tags.h). Then it is made again.
  *
- *     object = adapted_variant_look_up(transaction);                   LOOKUP
+ *     object = host->variants->look_up(transaction);                   LOOKUP
  *     if (!adapted_variant_join(transaction))                          VARIANT, where there is none
  *         adapted_variant_ask(transaction, response, services, count);
  *     adapted_variant_take_answer(transaction);
  *     shown = transaction_shown(transaction);                          DELIVER
- *     adapted_variant_settle(transaction);                             LOG, until it is stored
+ *     adapting->variants->settle(transaction);                         LOG, until it is stored
  *     adapted_variant_end(transaction);
  *
  * The stored response stays the transaction's object: it tells how fresh the variant is, and the
@@ -17,8 +17,8 @@
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_ADAPT_ADAPTED_VARIANT_H
-#define RETORT_ADAPT_ADAPTED_VARIANT_H
+#ifndef RETORT_VARIANTS_ADAPTED_VARIANT_H
+#define RETORT_VARIANTS_ADAPTED_VARIANT_H
 
 #include "adapt/adaptation.h"
 #include "adapt/chain_tags.h"
@@ -54,15 +54,14 @@ struct adapted_variant {
     unsigned rounds;
 };
 
-/* What is stored, and the variant of it, which becomes transaction->adapting->variant. */
-struct object *adapted_variant_look_up(struct transaction *transaction);
-/* The variant that was found has been replaced, or is not valid any more. */
-void adapted_variant_forget(struct transaction *transaction);
+extern const struct variant_class adapted_variant_class;
+
+/* NULL: no service that is remembered may want the response. */
+static inline struct adapted_variant *variant_of(const struct transaction *transaction) {
+    return transaction->parts[PART_VARIANTS];
+}
 /* Is the service one of those that are remembered? */
 bool adapted_variant_includes(const struct adapted_variant *variant, const struct adapter *service);
-/* Takes the services that have seen the response out of those that are to see it. */
-unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct adapter **chosen,
-                                   unsigned count);
 /* Brings the variant that was found up to date, after the origin has confirmed what it was made of.
  * False: it can't be, and is dropped. */
 bool adapted_variant_renew(struct transaction *transaction);
@@ -80,11 +79,8 @@ void adapted_variant_take_answer(struct transaction *transaction);
 void adapted_variant_set_applied(struct transaction *transaction);
 /* Nothing more is stored. Requests that wait for the variant are told this outcome. */
 void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome);
-/* Stores what has arrived. */
-void adapted_variant_settle(struct transaction *transaction);
 /* The client is gone: a variant that will be stored is made to its end, and all else ends. */
 void adapted_variant_let_client_go(struct transaction *transaction);
-bool adapted_variant_is_at_work(const struct adapted_variant *variant);
 /* Ends what is under way. Requests that wait for the variant ask for themselves. It may be called
  * again. */
 void adapted_variant_end(struct transaction *transaction);

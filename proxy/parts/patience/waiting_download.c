@@ -1,4 +1,4 @@
-#include "adapt/waiting_download.h"
+#include "patience/waiting_download.h"
 
 #include "base/assert.h"
 

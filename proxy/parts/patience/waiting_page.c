@@ -1,11 +1,10 @@
-#include "adapt/waiting_page.h"
+#include "patience/waiting_page.h"
 
 #include "adapt/adaptation.h"
 #include "adapt/respmod.h"
-#include "adapt/settings.h"
-#include "adapt/waiting_download.h"
 #include "base/assert.h"
 #include "http/head_parser.h"
+#include "patience/patience.h"
 #include "transaction/fail.h"
 #include "transaction/page.h"
 
@@ -13,8 +12,12 @@
 enum { TICK = 500, REFRESH_SECONDS = 2, NAME_MAX_SHOWN = 100, PIECE = 16384, TURNS = 16 };
 
 static struct waiting_downloads *waiting_downloads_of(const struct transaction_host *host) {
-    const struct adapt_worker *worker = host->parts[PART_ADAPT];
+    const struct patience_worker *worker = host->parts[PART_PATIENCE];
     return worker->downloads;
+}
+
+static struct waiting_page *waiting_page_of(const struct transaction *transaction) {
+    return transaction->parts[PART_PATIENCE];
 }
 
 #define PREFIX "/.retort-patience/"
@@ -163,7 +166,20 @@ static bool is_html(const struct http_head *response) {
            slice_starts_with_nocase(type, SLICE("application/xhtml"));
 }
 
-void waiting_page_begin(struct transaction *transaction, uint64_t after) {
+/* The shortest time that a service asks for; 0: none does. */
+static uint64_t waiting_page_after(struct adapter *const *services, unsigned count) {
+    uint64_t least = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t after = services[i]->settings->patience_after;
+        if (after > 0 && (least == 0 || after < least))
+            least = after;
+    }
+    return least;
+}
+
+static void waiting_page_begin(struct transaction *transaction, struct adapter *const *services,
+                               unsigned count) {
+    uint64_t after = waiting_page_after(services, count);
     const struct http_head *response = adaptation_of(transaction)->respmod->message.response;
     if (after == 0 || transaction->exchange->background || transaction->exchange->of_service ||
         response->status != 200 || is_html(response) || !is_navigation(transaction->request.head))
@@ -173,20 +189,17 @@ void waiting_page_begin(struct transaction *transaction, uint64_t after) {
     page->transaction = transaction;
     timer_init(&page->timer, waiting_page_on_timer);
     loop_timer_after(transaction->net->loop, &page->timer, after);
-    adaptation_begin(transaction)->waiting_page = page;
-    transaction->adapting->lasts = true;
+    transaction->parts[PART_PATIENCE] = page;
+    transaction->adapting->patience = &waiting_page_class;
 }
 
-bool waiting_page_is_due(const struct transaction *transaction) {
-    const struct waiting_page *page = adaptation_of(transaction)->waiting_page;
-    return page != NULL && page->due;
-}
-
-enum step waiting_page_reply(struct transaction *transaction) {
-    struct waiting_page *page = adaptation_of(transaction)->waiting_page;
+static enum step waiting_page_reply(struct transaction *transaction) {
+    struct waiting_page *page = waiting_page_of(transaction);
     const struct respmod *respmod = adaptation_of(transaction)->respmod;
     const struct settings *settings = transaction->settings;
     struct loop *loop = transaction->net->loop;
+    if (!page->due)
+        return STEP_WAIT;
     page->due = false;
     page->download = waiting_downloads_open(
         waiting_downloads_of(transaction->host), request_client(transaction), loop->now,
@@ -207,7 +220,7 @@ static void waiting_page_let_go(struct waiting_page *page) {
     timer_cancel(&transaction->net->loop->timers, &page->timer);
     source_close(&page->body);
     waiting_download_release(&page->download);
-    struct adapt_worker *worker = transaction->host->parts[PART_ADAPT];
+    struct patience_worker *worker = transaction->host->parts[PART_PATIENCE];
     timer_set(&transaction->net->loop->timers, &worker->expiry, transaction->net->loop->now);
 }
 
@@ -256,9 +269,9 @@ static bool waiting_page_keep_result(struct waiting_page *page) {
     return true;
 }
 
-bool waiting_page_goes_on(struct transaction *transaction) {
-    struct waiting_page *page = adaptation_of(transaction)->waiting_page;
-    if (page == NULL || page->download == NULL)
+static bool waiting_page_goes_on(struct transaction *transaction) {
+    struct waiting_page *page = waiting_page_of(transaction);
+    if (page->download == NULL)
         return false;
     const struct adapt_chain *chain = &adaptation_of(transaction)->respmod->chain;
     if (page->abandoned)
@@ -272,15 +285,20 @@ bool waiting_page_goes_on(struct transaction *transaction) {
     return waiting_page_keep_result(page);
 }
 
-void waiting_page_end(struct transaction *transaction) {
-    struct waiting_page *page = adaptation_of(transaction)->waiting_page;
-    if (page == NULL)
-        return;
+static void waiting_page_end(struct transaction *transaction) {
+    struct waiting_page *page = waiting_page_of(transaction);
     timer_cancel(&transaction->net->loop->timers, &page->timer);
     if (page->download != NULL)
         waiting_page_fail(page, "the proxy has stopped it");
-    adaptation_begin(transaction)->waiting_page = NULL;
+    transaction->adapting->patience = NULL;
 }
+
+const struct patience_class waiting_page_class = {
+    .begin = waiting_page_begin,
+    .wait = waiting_page_reply,
+    .goes_on = waiting_page_goes_on,
+    .end = waiting_page_end,
+};
 
 /* The side of the browser that asks for the download. */
 
@@ -347,7 +365,6 @@ static void collect_end(struct transaction *transaction) {
     response_close_body(&transaction->response);
 }
 
-/* COLLECT: the browser asks for what it has waited for. */
 const struct step_row collect_step = {
     .name = "COLLECT",
     .step = STEP_COLLECT,

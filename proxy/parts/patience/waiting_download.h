@@ -1,6 +1,6 @@
 /*
  * A waiting download: a response that services finish while its client looks at a waiting page
- * (adapt/waiting_page.h). It is kept until the client collects it.
+ * (patience/waiting_page.h). It is kept until the client collects it.
  *
  * The worker that makes it:
  *
@@ -28,8 +28,8 @@
  * Threads: any; a mutex guards the table. Only the worker that opened a download writes it; others
  * read its head, body and error once its state says that they are complete.
  */
-#ifndef RETORT_ADAPT_WAITING_DOWNLOAD_H
-#define RETORT_ADAPT_WAITING_DOWNLOAD_H
+#ifndef RETORT_PATIENCE_WAITING_DOWNLOAD_H
+#define RETORT_PATIENCE_WAITING_DOWNLOAD_H
 
 #include "base/arena.h"
 #include "base/list.h"

@@ -1,9 +1,11 @@
-#include "adapt/adaptation.h"
-#include "adapt/adapted_variant.h"
-#include "adapt/postcache.h"
+#include "part.h"
+
 #include "adapt/steps.h"
 #include "transaction/fail.h"
 #include "transaction/request_rules.h"
+#include "variants/adapted_variant.h"
+
+/* The part variants: what services behind the cache make of stored responses is remembered. */
 
 /* VARIANT: what services behind the cache make of a stored response for all clients. The variant is
  * used again where there is one. Else it is made, once for all who want it, and stored beside what
@@ -11,7 +13,7 @@
 
 static enum step variant_go_on(struct transaction *transaction) {
     adapted_variant_set_applied(transaction);
-    return adaptation_begun(transaction)->variant->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
+    return variant_of(transaction)->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
 }
 
 /* The services that want this response, of those whose variants are stored. */
@@ -20,8 +22,7 @@ static unsigned variant_choose(struct transaction *transaction, const struct htt
     const uint64_t *rules = request_rules_for_response(transaction, response);
     unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
-    while (count < all &&
-           adapted_variant_includes(adaptation_begun(transaction)->variant, chosen[count]))
+    while (count < all && adapted_variant_includes(variant_of(transaction), chosen[count]))
         count++;
     return count;
 }
@@ -47,7 +48,7 @@ static enum step variant_use(struct transaction *transaction, uint64_t *counter)
 }
 
 static enum step variant_begin(struct transaction *transaction) {
-    const struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    const struct adapted_variant *variant = variant_of(transaction);
     struct counters *counters = &transaction->net->counters;
     if (variant->only) {
         struct object_provenance provenance = object_provenance(transaction_object(transaction));
@@ -63,7 +64,7 @@ static enum step variant_begin(struct transaction *transaction) {
 }
 
 static enum step variant_run(struct transaction *transaction) {
-    const struct adapted_variant *variant = adaptation_begun(transaction)->variant;
+    const struct adapted_variant *variant = variant_of(transaction);
     storing_settle(transaction);
     if (variant->state == ADAPTED_VARIANT_FOLLOWS && !adapted_variant_has_followed(transaction))
         return STEP_WAIT;
@@ -79,16 +80,16 @@ static enum step variant_run(struct transaction *transaction) {
 }
 
 static bool variant_is_wanted(struct transaction *transaction) {
-    return adaptation_of(transaction)->variant != NULL && transaction_object(transaction) != NULL &&
+    return variant_of(transaction) != NULL && transaction_object(transaction) != NULL &&
            respmod_postcache_is_wanted(transaction);
 }
 
 static const struct adapt_chain *variant_chain(const struct transaction *transaction) {
-    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
+    const struct adapted_variant *variant = variant_of(transaction);
     return variant != NULL && variant->postcache != NULL ? &variant->postcache->chain : NULL;
 }
 
-const struct step_row variant_step = {
+static const struct step_row variant_step = {
     .name = "VARIANT",
     .step = STEP_VARIANT,
     .run = variant_run,
@@ -99,3 +100,7 @@ const struct step_row variant_step = {
     .end = adapted_variant_end,
     .chain = variant_chain,
 };
+
+static const struct step_row *const variant_steps[] = {&variant_step, NULL};
+
+const struct part part_variants = {.steps = variant_steps, .variants = &adapted_variant_class};

@@ -1,14 +1,13 @@
-#include "adapt/variant_object.h"
+#include "variants/variant_object.h"
 
-#include "adapt/adaptation.h"
-#include "adapt/adapted_variant.h"
 #include "cache/vary.h"
+#include "variants/adapted_variant.h"
 
 /* The selector of a variant: that of the stored response, then the fields in remember_by, and
  * the fields that the services name themselves (`theirs`). */
 static struct slice variant_object_selector(struct transaction *transaction,
                                             const struct object *of, struct slice theirs) {
-    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
+    const struct adapted_variant *variant = variant_of(transaction);
     struct http_head *vary = arena_alloc(&transaction->arena, sizeof *vary);
     http_head_init(vary);
     for (unsigned i = 0; i < variant->count; i++)
@@ -48,8 +47,7 @@ static struct slice known_fields(struct transaction *transaction) {
     for (size_t i = 0; i < walk.count && fields.length == 0; i++) {
         const struct object *made = walk.objects[i];
         struct slice selector = object_selector(made);
-        if (object_chain(made) == adaptation_of(transaction)->variant->chain &&
-            object_is_made_of(made, of))
+        if (object_chain(made) == variant_of(transaction)->chain && object_is_made_of(made, of))
             fields = fields_of(&transaction->arena, selector.base + object_selector(of).length,
                                selector.base + selector.length);
     }
@@ -62,7 +60,7 @@ struct cache_name variant_object_fetch_name(struct transaction *transaction) {
     struct slice url = transaction->caching.name.url;
     struct slice selector = variant_object_selector(transaction, transaction_object(transaction),
                                                     known_fields(transaction));
-    slice_put_hex(hex, adaptation_of(transaction)->variant->chain);
+    slice_put_hex(hex, variant_of(transaction)->chain);
     return cache_name_of(arena_concat(&transaction->arena, url, SLICE("\n"),
                                       slice_make(hex, SLICE_HEX), SLICE("\n"), selector));
 }
@@ -103,7 +101,7 @@ struct object *variant_object_renewed(struct transaction *transaction, const str
 
 void variant_object_set_validator(struct transaction *transaction, struct http_head *head,
                                   const struct object_provenance *provenance) {
-    const struct object *of = adaptation_of(transaction)->variant->of;
+    const struct object *of = variant_of(transaction)->of;
     struct slice etag = object_etag(of);
     http_head_remove(head, HTTP_LAST_MODIFIED);
     if (http_head_has(head, HTTP_ETAG))
@@ -124,7 +122,7 @@ void variant_object_set_validator(struct transaction *transaction, struct http_h
 void variant_object_keep_tags(struct transaction *transaction, struct http_head *head) {
     static const char *const fields[] = {"Surrogate-Key", "Cache-Tag"};
     struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
-    object_parse_head(adaptation_of(transaction)->variant->of, stored);
+    object_parse_head(variant_of(transaction)->of, stored);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const struct http_field *field = http_head_find_text(stored, slice_from(fields[i]));
         if (field == NULL)
@@ -136,7 +134,7 @@ void variant_object_keep_tags(struct transaction *transaction, struct http_head 
 
 bool variant_object_freshness(struct transaction *transaction, const struct http_head *head,
                               struct freshness *freshness) {
-    const struct object *of = adaptation_of(transaction)->variant->of;
+    const struct object *of = variant_of(transaction)->of;
     struct freshness its_own;
     *freshness = object_freshness(of);
     struct slice control = http_head_joined_value(head, HTTP_CACHE_CONTROL, &transaction->arena);
@@ -153,7 +151,7 @@ bool variant_object_freshness(struct transaction *transaction, const struct http
 struct object *variant_object_new(struct transaction *transaction, const struct http_head *head,
                                   enum object_kind kind, const struct freshness *freshness,
                                   struct body *body) {
-    const struct adapted_variant *variant = adaptation_of(transaction)->variant;
+    const struct adapted_variant *variant = variant_of(transaction);
     const struct object_provenance provenance = {
         .kind = kind,
         .chain = variant->chain,

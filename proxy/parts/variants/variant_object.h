@@ -1,5 +1,5 @@
 /*
- * The object that an adapted variant (adapt/adapted_variant.h) is stored as: its selector,
+ * The object that an adapted variant (variants/adapted_variant.h) is stored as: its selector,
  * its head and how long it is fresh. Nothing of the transaction is changed here.
  *
  *     variant_object_set_validator(transaction, head, &provenance);
@@ -9,8 +9,8 @@
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
-#ifndef RETORT_ADAPT_VARIANT_OBJECT_H
-#define RETORT_ADAPT_VARIANT_OBJECT_H
+#ifndef RETORT_VARIANTS_VARIANT_OBJECT_H
+#define RETORT_VARIANTS_VARIANT_OBJECT_H
 
 #include "transaction/transaction.h"
 
