@@ -188,7 +188,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/load.c proxy/core/settings/load.h \
 	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
-	proxy/core/settings/error_page.c proxy/core/settings/error_page.h proxy/core/settings/load_pages.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
 	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
 	proxy/core/settings/options_forwarding.def proxy/core/settings/options_listen_proxies.def \
@@ -203,7 +202,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/option_rows.h proxy/core/settings/part_settings.h proxy/core/settings/options.c proxy/core/settings/options.h proxy/core/settings/options_cache.def \
 	proxy/core/settings/options_origins.def \
 	proxy/core/settings/options_classes.def \
-	proxy/core/settings/options_pages.def \
 	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services_both.def \
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
 	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \

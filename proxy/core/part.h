@@ -50,8 +50,11 @@ struct clients;
 struct coding;
 struct content_class;
 struct findings;
+struct http_head;
 struct inherited;
 struct origin_call_class;
+struct page_choice;
+struct page_text;
 struct part_settings;
 struct patience_class;
 struct second_level;
@@ -166,6 +169,12 @@ struct part {
     const struct adapting_class *adapting;
     const struct variant_class *variants;  /* likewise: their results are remembered */
     const struct patience_class *patience; /* likewise: what clients get while they think */
+    /* Pages that operators have written (transaction/page.h). The worker's thread. */
+    struct {
+        struct http_head *(*reply)(struct transaction *transaction,
+                                   const struct page_choice *choice);
+        bool (*write)(struct transaction *transaction, struct page_text *page);
+    } pages;
     /* Content codings that it undoes (adapt/coding.h); ends with a name without letters. NULL: none. Any thread. */
     const struct coding *codings;
     /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */

@@ -76,8 +76,6 @@ bool load_url_classes(struct load *load);
 bool load_logs(struct load *load);
 bool load_policies(struct load *load);
 bool load_parents(struct load *load);
-bool load_error_pages(struct load *load);
-bool load_pac(struct load *load);
 /* After all others: the configuration as a whole. */
 bool check_listens(struct load *load);
 void warn_about_maps(const struct load *load);
@@ -86,8 +84,6 @@ void warn_about_secrets(const struct load *load);
 /* Returns NULL when no class has that name. */
 const struct origins_settings *load_find_origins(const struct settings *settings,
                                                  struct slice name);
-/* Is there an error_page section with that name? */
-bool load_has_page(const struct settings *settings, const char *name);
 /* Finds the class that a section's title names. False with an error: there is none. */
 bool load_section_class(struct load *load, const struct document_section *section,
                         const struct url_class **url_class);
@@ -102,7 +98,5 @@ void release_adapts(struct settings *settings);
 void release_logs(struct settings *settings);
 void release_policies(struct settings *settings);
 void release_parents(struct settings *settings);
-void release_error_pages(struct settings *settings);
-void release_pac(struct settings *settings);
 
 #endif

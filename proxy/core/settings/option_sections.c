@@ -151,33 +151,5 @@ const struct option_section option_sections[] = {
         .example = "listen \":8080\" { mode = reverse  trusted_proxies = \"10.0.0.5\" }\n"
                    "forwarding { forwarded = append  untrusted = drop }",
     },
-    {
-        .name = "error_page",
-        .title = "CLASS",
-        .repeats = true,
-        .documentation =
-            "Sets the page that clients get when a request of a URL class fails or is refused. The "
-            "first section in the file applies whose class matches and whose status is that of the "
-            "answer. A request whose URL could not be read belongs to the class all only. Without "
-            "such a section Retort sends a short page of its own, as HTML, plain text, or JSON "
-            "(RFC 9457). The fields of the answer, such as Proxy-Authenticate and Retry-After, do "
-            "not depend on the page. examples/pages/ has pages in English and German.",
-        .example = "error_page all {\n"
-                   "    status = { 403, 407 }\n"
-                   "    file = \"/etc/retort/pages/%{language}/denied.html\"\n"
-                   "}",
-    },
-    {
-        .name = "pac",
-        .documentation =
-            "Gives browsers a file that says how they reach the proxy (proxy auto-configuration): "
-            "at http://retort.internal/proxy.pac and /wpad.dat through the proxy, and, for "
-            "browsers "
-            "that do not know it yet, under these paths at every forward listener: "
-            "http://proxy.example.com:3128/proxy.pac. Access sections decide about both as "
-            "requests "
-            "to the host retort.internal.",
-        .example = "pac { proxy = \"PROXY proxy.example.com:3128\"  direct = \"corp.example\" }",
-    },
     {.name = NULL},
 };

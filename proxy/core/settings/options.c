@@ -17,7 +17,6 @@
 
 /* Words of enums, in the order of the enums' members. */
 static const char *const listen_mode_words[] = {"forward", "reverse", "transparent", NULL};
-static const char *const page_purpose_words[] = {"error", "waiting", "authority", NULL};
 static const char *const forwarding_words[] = {"append", "off", "replace", "delete", NULL};
 static const char *const untrusted_words[] = {"keep", "drop", NULL};
 /* enum forwarded_field. */
@@ -67,8 +66,6 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
 #define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
-#define ERROR_PAGE(member)                                                                         \
-    .section = "error_page", .at = offsetof(struct error_page_settings, member)
 
 static const struct option options[] = {
     /* The top level. */
@@ -263,7 +260,6 @@ static const struct option options[] = {
 #include "settings/options_classes.def"
 #include "settings/options_forwarding.def"
 #include "settings/options_logs.def"
-#include "settings/options_pages.def"
 
     {.name = NULL},
 };

@@ -45,11 +45,6 @@ bool option_check_name_server(const char *text, char *error, size_t error_size);
 bool option_check_domain(const char *text, char *error, size_t error_size);
 /* An address or a network, or none. */
 bool option_check_network(const char *text, char *error, size_t error_size);
-/* For error_page and pac sections (load_pages.c). */
-bool option_check_page_status(const char *text, char *error, size_t error_size);
-bool option_check_language(const char *text, char *error, size_t error_size);
-bool option_check_direct(const char *text, char *error, size_t error_size);
-bool option_check_pac_proxy(const char *text, char *error, size_t error_size);
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
 /* A token that may stand in Via. */

@@ -24,8 +24,6 @@ static const struct rule_kind_place kinds[RULE_KINDS] = {
     [RULE_POLICY] = KIND("policy", struct policy_settings, policies, policy_count),
     [RULE_ADAPT] = KIND("adapt", struct adapt_settings, adapts, adapt_count),
     [RULE_PARENT] = KIND("parent", struct parent_settings, parents, parent_count),
-    [RULE_ERROR_PAGE] =
-        KIND("error_page", struct error_page_settings, error_pages, error_page_count),
 };
 
 /* Where the sections stand: in `base`, which are the settings or what they have of a part. False: there are none. */

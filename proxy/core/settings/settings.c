@@ -142,8 +142,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_logs,
     load_policies,
     load_parents,
-    load_error_pages,
-    load_pac,
     load_rules_of_parts,
     check_listens,
 };
@@ -408,8 +406,6 @@ void settings_release(struct settings **settingsp) {
     release_adapts(settings);
     release_services(settings);
     release_policies(settings);
-    release_error_pages(settings);
-    release_pac(settings);
     release_url_classes(settings);
     tls_trust_unload(&settings->origin.trust);
     release_parts(settings);

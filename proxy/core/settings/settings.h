@@ -22,7 +22,6 @@
 #include "net/address.h"
 #include "net/forwarded.h"
 #include "part.h"
-#include "settings/error_page.h"
 #include "settings/forwarding.h"
 #include "settings/logs.h"
 #include "settings/origins.h"
@@ -248,6 +247,7 @@ struct settings {
     uint64_t drain_timeout;
     size_t verdict_space; /* bytes of remembered verdicts on requests */
     bool any_patience;    /* some service has patience_after */
+    bool has_pac;         /* there is a file by which browsers find the proxy */
     bool share_listeners; /* other processes of this user may listen as well */
 
     struct listen_settings *listens;
@@ -260,9 +260,6 @@ struct settings {
     bool sends_proxy_headers;        /* to servers of some group */
     struct parent_settings *parents; /* likewise */
     size_t parent_count;
-    struct error_page_settings *error_pages; /* likewise */
-    size_t error_page_count;
-    struct error_page_settings own_pages; /* where no section says anything; a file of each type */
     unsigned asks_of_parts; /* what rules that parts have for themselves ask for (rules_ask) */
     bool removes_alt_svc;   /* of responses to clients of forward and transparent listeners */
     struct forwarding_settings forwarding;
@@ -372,12 +369,6 @@ struct settings {
         bool spoof_client; /* origins see the client's address */
         unsigned mark;     /* of the proxy's own connections; 0: none */
     } sockets;
-
-    struct {
-        char *file, *proxy;
-        char **direct;
-        char *text; /* what browsers get; NULL: there is no pac section */
-    } pac;
 };
 
 /* Stands for a file in the messages about what was changed at run time. */

@@ -2,15 +2,16 @@
 
 #include "cache/vary.h"
 #include "http/head_difference.h"
+#include "tls/facts.h"
 #include "transaction/access.h"
 #include "transaction/head_changes.h"
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
-#include "transaction/variables.h"
 
 static bool somebody_is_known(struct transaction *transaction) {
-    return transaction->request.user != NULL ||
-           transaction_variable(transaction, VARIABLE_TLS_SUBJECT, slice_make("", 0)).length > 0;
+    const struct exchange *exchange = transaction->exchange;
+    const struct tls_facts *facts = exchange != NULL ? exchange->ends->tls : NULL;
+    return transaction->request.user != NULL || (facts != NULL && facts->subject[0] != '\0');
 }
 
 static bool rule_tells(const struct transaction *transaction) {

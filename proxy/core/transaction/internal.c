@@ -12,7 +12,7 @@ bool internal_is_asked(const struct transaction *transaction) {
 }
 
 bool internal_has_pac(const struct settings *settings, struct slice path) {
-    return settings->pac.text != NULL &&
+    return settings->has_pac &&
            (slice_equal(path, SLICE("/proxy.pac")) || slice_equal(path, SLICE("/wpad.dat")));
 }
 
@@ -49,12 +49,7 @@ void internal_answer(struct transaction *transaction) {
     if (neutral != NULL)
         internal_respond(transaction, 200, neutral->type, SLICE("public, max-age=86400"),
                          neutral->body);
-    else if (answer_by_part(transaction, path))
-        return;
-    else if (internal_has_pac(transaction->settings, path))
-        internal_respond(transaction, 200, SLICE("application/x-ns-proxy-autoconfig"),
-                         SLICE("no-store"), slice_from(transaction->settings->pac.text));
-    else
+    else if (!answer_by_part(transaction, path))
         internal_respond(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
                          SLICE("There is no such page at retort.internal.\n"));
 }

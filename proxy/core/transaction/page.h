@@ -1,7 +1,5 @@
 /*
- * Error pages: in the type and language that the client prefers (RFC 9110 §12.5.1, §12.5.4), from
- * an error_page section of the settings or made here. Retort's own pages are HTML, plain text, and
- * JSON as RFC 9457 wants it.
+ * Pages of the proxy's own: those of the part pages, or, for errors, a short one in plain text.
  *
  *     struct page_choice choice = {.status = 403, .sentence = sentence};
  *     struct http_head *head = page_reply(transaction, &choice);
@@ -11,15 +9,12 @@
  *     struct page_text page = {.purpose = PAGE_FOR_WAITING, .value = ..., .arg = ...};
  *     if (page_write(transaction, &page)) ...             page.body; else there is no such section
  *
- * Everything that comes from a request is escaped for the place where it is written.
- *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_PAGE_H
 #define RETORT_TRANSACTION_PAGE_H
 
 #include "http/head.h"
-#include "settings/error_page.h"
 
 struct transaction;
 
@@ -32,10 +27,14 @@ struct page_choice {
 /* Makes the page the reply of the transaction. Returns its head, for more fields. */
 struct http_head *page_reply(struct transaction *transaction, const struct page_choice *choice);
 
+/* What a page is shown for: an error; a download that a service has not decided about; the
+ * certificate of the authority. */
+enum page_purpose { PAGE_FOR_ERROR, PAGE_FOR_WAITING, PAGE_FOR_AUTHORITY };
+
 /* A page that is no error, as an error_page section has it. */
 struct page_text {
     enum page_purpose purpose;
-    struct slice (*value)(void *arg, enum variable variable); /* of the page's own variables */
+    struct slice (*value)(void *arg, unsigned variable); /* of the page's own variables */
     void *arg;
     struct slice body;    /* HTML; written by page_write */
     const char *language; /* NULL: not known; written by page_write */

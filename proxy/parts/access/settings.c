@@ -173,9 +173,19 @@ static bool names_method(const struct access_settings *access, const char *metho
     return false;
 }
 
+/* Is there an error_page section with that name? */
+static bool access_has_page(const struct load *load, const char *name) {
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "error_page")
+        for (size_t i = 0; i < section->value_count; i++)
+            if (strcmp(section->values[i].option->name, "name") == 0 &&
+                strcmp(section->values[i].text, name) == 0)
+                return true;
+    return false;
+}
+
 static bool check_access_page(struct load *load, const struct document_section *section,
                               const struct access_settings *access) {
-    return access->page == NULL || load_has_page(load->settings, access->page) ||
+    return access->page == NULL || access_has_page(load, access->page) ||
            load_fail(
                load, load_line_of(section, "page"),
                "page: no error_page section has the name \"%s\"; add one, or correct the name",

@@ -196,12 +196,6 @@ static void add_adapts(json_t *root, const struct settings *settings) {
     }
 }
 
-static void add_error_pages(json_t *root, const struct settings *settings) {
-    for (size_t i = 0; i < settings->error_page_count; i++)
-        add_element(root, "error_page", "class", url_class_name(settings->error_pages[i].url_class),
-                    &settings->error_pages[i]);
-}
-
 /* Writes only options that the policy sets: another policy may set the rest. */
 static void add_policies(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->policy_count; i++) {
@@ -269,7 +263,6 @@ json_t *settings_json(const struct settings *settings) {
     add_url_classes(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
-    add_error_pages(root, settings);
     add_parts(root, settings);
     return root;
 }

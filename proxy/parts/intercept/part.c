@@ -4,6 +4,7 @@
 #include "base/slice.h"
 #include "intercept/intercept.h"
 #include "server.h"
+#include "text/text_template.h"
 #include "tls/authority.h"
 #include "tls/certificate_text.h"
 #include "tls/server.h"
@@ -93,11 +94,11 @@ static struct slice ca_page_body(X509 *certificate, void (*write)(FILE *, X509 *
 }
 
 /* The variables of an error_page section with for = authority. */
-static struct slice ca_page_value(void *arg, enum variable variable) {
+static struct slice ca_page_value(void *arg, unsigned variable) {
     struct transaction *transaction = arg;
     X509 *certificate = intercept_settings(transaction)->authority->certificate;
     char fingerprint[CERTIFICATE_TEXT_FINGERPRINT], until[CERTIFICATE_TEXT_DATE];
-    switch ((int)variable) {
+    switch (variable) {
     case VARIABLE_CA_SUBJECT: {
         char *name = certificate_text_name(X509_get_subject_name(certificate));
         struct slice value = arena_slice(&transaction->arena, slice_from(name));

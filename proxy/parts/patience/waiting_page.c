@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "http/head_parser.h"
 #include "patience/patience.h"
+#include "text/text_template.h"
 #include "transaction/fail.h"
 #include "transaction/page.h"
 
@@ -82,10 +83,10 @@ static struct slice waiting_number(const struct shown_download *shown, int64_t n
     return slice_of_number(arena_alloc(shown->arena, SLICE_DIGITS), number);
 }
 
-static struct slice waiting_page_value(void *arg, enum variable variable) {
+static struct slice waiting_page_value(void *arg, unsigned variable) {
     const struct shown_download *shown = arg;
     bool known = shown->expected > 0 && shown->received <= shown->expected;
-    switch ((int)variable) {
+    switch (variable) {
     case VARIABLE_FILE: return shown->name;
     case VARIABLE_LOCATION: return shown->url;
     case VARIABLE_RECEIVED: return waiting_number(shown, shown->received);

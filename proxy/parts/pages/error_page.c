@@ -1,4 +1,4 @@
-#include "settings/error_page.h"
+#include "pages/error_page.h"
 
 #include "http/preference.h"
 

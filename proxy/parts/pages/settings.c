@@ -1,10 +1,14 @@
 /* Pages of the proxy's own: error_page sections, and the pac section. */
-#include "settings/load.h"
+#include "pages/error_page.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
 #include "base/text.h"
 #include "config/config_file.h"
+#include "settings/load.h"
+#include "settings/option_rows.h"
+#include "settings/options.h"
+#include "settings/part_settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +23,7 @@ enum {
 
 static const char language_mark[] = "%{language}";
 
-bool option_check_page_status(const char *text, char *error, size_t error_size) {
+static bool option_check_page_status(const char *text, char *error, size_t error_size) {
     uint64_t status;
     if (strcmp(text, "4xx") == 0 || strcmp(text, "5xx") == 0 ||
         (slice_to_uint64(slice_from(text), &status) && status >= ERROR_PAGE_STATUS_FIRST &&
@@ -39,13 +43,13 @@ static bool is_language_tag(struct slice text) {
     return true;
 }
 
-bool option_check_language(const char *text, char *error, size_t error_size) {
+static bool option_check_language(const char *text, char *error, size_t error_size) {
     if (is_language_tag(slice_from(text)))
         return true;
     return failure(error, error_size, "is not a language tag, such as en or pt-BR");
 }
 
-bool option_check_direct(const char *text, char *error, size_t error_size) {
+static bool option_check_direct(const char *text, char *error, size_t error_size) {
     const char *bad = text + strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                           "0123456789-._");
     if (text[0] != '\0' && text[0] != '.' && *bad == '\0')
@@ -54,6 +58,57 @@ bool option_check_direct(const char *text, char *error, size_t error_size) {
         error, error_size,
         "is not a domain: write \"example.com\", which is for the names below it as well");
 }
+
+static bool option_check_pac_proxy(const char *text, char *error, size_t error_size) {
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789-._:[]; ");
+    if (text[length] == '\0')
+        return true;
+    return failure(error, error_size,
+                   "is not a list of proxies: write \"PROXY proxy.example.com:3128; DIRECT\"");
+}
+
+static const char *const page_purpose_words[] = {"error", "waiting", "authority", NULL};
+
+#define ERROR_PAGE(member) ONE("error_page", struct error_page_settings, member)
+#define PAC(member)        ONE("pac", struct pages_settings, pac.member)
+
+static const struct option rows[] = {
+#include "pages/options.def"
+    {.name = NULL},
+};
+
+static const struct option_section sections[] = {
+    {
+        .name = "error_page",
+        .title = "CLASS",
+        .repeats = true,
+        .documentation =
+            "Sets the page that clients get when a request of a URL class fails or is refused. The "
+            "first section in the file applies whose class matches and whose status is that of the "
+            "answer. A request whose URL could not be read belongs to the class all only. Without "
+            "such a section Retort sends a short page of its own, as HTML, plain text, or JSON "
+            "(RFC 9457). The fields of the answer, such as Proxy-Authenticate and Retry-After, do "
+            "not depend on the page. examples/pages/ has pages in English and German.",
+        .example = "error_page all {\n"
+                   "    status = { 403, 407 }\n"
+                   "    file = \"/etc/retort/pages/%{language}/denied.html\"\n"
+                   "}",
+    },
+    {
+        .name = "pac",
+        .documentation =
+            "Gives browsers a file that says how they reach the proxy (proxy auto-configuration): "
+            "at http://retort.internal/proxy.pac and /wpad.dat through the proxy, and, for "
+            "browsers "
+            "that do not know it yet, under these paths at every forward listener: "
+            "http://proxy.example.com:3128/proxy.pac. Access sections decide about both as "
+            "requests "
+            "to the host retort.internal.",
+        .example = "pac { proxy = \"PROXY proxy.example.com:3128\"  direct = \"corp.example\" }",
+    },
+    {.name = NULL},
+};
 
 static void note_statuses(struct error_page_settings *page) {
     uint64_t status = 0;
@@ -238,7 +293,7 @@ static bool load_page_files(struct load *load, const struct document_section *se
 }
 
 static bool load_error_page(struct load *load, const struct document_section *section,
-                            struct error_page_settings *page) {
+                            struct pages_settings *pages, struct error_page_settings *page) {
     if (!load_section_class(load, section, &page->url_class) ||
         !load_values(load, section, "error_page", page))
         return false;
@@ -247,8 +302,7 @@ static bool load_error_page(struct load *load, const struct document_section *se
                          "%s: only pages for errors have one; remove it, or remove for",
                          page->name != NULL ? "name" : "status");
     note_statuses(page);
-    for (const struct error_page_settings *other = load->settings->error_pages; other < page;
-         other++)
+    for (const struct error_page_settings *other = pages->error_pages; other < page; other++)
         if (page->name != NULL && other->name != NULL && strcmp(page->name, other->name) == 0)
             return load_fail(load, load_line_of(section, "name"),
                              "name: another error_page section has the name \"%s\"", page->name);
@@ -279,22 +333,13 @@ static void make_own_pages(struct error_page_settings *page) {
     }
 }
 
-bool load_has_page(const struct settings *settings, const char *name) {
-    for (size_t i = 0; i < settings->error_page_count; i++)
-        if (settings->error_pages[i].name != NULL &&
-            strcmp(settings->error_pages[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-bool load_error_pages(struct load *load) {
-    struct settings *settings = load->settings;
+static bool load_error_pages(struct load *load, struct pages_settings *pages) {
     size_t i = 0;
-    make_own_pages(&settings->own_pages);
-    settings->error_page_count = document_section_count(load->document, "error_page");
-    settings->error_pages = xcalloc(settings->error_page_count + 1, sizeof *settings->error_pages);
+    make_own_pages(&pages->own_pages);
+    pages->error_page_count = document_section_count(load->document, "error_page");
+    pages->error_pages = xcalloc(pages->error_page_count + 1, sizeof *pages->error_pages);
     DOCUMENT_FOR_EACH_SECTION (section, load->document, "error_page")
-        if (!load_error_page(load, section, &settings->error_pages[i++]))
+        if (!load_error_page(load, section, pages, &pages->error_pages[i++]))
             return false;
     return true;
 }
@@ -308,15 +353,8 @@ static void release_error_page(struct error_page_settings *page) {
     load_release_values("error_page", page);
 }
 
-void release_error_pages(struct settings *settings) {
-    for (size_t i = 0; i < settings->error_page_count; i++)
-        release_error_page(&settings->error_pages[i]);
-    release_error_page(&settings->own_pages);
-    free(settings->error_pages);
-}
-
 /* The characters of these texts need no escape in a string of JavaScript. */
-static char *write_pac(const struct settings *settings) {
+static char *write_pac(const struct pages_settings *pages) {
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
@@ -324,7 +362,7 @@ static char *write_pac(const struct settings *settings) {
     fputs("function FindProxyForURL(url, host) {\n"
           "    var direct = [",
           out);
-    char **first = settings->pac.direct;
+    char **first = pages->pac.direct;
     for (char **domain = first; strcmp(*first, "none") != 0 && *domain != NULL; domain++)
         fprintf(out, "%s\"%s\"", domain == first ? "" : ", ", *domain);
     fprintf(out,
@@ -339,47 +377,65 @@ static char *write_pac(const struct settings *settings) {
             "    }\n"
             "    return \"%s\";\n"
             "}\n",
-            settings->pac.proxy);
+            pages->pac.proxy);
     fclose(out);
     return text;
 }
 
-bool option_check_pac_proxy(const char *text, char *error, size_t error_size) {
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "0123456789-._:[]; ");
-    if (text[length] == '\0')
-        return true;
-    return failure(error, error_size,
-                   "is not a list of proxies: write \"PROXY proxy.example.com:3128; DIRECT\"");
-}
-
-bool load_pac(struct load *load) {
+static bool load_pac(struct load *load, struct pages_settings *pages) {
     const struct document_section *section = document_section(load->document, "pac", NULL);
-    struct settings *settings = load->settings;
     char reason[CONFIG_FILE_ERROR] = "";
     struct config_file_id id;
     size_t length;
-    if (!load_values(load, section, "pac", settings) || section == NULL)
+    if (!load_values(load, section, "pac", pages) || section == NULL)
         return section == NULL;
-    if (settings->pac.file != NULL && settings->pac.proxy != NULL)
+    if (pages->pac.file != NULL && pages->pac.proxy != NULL)
         return load_fail(load, load_line_of(section, "file"),
                          "pac: file and proxy exclude each other; remove one of them");
-    if (settings->pac.file == NULL && settings->pac.proxy == NULL)
+    if (pages->pac.file == NULL && pages->pac.proxy == NULL)
         return true;
-    if (settings->pac.file == NULL) {
-        settings->pac.text = write_pac(settings);
+    if (pages->pac.file == NULL) {
+        pages->pac.text = write_pac(pages);
         return true;
     }
     if (load->without_files)
         return true;
     char *path = config_file_beside(document_file(load->document, load_line_of(section, "file")),
-                                    settings->pac.file);
-    settings->pac.text = config_file_read(path, PAC_BYTES, &length, &id, reason);
+                                    pages->pac.file);
+    pages->pac.text = config_file_read(path, PAC_BYTES, &length, &id, reason);
     free(path);
-    return settings->pac.text != NULL || load_fail(load, load_line_of(section, "file"),
-                                                   "file: %s: %s", settings->pac.file, reason);
+    return pages->pac.text != NULL ||
+           load_fail(load, load_line_of(section, "file"), "file: %s: %s", pages->pac.file, reason);
 }
 
-void release_pac(struct settings *settings) {
-    free(settings->pac.text);
+static bool pages_load(struct load *load, void *mine) {
+    struct pages_settings *pages = mine;
+    bool good = load_error_pages(load, pages) && load_pac(load, pages);
+    load->settings->has_pac = pages->pac.text != NULL;
+    return good;
 }
+
+static void pages_release(void *mine) {
+    struct pages_settings *pages = mine;
+    for (size_t i = 0; i < pages->error_page_count; i++)
+        release_error_page(&pages->error_pages[i]);
+    release_error_page(&pages->own_pages);
+    free(pages->error_pages);
+    free(pages->pac.text);
+}
+
+static const struct section_place places[] = {
+    {.section = "error_page",
+     SECTION_LIST(struct pages_settings, error_pages, error_page_count, struct error_page_settings),
+     SECTION_RULE(RULE_ERROR_PAGE, struct error_page_settings)},
+    {.section = NULL},
+};
+
+const struct part_settings pages_part_settings = {
+    .options = rows,
+    .sections = sections,
+    .places = places,
+    .size = sizeof(struct pages_settings),
+    .load_rules = pages_load,
+    .release = pages_release,
+};
