@@ -215,11 +215,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/match/rules.c proxy/core/match/rules.h \
 	proxy/core/match/edges.c proxy/core/match/edges.h \
 	proxy/core/match/class_conditions.c proxy/core/match/class_conditions.h \
-	proxy/core/match/class_lists.c proxy/core/match/class_lists.h \
+	proxy/core/match/class_lists.h \
 	proxy/core/match/class_terms.c proxy/core/match/class_terms.h \
-	proxy/core/match/name_set.c proxy/core/match/name_set.h \
 	proxy/core/match/network_set.c proxy/core/match/network_set.h \
-	proxy/core/match/url_set.c proxy/core/match/url_set.h \
 	proxy/core/settings/settings.c proxy/core/settings/settings.h \
 	proxy/core/settings/start_only.c proxy/core/settings/start_only.h \
 	proxy/core/match/class_settling.c \

@@ -44,6 +44,7 @@ struct adapter_class;
 struct adapting_class;
 struct address;
 struct cache;
+struct class_lists_class;
 struct client_accepted;
 struct client_arrival;
 struct clients;
@@ -175,6 +176,8 @@ struct part {
                                    const struct page_choice *choice);
         bool (*write)(struct transaction *transaction, struct page_text *page);
     } pages;
+    /* Lists in files, for URL classes. The functions: any thread. */
+    const struct class_lists_class *lists;
     /* Content codings that it undoes (adapt/coding.h); ends with a name without letters. NULL: none. Any thread. */
     const struct coding *codings;
     /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */

@@ -1,4 +1,5 @@
 # The folders of the parts, behind all that they add to.
+include proxy/parts/lists/local.mk
 include proxy/parts/pages/local.mk
 include proxy/parts/limits/local.mk
 include proxy/parts/admin/local.mk

@@ -2,9 +2,9 @@
  * is taken is found again. */
 #include "base/assert.h"
 #include "http/url.h"
+#include "lists/list_file.h"
+#include "lists/url_set.h"
 #include "match/class_conditions.h"
-#include "match/class_lists.h"
-#include "match/url_set.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_helper_answer tests/fuzz/fuzz_preference tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
 fuzzers_proxy = tests/fuzz/fuzz_event_lines tests/fuzz/fuzz_helper_pools tests/fuzz/fuzz_info_text tests/fuzz/fuzz_log_record \
-	tests/fuzz/fuzz_class_list tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
+	tests/fuzz/fuzz_client_hello tests/fuzz/fuzz_leaf tests/fuzz/fuzz_control tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
 	tests/fuzz/fuzz_forwarded tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_http2_fields tests/fuzz/fuzz_http2_frame tests/fuzz/fuzz_http2_origin tests/fuzz/fuzz_http2_session \
 	tests/fuzz/fuzz_icap_call \
@@ -23,6 +23,9 @@ endif
 endif
 if PART_IDENTITY
 fuzzers += tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuzz_jwt
+endif
+if PART_LISTS
+fuzzers += tests/fuzz/fuzz_class_list
 endif
 if PART_REWRITE
 fuzzers += tests/fuzz/fuzz_field_rules

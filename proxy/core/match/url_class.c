@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "match/url_class_internal.h"
+#include "part.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -210,6 +211,12 @@ const struct class_references *url_class_any_of(const struct url_class *url_clas
 }
 
 /* Lists and other classes. */
+
+struct class_lists *class_lists_new(bool skips_files) {
+    PARTS_FOR_EACH (part, lists)
+        return part_table[part]->lists->make(skips_files);
+    return NULL;
+}
 
 static bool open_lists(struct class_list_array *array, enum class_list_kind kind, char **paths,
                        struct class_lists *lists, char *error, size_t error_size) {

@@ -52,9 +52,7 @@ static int line_of_class(const struct load *load, const struct url_class *url_cl
 static bool link_classes(struct load *load) {
     struct settings *settings = load->settings;
     char reason[700];
-    settings->class_lists = class_lists_new();
-    if (load->without_files)
-        class_lists_skip_files(settings->class_lists);
+    settings->class_lists = class_lists_new(load->without_files);
     const struct url_class_surroundings around = {settings->class_lists, find_class_to_name,
                                                   settings};
     for (size_t i = 0; i < settings->url_class_count; i++)

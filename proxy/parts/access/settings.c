@@ -31,10 +31,6 @@ static const struct option core_rows[] = {
      DOC "Lists addresses and networks of servers. The host of the URL is resolved for it, and the "
          "condition matches when one of its addresses is in one of the networks.",
      .example = "{ \"192.0.2.0/24\", \"2001:db8::/32\" }"},
-    {CONDITION(destination_files), .name = "destination_file", .after = "client_file", STRINGS,
-     .check = url_class_check_path,
-     DOC "Lists files with further values of destination: an address or a network a line.",
-     .example = "\"/etc/retort/blocked.networks\""},
     {.name = NULL},
 };
 

@@ -107,6 +107,7 @@ Suite *transaction_suite(void);
 Suite *access_log_suite(void);
 Suite *events_suite(void) __attribute__((weak));
 Suite *waiting_download_suite(void) __attribute__((weak));
+Suite *lists_suite(void) __attribute__((weak));
 Suite *chain_suite(void);
 Suite *verdicts_suite(void) __attribute__((weak));
 

@@ -368,7 +368,7 @@ static char **some_classes(void) {
 
 static void link_class(struct url_class *url_class) {
     char error[400] = "";
-    struct class_lists *lists = class_lists_new();
+    struct class_lists *lists = class_lists_new(false);
     struct url_class_surroundings around = {lists, find_made, &named};
     ck_assert_msg(url_class_link(url_class, &around, error, sizeof error), "%s", error);
     ck_assert_msg(url_class_settle(url_class, error, sizeof error), "%s", error);

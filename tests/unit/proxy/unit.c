@@ -229,6 +229,7 @@ int main(void) {
     srunner_add_suite(runner, access_log_suite());
     add_part(runner, events_suite);
     add_part(runner, waiting_download_suite);
+    add_part(runner, lists_suite);
     srunner_run_all(runner, CK_NORMAL);
     if (left_out > 0)
         printf("%zu tests need parts that are not there\n", left_out);

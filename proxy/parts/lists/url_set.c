@@ -1,10 +1,10 @@
-#include "match/url_set.h"
+#include "lists/url_set.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
 #include "http/url.h"
-#include "match/class_lists.h"
-#include "match/name_set.h"
+#include "lists/list_file.h"
+#include "lists/name_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "match/name_set.h"
+#include "lists/name_set.h"
 
 #include "base/assert.h"
 

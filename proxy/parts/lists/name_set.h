@@ -12,8 +12,8 @@
  *
  * Threads: read-only once all names are added.
  */
-#ifndef RETORT_MATCH_NAME_SET_H
-#define RETORT_MATCH_NAME_SET_H
+#ifndef RETORT_LISTS_NAME_SET_H
+#define RETORT_LISTS_NAME_SET_H
 
 #include "base/slice.h"
 

@@ -1,11 +1,14 @@
-#include "match/class_lists.h"
+#include "part.h"
 
 #include "base/assert.h"
 #include "base/failure.h"
-#include "match/name_set.h"
+#include "lists/list_file.h"
+#include "lists/name_set.h"
+#include "lists/url_set.h"
 #include "match/network_set.h"
 #include "match/url_class.h"
-#include "match/url_set.h"
+#include "settings/option_rows.h"
+#include "settings/part_settings.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,6 +17,44 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The part lists: conditions of URL classes whose values stand in files. */
+
+#define CONDITION(member) ONE("url_class", struct url_class_conditions, member)
+
+static const struct option core_rows[] = {
+    {CONDITION(host_files), .name = "host_file", .after = "not", STRINGS,
+     .check = url_class_check_path,
+     DOC "Lists files with further values of host: a name a line, or the lines of a hosts file "
+         "(\"0.0.0.0 ads.example.com\"), of which names without a dot are left out. A # begins a "
+         "comment. A million names are read in less than a second, and take about 40 MB. A reload "
+         "reads the files again. A file that is empty, does not end with a line break, or contains "
+         "a line that is not a name is refused, and the configuration at work stays.",
+     .example = "\"/etc/retort/blocked.hosts\""},
+    {CONDITION(domain_files), .name = "domain_file", .after = "host_file", STRINGS,
+     .check = url_class_check_path,
+     DOC "Lists files with further values of domain, written as those of host_file. A dot in front "
+         "of a domain, as in the lists of Squid, is allowed.",
+     .example = "\"/etc/retort/blocked.domains\""},
+    {CONDITION(client_files), .name = "client_file", .after = "domain_file", STRINGS,
+     .check = url_class_check_path,
+     DOC "Lists files with further values of client: an address or a network a line.",
+     .example = "\"/etc/retort/offices.networks\""},
+    {CONDITION(destination_files), .name = "destination_file", .after = "client_file", STRINGS,
+     .check = url_class_check_path,
+     DOC "Lists files with further values of destination: an address or a network a line.",
+     .example = "\"/etc/retort/blocked.networks\""},
+    {CONDITION(url_files), .name = "url_file", .after = "destination_file", STRINGS,
+     .check = url_class_check_path,
+     DOC "Lists files with URLs, one a line. A line stands for exactly that URL, with its query; a "
+         "line that ends with * stands for all URLs that begin like that. Without \"http://\" or "
+         "\"https://\" it stands for both. URLs are compared in their normal form, so another "
+         "spelling is the same URL. The URL of a CONNECT has no path and is in no such list.",
+     .example = "\"/etc/retort/blocked.urls\""},
+    {.name = NULL},
+};
+
+static const struct part_settings lists_part_settings = {.core_options = core_rows};
 
 /* A larger file is a mistake: a list of ten million names is a quarter of this. */
 enum { LIST_FILE_MAX = 1 << 30 };
@@ -128,38 +169,40 @@ static bool list_file_read(const char *path, list_file_take *take, void *arg, ch
     return good;
 }
 
-struct class_list {
+struct list {
+    struct class_list base;
     unsigned magic;
-#define CLASS_LIST_MAGIC 0x434c4953u
+#define LIST_MAGIC 0x434c4953u
     enum class_list_kind kind;
     char *path;
     struct name_set *names; /* of hosts and domains */
     struct network_set *networks;
     struct url_set *urls;
-    struct class_list *next;
+    struct list *next;
 };
 
-struct class_lists {
+struct lists {
+    struct class_lists base;
     unsigned magic;
-#define CLASS_LISTS_MAGIC 0x434c5353u
+#define LISTS_MAGIC 0x434c5353u
     bool skips_files;
-    struct class_list *first;
+    struct list *first;
 };
 
-struct class_lists *class_lists_new(void) {
-    struct class_lists *lists;
-    ALLOC_OBJ(lists, CLASS_LISTS_MAGIC);
-    return lists;
+static const struct class_lists_class lists_class;
+
+static struct class_lists *lists_make(bool skips_files) {
+    struct lists *lists;
+    ALLOC_OBJ(lists, LISTS_MAGIC);
+    lists->base.class = &lists_class;
+    lists->skips_files = skips_files;
+    return &lists->base;
 }
 
-void class_lists_skip_files(struct class_lists *lists) {
-    CHECK_OBJ(lists, CLASS_LISTS_MAGIC);
-    lists->skips_files = true;
-}
-
-static struct class_list *list_new(enum class_list_kind kind, const char *path) {
-    struct class_list *list;
-    ALLOC_OBJ(list, CLASS_LIST_MAGIC);
+static struct list *list_new(enum class_list_kind kind, const char *path) {
+    struct list *list;
+    ALLOC_OBJ(list, LIST_MAGIC);
+    list->base.class = &lists_class;
     list->kind = kind;
     list->path = xstrdup(path);
     switch (kind) {
@@ -171,10 +214,10 @@ static struct class_list *list_new(enum class_list_kind kind, const char *path) 
     return list;
 }
 
-static void list_free(struct class_list **listp) {
-    struct class_list *list = *listp;
+static void list_free(struct list **listp) {
+    struct list *list = *listp;
     *listp = NULL;
-    CHECK_OBJ(list, CLASS_LIST_MAGIC);
+    CHECK_OBJ(list, LIST_MAGIC);
     name_set_free(&list->names);
     network_set_free(&list->networks);
     url_set_free(&list->urls);
@@ -182,14 +225,12 @@ static void list_free(struct class_list **listp) {
     FREE_OBJ(list);
 }
 
-void class_lists_free(struct class_lists **listsp) {
-    struct class_lists *lists = *listsp;
+static void lists_release(struct class_lists **listsp) {
+    struct lists *lists = CONTAINER_OF(*listsp, struct lists, base);
     *listsp = NULL;
-    if (lists == NULL)
-        return;
-    CHECK_OBJ(lists, CLASS_LISTS_MAGIC);
+    CHECK_OBJ(lists, LISTS_MAGIC);
     while (lists->first != NULL) {
-        struct class_list *list = lists->first;
+        struct list *list = lists->first;
         lists->first = list->next;
         list_free(&list);
     }
@@ -215,8 +256,7 @@ static struct slice list_next_word(struct slice *line) {
     return word;
 }
 
-static bool list_add_name(struct class_list *list, struct slice word, char *error,
-                          size_t error_size) {
+static bool list_add_name(struct list *list, struct slice word, char *error, size_t error_size) {
     enum { NAME_MAX_LENGTH = 255 };
     char name[NAME_MAX_LENGTH + 1], address[INET6_ADDRSTRLEN], reason[300];
     struct in6_addr v6;
@@ -246,8 +286,7 @@ static bool list_add_name(struct class_list *list, struct slice word, char *erro
 
 /* A line of a hosts file is an address and names. Those without a dot are names of the machine that
  * the file was made for. */
-static bool add_hosts_line(struct class_list *list, struct slice names, char *error,
-                           size_t error_size) {
+static bool add_hosts_line(struct list *list, struct slice names, char *error, size_t error_size) {
     struct slice word;
     while ((word = list_next_word(&names)).length > 0)
         if (memchr(word.base, '.', word.length) != NULL &&
@@ -256,8 +295,7 @@ static bool add_hosts_line(struct class_list *list, struct slice names, char *er
     return true;
 }
 
-static bool list_add_names(struct class_list *list, struct slice line, char *error,
-                           size_t error_size) {
+static bool list_add_names(struct list *list, struct slice line, char *error, size_t error_size) {
     struct slice rest = line, first = list_next_word(&rest);
     struct address address;
     if (slice_trim(rest).length == 0)
@@ -269,8 +307,7 @@ static bool list_add_names(struct class_list *list, struct slice line, char *err
                      "(\"0.0.0.0 ads.example.com\")");
 }
 
-static bool list_add_network(struct class_list *list, struct slice line, char *error,
-                             size_t error_size) {
+static bool list_add_network(struct list *list, struct slice line, char *error, size_t error_size) {
     struct network network;
     char reason[NETWORK_REASON + 20];
     if (!network_read(&network, line, reason))
@@ -280,8 +317,8 @@ static bool list_add_network(struct class_list *list, struct slice line, char *e
 }
 
 static bool list_on_line(void *arg, struct slice line, char *error, size_t error_size) {
-    struct class_list *list = arg;
-    CHECK_OBJ(list, CLASS_LIST_MAGIC);
+    struct list *list = arg;
+    CHECK_OBJ(list, LIST_MAGIC);
     switch (list->kind) {
     case CLASS_LIST_NETWORKS: return list_add_network(list, line, error, error_size);
     case CLASS_LIST_URLS: return url_set_add(list->urls, line, error, error_size);
@@ -291,7 +328,7 @@ static bool list_on_line(void *arg, struct slice line, char *error, size_t error
 
 bool class_list_check_line(enum class_list_kind kind, struct slice line, char *error,
                            size_t error_size) {
-    struct class_list *list = list_new(kind, "");
+    struct list *list = list_new(kind, "");
     bool good = list_on_line(list, line, error, error_size);
     list_free(&list);
     return good;
@@ -299,7 +336,7 @@ bool class_list_check_line(enum class_list_kind kind, struct slice line, char *e
 
 /* Files. */
 
-static bool list_fill(struct class_list *list, const struct class_lists *lists, char *error,
+static bool list_fill(struct list *list, const struct lists *lists, char *error,
                       size_t error_size) {
     if (!lists->skips_files && !list_file_read(list->path, list_on_line, list, error, error_size))
         return false;
@@ -310,33 +347,48 @@ static bool list_fill(struct class_list *list, const struct class_lists *lists, 
     return true;
 }
 
-const struct class_list *class_lists_open(struct class_lists *lists, enum class_list_kind kind,
-                                          const char *path, char *error, size_t error_size) {
-    CHECK_OBJ(lists, CLASS_LISTS_MAGIC);
-    for (struct class_list *list = lists->first; list != NULL; list = list->next)
+static const struct class_list *lists_open(struct class_lists *base, enum class_list_kind kind,
+                                           const char *path, char *error, size_t error_size) {
+    struct lists *lists = CONTAINER_OF(base, struct lists, base);
+    CHECK_OBJ(lists, LISTS_MAGIC);
+    for (struct list *list = lists->first; list != NULL; list = list->next)
         if (list->kind == kind && strcmp(list->path, path) == 0)
-            return list;
-    struct class_list *list = list_new(kind, path);
+            return &list->base;
+    struct list *list = list_new(kind, path);
     if (!list_fill(list, lists, error, error_size)) {
         list_free(&list);
         return NULL;
     }
     list->next = lists->first;
     lists->first = list;
+    return &list->base;
+}
+
+static const struct list *list_of(const struct class_list *base) {
+    const struct list *list = CONTAINER_OF(base, const struct list, base);
+    CHECK_OBJ(list, LIST_MAGIC);
     return list;
 }
 
-bool class_list_has_host(const struct class_list *list, struct slice host) {
-    CHECK_OBJ(list, CLASS_LIST_MAGIC);
-    return name_set_has_host(list->names, url_class_host(host));
+static bool list_has_host(const struct class_list *list, struct slice host) {
+    return name_set_has_host(list_of(list)->names, url_class_host(host));
 }
 
-bool class_list_has_address(const struct class_list *list, const struct address *address) {
-    CHECK_OBJ(list, CLASS_LIST_MAGIC);
-    return network_set_has(list->networks, address);
+static bool list_has_address(const struct class_list *list, const struct address *address) {
+    return network_set_has(list_of(list)->networks, address);
 }
 
-bool class_list_has_url(const struct class_list *list, struct slice url) {
-    CHECK_OBJ(list, CLASS_LIST_MAGIC);
-    return url_set_has(list->urls, url);
+static bool list_has_url(const struct class_list *list, struct slice url) {
+    return url_set_has(list_of(list)->urls, url);
 }
+
+static const struct class_lists_class lists_class = {
+    .make = lists_make,
+    .release = lists_release,
+    .open = lists_open,
+    .has_host = list_has_host,
+    .has_address = list_has_address,
+    .has_url = list_has_url,
+};
+
+const struct part part_lists = {.settings = &lists_part_settings, .lists = &lists_class};

@@ -15,8 +15,8 @@
  *
  * Threads: read-only once sealed.
  */
-#ifndef RETORT_MATCH_URL_SET_H
-#define RETORT_MATCH_URL_SET_H
+#ifndef RETORT_LISTS_URL_SET_H
+#define RETORT_LISTS_URL_SET_H
 
 #include "base/slice.h"
 
