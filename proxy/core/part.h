@@ -65,6 +65,7 @@ struct spans_start;
 struct step_row;
 struct transaction;
 struct transaction_host;
+struct trickle_class;
 struct variant_class;
 struct worker;
 struct version_library;
@@ -170,6 +171,7 @@ struct part {
     const struct adapting_class *adapting;
     const struct variant_class *variants;  /* likewise: their results are remembered */
     const struct patience_class *patience; /* likewise: what clients get while they think */
+    const struct trickle_class *trickle;   /* likewise */
     /* Pages that operators have written (transaction/page.h). The worker's thread. */
     struct {
         struct http_head *(*reply)(struct transaction *transaction,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "event/source.h"
 #include "http/head_parser.h"
+#include "part.h"
 
 /* Has this service, or one before it, the option bypass? */
 static bool may_go_back(const struct adapt_chain *chain) {
@@ -43,6 +44,29 @@ static void tell_trace(struct adapt_chain *chain, struct adapter_request *reques
         request->request = traced_head(chain, fields);
 }
 
+/* Only the last service may trickle: if it changes nothing, the client gets the input of that
+ * service. A decoded body may not trickle: the client would get the body as it was before
+ * decoding. */
+static bool chain_may_trickle(const struct adapt_chain *chain) {
+    const struct service_settings *settings = chain->services[chain->at]->settings;
+    bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
+    return settings->trickle_after > 0 && !chain->quiet && !chain->reqmod && !decoded &&
+           !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
+}
+
+static const struct trickle_class *chain_trickling(void) {
+    PARTS_FOR_EACH (part, trickle)
+        return part_table[part]->trickle;
+    return NULL;
+}
+
+static void chain_on_trickle_timer(struct timer *timer) {
+    struct adapt_chain *chain = CONTAINER_OF(timer, struct adapt_chain, trickle_timer);
+    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
+    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ADAPTER_PENDING)
+        chain_trickling()->begin(chain);
+}
+
 /* False: the service need not be asked, because its verdict is remembered. */
 static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     struct adapter *adapter = chain->services[chain->at];
@@ -56,7 +80,7 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
         .transaction_id = message->transaction_id,
         .opt_outs = message->opt_outs,
         .hold = may_go_back(chain),
-        .trickle = adapt_chain_may_trickle(chain),
+        .trickle = chain_may_trickle(chain),
         .arena = chain->arena,
     };
     chain->calls[chain->at] = NULL;
@@ -497,7 +521,7 @@ static void on_verdict(struct task *task) {
         return;
     timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
     if (late) {
-        adapt_chain_take_late_verdict(chain, call);
+        chain_trickling()->take_late_verdict(chain, call);
         return;
     }
     chain->state = take_verdict(chain, call);
@@ -523,7 +547,7 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
     chain->waker = waker;
     chain->adapted = arena_alloc(arena, sizeof *chain->adapted);
     task_init(&chain->task, on_verdict);
-    timer_init(&chain->trickle_timer, adapt_chain_on_trickle_timer);
+    timer_init(&chain->trickle_timer, chain_on_trickle_timer);
     if (!chain->reqmod)
         representation_note(&chain->before, message->response);
     chain_go_on(chain);
@@ -537,7 +561,7 @@ void adapt_chain_close(struct adapt_chain *chain) {
         source_close(&chain->message->body); /* nobody came to take it */
     timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
     if (chain->trickle != NULL)
-        trickle_close(chain->trickle);
+        chain_trickling()->close(chain->trickle);
     if (chain->recall != NULL)
         recall_end(chain->recall);
     /* The calls end from the last to the first, since each one reads from the one before it, and

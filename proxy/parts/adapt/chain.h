@@ -19,7 +19,7 @@
  * body can't be decoded, each service with `decode` counts as failed. At the end the head is made
  * to fit a body that has changed (adapt/representation.h).
  *
- * The last service of a chain may let the body trickle to the client (adapt/trickle.h) while it has
+ * The last service of a chain may let the body trickle to the client (patience/trickle.h) while it has
  * not decided. Then the chain is done before the service is: ADAPT_DONE, with a head, and with a
  * body that may yet fail. Such a response must not be stored: adapt_chain_is_storable.
  *
@@ -34,8 +34,10 @@
 #include "adapt/recall.h"
 #include "adapt/representation.h"
 #include "adapt/set.h"
-#include "adapt/trickle.h"
 #include "base/arena.h"
+
+struct adapt_chain;
+struct trickle;
 
 enum adapt_state { ADAPT_IDLE, ADAPT_RUNNING, ADAPT_DONE, ADAPT_SATISFIED, ADAPT_FAILED };
 
@@ -54,6 +56,14 @@ static inline const char *adapt_record_error(const struct adapt_record *record,
                                              const struct adapter_call *call) {
     return record->error == NULL && call != NULL && call->broken ? call->error : record->error;
 }
+
+/* The body trickles to the client while the last service thinks (parts/patience/trickle.h). */
+struct trickle_class {
+    /* The head that the last service was asked about goes to the client now. */
+    void (*begin)(struct adapt_chain *chain);
+    void (*take_late_verdict)(struct adapt_chain *chain, struct adapter_call *call);
+    void (*close)(struct trickle *trickle);
+};
 
 struct adapt_chain {
     unsigned magic;
@@ -127,9 +137,5 @@ enum adapt_state adapt_chain_give_up(struct adapt_chain *chain, const char *erro
 void adapt_chain_note_inability(struct adapt_chain *chain, const struct adapter_call *call);
 /* The challenge of a parent proxy goes back into the response's head. */
 void adapt_chain_give_back_challenge(const struct adapt_message *message);
-/* Chains that trickle: chain_trickle.c. */
-bool adapt_chain_may_trickle(const struct adapt_chain *chain);
-void adapt_chain_on_trickle_timer(struct timer *timer);
-void adapt_chain_take_late_verdict(struct adapt_chain *chain, struct adapter_call *call);
 
 #endif

@@ -6,7 +6,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/adapt/adapter_call.c proxy/parts/adapt/adapter_call.h \
 	proxy/parts/adapt/bypasses.c proxy/parts/adapt/bypasses.h \
 	proxy/parts/adapt/foreign_call.c proxy/parts/adapt/foreign_call.h \
-	proxy/parts/adapt/chain_trickle.c \
 	proxy/parts/adapt/chain.c proxy/parts/adapt/chain.h proxy/parts/adapt/message.h \
 	proxy/parts/adapt/client_fields.c proxy/parts/adapt/client_fields.h \
 	proxy/parts/adapt/content_numbers.c proxy/parts/adapt/content_numbers.h \
@@ -25,7 +24,6 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/adapt/set.c proxy/parts/adapt/set.h \
 	proxy/parts/adapt/shared_service.c proxy/parts/adapt/shared_service.h \
 	proxy/parts/adapt/stated_length.c proxy/parts/adapt/stated_length.h \
-	proxy/parts/adapt/trickle.c proxy/parts/adapt/trickle.h \
 	proxy/parts/adapt/verdicts.c proxy/parts/adapt/verdicts.h \
 	proxy/parts/adapt/virgin_body.c proxy/parts/adapt/virgin_body.h
 if PART_ADAPT

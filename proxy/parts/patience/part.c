@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "patience/patience.h"
+#include "patience/trickle.h"
 #include "patience/waiting_page.h"
 #include "server.h"
 #include "settings/load.h"
@@ -77,6 +78,7 @@ const struct part part_patience = {
     .settings = &patience_part_settings,
     .steps = patience_steps,
     .patience = &waiting_page_class,
+    .trickle = &trickle_class,
     .process = {.open = patience_open, .close = patience_close},
     .worker = {.join = patience_join, .leave = patience_leave},
 };

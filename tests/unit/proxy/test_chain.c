@@ -345,7 +345,9 @@ Suite *chain_suite(void) {
         a_service_names_those_that_follow,
         a_body_that_breaks_off_under_the_next_service_is_gone_back_from,
         closes_in_each_state,
-        a_little_trickles_while_the_last_service_thinks,
     };
-    return suite_of("chain", tests, COUNT_OF(tests));
+    const TTest *const with_trickling[] = {a_little_trickles_while_the_last_service_thinks};
+    Suite *suite = suite_of("chain", tests, COUNT_OF(tests));
+    suite_add_with(suite, "patience", with_trickling, COUNT_OF(with_trickling));
+    return suite;
 }

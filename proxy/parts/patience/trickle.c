@@ -1,4 +1,4 @@
-#include "adapt/trickle.h"
+#include "patience/trickle.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -97,8 +97,8 @@ static void source_closed(struct source *source) {
     source_close(&trickle->rest);
 }
 
-static const struct source_class trickle_class = {"trickled body", trickle_read, source_closed,
-                                                  NULL};
+static const struct source_class trickled_body_class = {"trickled body", trickle_read,
+                                                        source_closed, NULL};
 
 void trickle_start(struct trickle *trickle, struct adapter_call *call,
                    const struct service_settings *settings, struct slice url,
@@ -112,7 +112,7 @@ void trickle_start(struct trickle *trickle, struct adapter_call *call,
         reserve_spend(sizeof *trickle);
     reset(trickle);
     timer_init(&trickle->timer, on_portion);
-    source_init(&trickle->source, &trickle_class, net->loop, -1);
+    source_init(&trickle->source, &trickled_body_class, net->loop, -1);
     net->counters.adapt_trickled++;
     on_portion(&trickle->timer);
 }

@@ -15,10 +15,10 @@
  *
  * Threads: the worker's.
  */
-#ifndef RETORT_ADAPT_TRICKLE_H
-#define RETORT_ADAPT_TRICKLE_H
+#ifndef RETORT_PATIENCE_TRICKLE_H
+#define RETORT_PATIENCE_TRICKLE_H
 
-#include "adapt/adapter_call.h"
+#include "adapt/chain.h"
 
 struct trickle {
     unsigned magic;
@@ -48,5 +48,8 @@ struct source *trickle_body(struct trickle *trickle);
 void trickle_go_on(struct trickle *trickle, struct source **rest);
 void trickle_cut(struct trickle *trickle, const char *reason);
 void trickle_close(struct trickle *trickle);
+
+/* Of chains: chain_trickle.c. */
+extern const struct trickle_class trickle_class;
 
 #endif

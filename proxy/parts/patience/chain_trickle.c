@@ -1,18 +1,7 @@
-#include "adapt/chain.h"
-#include "base/assert.h"
+#include "patience/trickle.h"
 
 /* The part of a chain for a last service that takes too long: the body trickles to the client, and
  * the verdict comes after the chain is done. */
-
-/* Only the last service may trickle: if it changes nothing, the client gets the input of that
- * service. A decoded body may not trickle: the client would get the body as it was before
- * decoding. */
-bool adapt_chain_may_trickle(const struct adapt_chain *chain) {
-    const struct service_settings *settings = chain->services[chain->at]->settings;
-    bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
-    return settings->trickle_after > 0 && !chain->quiet && !chain->reqmod && !decoded &&
-           !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
-}
 
 /* The head that the last service was asked about goes to the client now. */
 static void chain_begin_trickle(struct adapt_chain *chain) {
@@ -36,13 +25,6 @@ static void chain_begin_trickle(struct adapt_chain *chain) {
     loop_defer(chain->net->loop, chain->waker);
 }
 
-void adapt_chain_on_trickle_timer(struct timer *timer) {
-    struct adapt_chain *chain = CONTAINER_OF(timer, struct adapt_chain, trickle_timer);
-    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
-    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ADAPTER_PENDING)
-        chain_begin_trickle(chain);
-}
-
 /* Does the adapted head agree with the head that the client has? */
 static bool chain_fits_told(const struct adapt_chain *chain, const struct adapter_call *call) {
     const struct http_head *head = chain->adapted;
@@ -64,7 +46,7 @@ static void chain_late_failure(struct adapt_chain *chain, struct adapter_call *c
 }
 
 /* The verdict on what has trickled to the client. */
-void adapt_chain_take_late_verdict(struct adapt_chain *chain, struct adapter_call *call) {
+static void chain_take_late_verdict(struct adapt_chain *chain, struct adapter_call *call) {
     struct source *body;
     switch (call->verdict) {
     case ADAPTER_UNMODIFIED:
@@ -88,3 +70,9 @@ void adapt_chain_take_late_verdict(struct adapt_chain *chain, struct adapter_cal
     }
     chain->at++;
 }
+
+const struct trickle_class trickle_class = {
+    .begin = chain_begin_trickle,
+    .take_late_verdict = chain_take_late_verdict,
+    .close = trickle_close,
+};
