@@ -364,22 +364,22 @@ static const struct class_list *lists_open(struct class_lists *base, enum class_
     return &list->base;
 }
 
-static const struct list *list_of(const struct class_list *base) {
+static const struct list *list_seen(const struct class_list *base) {
     const struct list *list = CONTAINER_OF(base, const struct list, base);
     CHECK_OBJ(list, LIST_MAGIC);
     return list;
 }
 
 static bool list_has_host(const struct class_list *list, struct slice host) {
-    return name_set_has_host(list_of(list)->names, url_class_host(host));
+    return name_set_has_host(list_seen(list)->names, url_class_host(host));
 }
 
 static bool list_has_address(const struct class_list *list, const struct address *address) {
-    return network_set_has(list_of(list)->networks, address);
+    return network_set_has(list_seen(list)->networks, address);
 }
 
 static bool list_has_url(const struct class_list *list, struct slice url) {
-    return url_set_has(list_of(list)->urls, url);
+    return url_set_has(list_seen(list)->urls, url);
 }
 
 static const struct class_lists_class lists_class = {
