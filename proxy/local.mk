@@ -84,7 +84,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/net/remembered_name.h \
 	proxy/core/net/resolver.c proxy/core/net/resolver.h \
 	proxy/core/net/resolver_report.c proxy/core/net/resolver_report.h \
-	proxy/core/origin/certificate_fetch.c proxy/core/origin/certificate_fetch.h \
 	proxy/core/origin/check.c proxy/core/origin/check.h \
 	proxy/core/origin/choice.c \
 	proxy/core/origin/lookup.c proxy/core/origin/lookup.h \
@@ -93,8 +92,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/origin/group.c proxy/core/origin/group.h \
 	proxy/core/origin/host.c proxy/core/origin/host.h \
 	proxy/core/origin/slot.c proxy/core/origin/slot.h \
-	proxy/core/origin/small_fetch.c proxy/core/origin/small_fetch.h \
-	proxy/core/origin/staple_fetch.c proxy/core/origin/staple_fetch.h \
 	proxy/core/origin/call.c proxy/core/origin/call.h \
 	proxy/core/origin/origin_pool.c proxy/core/origin/origin_pool.h \
 	proxy/core/origin/http1/http1.h \
@@ -112,11 +109,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/tls/client_hello.c proxy/core/tls/client_hello.h \
 	proxy/core/tls/context.c proxy/core/tls/context.h \
 	proxy/core/tls/facts.c proxy/core/tls/facts.h \
-	proxy/core/tls/intermediates.c proxy/core/tls/intermediates.h \
 	proxy/core/tls/server.c proxy/core/tls/server.h \
 	proxy/core/tls/pem_file.c proxy/core/tls/pem_file.h \
 	proxy/core/tls/ticket_keys.c proxy/core/tls/ticket_keys.h \
-	proxy/core/tls/staple.c proxy/core/tls/staple.h \
 	proxy/core/tls/stream.c proxy/core/tls/stream.h \
 	proxy/core/origin/security.c proxy/core/origin/security.h \
 	proxy/core/tls/trust.c proxy/core/tls/trust.h proxy/core/tls/trust_files.c proxy/core/tls/trust_files.h \

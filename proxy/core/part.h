@@ -68,6 +68,7 @@ struct transaction_host;
 struct trickle_class;
 struct variant_class;
 struct worker;
+struct tls_pki;
 struct version_library;
 
 enum part_number {
@@ -114,6 +115,8 @@ struct part {
         void (*join)(struct transaction_host *host, void *state);
         /* The worker has other settings. */
         void (*change)(struct transaction_host *host);
+        /* The loop has ended: what is under way is broken off, before transactions and connections are. */
+        void (*cut)(struct transaction_host *host);
         void (*leave)(struct transaction_host *host);
         /* A transaction begins, while settings->traces: to which trace does it belong? (transaction/spans.h) */
         void (*trace)(struct transaction *transaction, struct spans_start *start);
@@ -167,6 +170,8 @@ struct part {
         bool (*starts_are_abandoned)(void);
         bool (*await_end)(unsigned milliseconds);
     } services;
+    /* OCSP responses, and certificates that servers did not send (tls/verify.h). NULL: nothing. Any thread. */
+    const struct tls_pki *pki;
     /* What services do with transactions, for the steps of the core (transaction/adapting.h). NULL: nothing. */
     const struct adapting_class *adapting;
     const struct variant_class *variants;  /* likewise: their results are remembered */

@@ -13,7 +13,6 @@
 #include "net/notify.h"
 #include "readiness.h"
 #include "reload.h"
-#include "tls/intermediates.h"
 #include "tls/ticket_keys.h"
 #include "transaction/invalidation_relay.h"
 #include "transaction/purge_orders.h"
@@ -35,7 +34,6 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
         .second_level = server->second_level,
         .shared_fetches = server->shared_fetches,
         .origin_hosts = server->origin_hosts,
-        .intermediates = server->intermediates,
         .purge_orders = server->purge_orders,
         .verdicts = server->verdicts,
         .parts = server->parts,
@@ -205,7 +203,6 @@ static void make_shared(struct server *server) {
         ticket_keys_new((int64_t)(clocks_milliseconds(CLOCK_BOOTTIME) / 1000));
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
-    server->intermediates = intermediates_new();
     server->verdicts = verdicts_new(settings->verdict_space);
     server->origins = origin_groups_new(server->settings, NULL);
     PARTS_FOR_EACH (number, process.open)
@@ -317,7 +314,6 @@ bool server_release(struct server *server) {
     memory_shares_free(&server->memory);
     ticket_keys_release(&server->clients.tickets);
     origin_hosts_free(&server->origin_hosts);
-    intermediates_free(&server->intermediates);
     verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);
     shared_services_release(&server->services);

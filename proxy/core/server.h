@@ -37,7 +37,6 @@ struct server {
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
-    struct intermediates *intermediates;
     struct purge_orders *purge_orders;
     struct invalidation_relay *invalidation_relay; /* by the process before; NULL: there was none */
     struct verdicts *verdicts;

@@ -13,12 +13,10 @@
 #include "net/listener.h"
 #include "net/memory_share.h"
 #include "net/resolver.h"
-#include "origin/certificate_fetch.h"
 #include "origin/check.h"
 #include "origin/http1/http1.h"
 #include "origin/lookup.h"
 #include "origin/security.h"
-#include "origin/staple_fetch.h"
 #include "service/event.h"
 #include "tls/server.h"
 #include "transaction/request_counts.h"
@@ -229,25 +227,6 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
     return good;
 }
 
-/* One worker fetches the OCSP responses for all. */
-static void start_staples(struct worker *worker) {
-    const struct settings *settings = worker->settings;
-    staple_fetches_free(&worker->staples);
-    if (worker->index != 0 || worker->draining)
-        return;
-    worker->staples = staple_fetches_new(&worker->net, worker->host.origins);
-    for (size_t i = 0; i < settings->listen_count; i++) {
-        const struct listen_tls_settings *tls = &settings->listens[i].tls;
-        size_t count = tls->ocsp == LISTEN_OCSP_FETCH && tls->set != NULL
-                           ? certificate_set_count(tls->set)
-                           : 0;
-        for (size_t j = 0; j < count; j++) {
-            const struct certificate *certificate = certificate_set_at(tls->set, j);
-            staple_fetches_add(worker->staples, certificate->leaf, certificate_name(certificate));
-        }
-    }
-}
-
 /* One worker checks the health of origins for all. */
 static void start_checks(struct worker *worker, struct origin_groups *origins) {
     origin_checks_free(&worker->checks);
@@ -322,7 +301,6 @@ static void start_transactions(struct worker *worker, const struct worker_shared
                         sharing != PART_CORE ? part_table[sharing]->protocol.origin : NULL);
     origin_pool_set_limit(host->origins, worker->settings->origin.max_idle_total);
     host->origin_securities = origin_securities_new(&worker->net);
-    worker->fetches = certificate_fetches_new(&worker->net, host->origins);
     host->adapt =
         adapt_set_new(&worker->adapters, worker->settings, shared->origins, shared->services);
     host->logs = access_logs_open(&worker->net, worker->settings);
@@ -413,7 +391,6 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     };
     worker->net.settings = worker->settings;
     worker->net.mailbox = &worker->mailbox;
-    worker->net.intermediates = shared->intermediates;
     worker->net.share = memory_shares_of(shared->memory, worker->index);
     configure_net(worker);
     worker->net.resolver = resolver_new(&worker->net);
@@ -444,7 +421,6 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     }
     start_checks(worker, shared->origins);
     start_lookups(worker, shared->origins);
-    start_staples(worker);
     start_asking(worker);
     return open_listeners(worker, worker->settings, claims, error);
 }
@@ -467,8 +443,8 @@ static void cut_everything(struct worker *worker) {
     warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
     origin_checks_free(&worker->checks);
-    certificate_fetches_free(&worker->fetches);
-    staple_fetches_free(&worker->staples);
+    PARTS_FOR_EACH (number, worker.cut)
+        part_table[number]->worker.cut(&worker->host);
     transaction_abort_all(&worker->host);
     clients_abort(&worker->clients);
 }
@@ -556,8 +532,6 @@ void worker_join(struct worker **workerp) {
     warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
     origin_checks_free(&worker->checks);
-    certificate_fetches_free(&worker->fetches);
-    staple_fetches_free(&worker->staples);
     origin_pool_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
     named_addresses_use(&worker->names, &worker->net, NULL);
@@ -617,7 +591,6 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     hear_events(worker);
     start_checks(worker, news->origins);
     start_lookups(worker, news->origins);
-    start_staples(worker);
     start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
     origin_pool_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);

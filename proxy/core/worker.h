@@ -38,7 +38,6 @@ struct worker_shared {
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
-    struct intermediates *intermediates;
     struct purge_orders *purge_orders;
     struct verdicts *verdicts;
     void *const *parts;               /* what each part keeps for the process */

@@ -33,8 +33,6 @@ struct worker {
     struct adapter_host adapters;
     struct named_addresses names;
     struct transaction_host host;
-    struct certificate_fetches *fetches;
-    struct staple_fetches *staples; /* NULL: another worker has them */
     struct origin_checks *checks;   /* NULL: another worker does them */
     struct origin_lookups *lookups; /* likewise */
     struct warm_up *asking;         /* NULL: another worker does it */

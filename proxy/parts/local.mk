@@ -15,6 +15,7 @@ include proxy/parts/inside/local.mk
 include proxy/parts/disk/local.mk
 include proxy/parts/intercept/local.mk
 include proxy/parts/transparent/local.mk
+include proxy/parts/pki/local.mk
 include proxy/parts/takeover/local.mk
 include proxy/parts/access/local.mk
 include proxy/parts/identity/local.mk

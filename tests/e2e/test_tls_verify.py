@@ -301,6 +301,7 @@ def test_missing_intermediates(lab, scene):
 
 def test_a_client_that_leaves(lab, scene):
     """While a certificate is fetched: the fetch goes on, and serves the next client."""
+    lab.needs("pki")
     network, root, ready = Network(lab), scene.root, threading.Event()
     network.server.address("eth0", f"{PUBLIC}/32")
     network.router.ip(f"route add {PUBLIC}/32 dev side2")

@@ -18,8 +18,7 @@
 #include "net/address.h"
 #include "net/counters.h"
 
-struct certificate_fetches;
-struct intermediates;
+struct pki_fetches;
 struct mailbox;
 struct memory_share;
 struct name_reviewer;
@@ -91,12 +90,9 @@ struct net_context {
     struct net_configuration configured; /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
-    struct mailbox *mailbox;             /* the worker's; NULL: there is none */
-    struct intermediates *intermediates; /* tls/intermediates.h, of all workers; NULL: none */
-    /* Fetches certificates for a handshake that waits (origin/certificate_fetch.h). */
-    void (*fetch_intermediate)(struct net_context *net, const char *url);
-    struct certificate_fetches *fetches;
-    struct list_link questions; /* to helpers, that wait (identity/helper_question.h) */
+    struct mailbox *mailbox;     /* the worker's; NULL: there is none */
+    struct pki_fetches *fetches; /* of the part pki, for handshakes that wait */
+    struct list_link questions;  /* to helpers, that wait (identity/helper_question.h) */
     unsigned question_count;
     uint64_t questions_told;    /* milliseconds, when the log last said that one failed; 0: never */
     size_t buffer_bytes;        /* of all buffers in use, and net_context_hold */

@@ -4,7 +4,7 @@
 #include "http/head_parser.h"
 #include "net/connection.h"
 #include "tls/client.h"
-#include "tls/intermediates.h"
+#include "tls/verify.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -173,15 +173,13 @@ static struct tls_client *dial_tls(const struct dial *dial) {
 /* Waits for the certificates of a URL; somebody else may be fetching them. NULL: none are needed. */
 static void dial_fetch(struct dial *dial, const char *url) {
     struct net_context *net = dial->net;
-    struct intermediates *list = net->intermediates;
     if (url == NULL)
         return;
     if (dial->fetch_until == 0)
         dial->fetch_until = net->loop->now + DIAL_FETCH_TIME;
     dial->state = DIAL_FETCHING;
     timer_set(&net->loop->timers, &dial->timer, dial->fetch_until);
-    if (intermediates_await(list, url, &dial->fetched, net->mailbox, &dial->fetched_task))
-        net->fetch_intermediate(net, url);
+    tls_pki()->fetch(net, url, &dial->fetched, &dial->fetched_task);
 }
 
 static void dial_on_fetched(struct task *task) {
@@ -195,7 +193,7 @@ static void dial_on_fetched(struct task *task) {
 
 static void dial_stop_fetching(struct dial *dial) {
     if (dial->fetched != NULL)
-        intermediates_forget(dial->net->intermediates, &dial->fetched);
+        tls_pki()->forget(&dial->fetched);
     task_cancel(&dial->fetched_task);
 }
 

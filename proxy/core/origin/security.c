@@ -97,7 +97,7 @@ static struct origin_trust *trust_of(struct origin_securities *table,
             return trust;
     }
     ALLOC_OBJ(trust, ORIGIN_TRUST_MAGIC);
-    trust->trust = tls_trust_new(settings, table->net->intermediates);
+    trust->trust = tls_trust_new(settings);
     memcpy(trust->digest, settings->digest, sizeof trust->digest);
     list_prepend(&table->trusts, &trust->link);
     return trust;

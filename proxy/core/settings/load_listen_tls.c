@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "config/value.h"
-#include "tls/staple.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,21 +96,6 @@ static bool check_server(struct load *load, const struct document_section *secti
     return good;
 }
 
-/* Gives the certificates their OCSP responses, as far as they are in files. */
-static void load_staples(const struct load *load, const struct listen_tls_settings *tls) {
-    for (size_t i = 0; tls->ocsp != LISTEN_OCSP_OFF && i < certificate_set_count(tls->set); i++) {
-        const struct certificate *certificate = certificate_set_at(tls->set, i);
-        char error[STAPLE_ERROR], *path;
-        int length = asprintf(&path, "%s.ocsp", certificate->file);
-        ASSERT(length > 0);
-        staple_attach(certificate->leaf, certificate->chain);
-        if (!staple_load(staple_of(certificate->leaf), path, error))
-            load_warn(load, 0, "%s is not used: %s; replace the file or remove it (listen.ocsp)",
-                      path, error);
-        free(path);
-    }
-}
-
 bool load_listen_tls(struct load *load, const struct document_section *section,
                      struct listen_settings *listen) {
     struct listen_tls_settings *tls = &listen->tls;
@@ -139,7 +123,6 @@ bool load_listen_tls(struct load *load, const struct document_section *section,
     if (!check_server(load, section, listen))
         return false;
     certificate_set_warn(tls->set);
-    load_staples(load, tls);
     return true;
 }
 

@@ -45,11 +45,8 @@ static const char *const balance_words[] = {"round_robin", "least_connections", 
                                             NULL};
 static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
-/* enum tls_staple_check. */
-static const char *const staple_words[] = {"off", "on", "strict", NULL};
 const char *const option_tls_versions[] = {"tls1.2", "tls1.3", NULL};
 const char *const option_client_certificates[] = {"off", "optional", "required", NULL};
-static const char *const listen_ocsp_words[] = {"off", "file", "fetch", NULL};
 static const char *const unknown_name_words[] = {"default", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 

@@ -174,7 +174,7 @@ struct tls_client *tls_client_of(struct tls_trust *trust, struct slice host,
 }
 
 struct tls_client *tls_client_new(const struct tls_trust_settings *settings, struct slice host) {
-    struct tls_trust *trust = tls_trust_new(settings, NULL);
+    struct tls_trust *trust = tls_trust_new(settings);
     struct tls_client *client = tls_client_of(trust, host, NULL);
     tls_trust_release(&trust);
     return client;

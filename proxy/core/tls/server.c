@@ -4,7 +4,7 @@
 #include "base/clocks.h"
 #include "base/failure.h"
 #include "tls/context.h"
-#include "tls/staple.h"
+#include "tls/verify.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -254,8 +254,8 @@ static bool server_set_up(struct tls_server *server, const struct tls_server_set
     SSL_CTX_set_app_data(server->context, server);
     SSL_CTX_set_session_id_context(server->context, server->policy, sizeof server->policy);
     set_callbacks(server->context);
-    if (settings->staples)
-        staple_install(server->context);
+    if (settings->staples && tls_pki() != NULL)
+        tls_pki()->staple(server->context);
     set_tickets(server);
     set_client_certificate(server->context, settings);
     return set_algorithms(server, settings) && set_default_certificates(server);

@@ -52,7 +52,7 @@ struct tls_server_settings {
     const char *ciphers, *ciphersuites, *groups; /* as OpenSSL writes them; NULL: see above */
     enum client_certificate client_certificate;
     struct client_authority *client_authority; /* unless client_certificate is off */
-    bool staples; /* OCSP responses are shown that the certificates have (tls/staple.h) */
+    bool staples; /* OCSP responses are shown that the certificates have (the part pki) */
     bool refuse_unknown_names; /* that no certificate is for, in place of the default one */
 };
 

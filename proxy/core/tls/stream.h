@@ -67,7 +67,7 @@ void tls_stream_abandon(struct tls_stream *stream);
  * writable. */
 enum io_status tls_stream_handshake(struct tls_stream *stream);
 /* After IO_WAIT: the URL of the certificate that the handshake needs before it goes on, because the
- * server did not send it (tls/intermediates.h). NULL: it only waits for the socket. */
+ * server did not send it (tls/verify.h). NULL: it only waits for the socket. */
 const char *tls_stream_wanted(const struct tls_stream *stream);
 /* These two behave like connection_read and connection_write. `more`: another write follows at once,
  * and what is written leaves with it. */

@@ -68,8 +68,7 @@ static bool trust_set_up(struct tls_trust *trust, const struct tls_trust_setting
     return trust_show(trust->context, trust->files) && trust_verify(trust);
 }
 
-struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings,
-                                struct intermediates *intermediates) {
+struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings) {
     struct tls_trust *trust;
     ALLOC_OBJ(trust, TLS_TRUST_MAGIC);
     trust->references = 1;
@@ -78,7 +77,6 @@ struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings,
     trust->policy = (struct tls_verify_policy){
         .fetch_intermediates = settings->fetch_intermediates,
         .staple = settings->check_staple,
-        .intermediates = intermediates,
     };
     ERR_clear_error();
     trust->context = tls_context_new(TLS_client_method());

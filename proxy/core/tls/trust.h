@@ -7,7 +7,7 @@
  *     if (!tls_trust_load(&settings, error)) ...                   tls/trust_files.h
  *     if (strcmp(settings.digest, before.digest) != 0) ...        nothing made before is used
  *
- *     struct tls_trust *trust = tls_trust_new(&settings, net->intermediates);
+ *     struct tls_trust *trust = tls_trust_new(&settings);
  *     struct tls_client *client = tls_client_of(trust, SLICE("www.example.com"), "http/1.1");
  *     tls_trust_release(&trust);                                  the client counts it
  *
@@ -23,7 +23,6 @@
 #include <openssl/types.h>
 #include <stdbool.h>
 
-struct intermediates;
 struct tls_trust;
 struct tls_trust_files;
 
@@ -48,10 +47,8 @@ struct tls_trust_settings {
     struct tls_trust_files *files; /* the contents; see tls/trust_files.h */
 };
 
-/* A trust with one reference. The settings have been loaded. `intermediates` is where certificates
- * that were fetched are remembered; NULL: none are fetched. */
-struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings,
-                                struct intermediates *intermediates);
+/* A trust with one reference. The settings have been loaded. */
+struct tls_trust *tls_trust_new(const struct tls_trust_settings *settings);
 struct tls_trust *tls_trust_take(struct tls_trust *trust);
 void tls_trust_release(struct tls_trust **trustp);
 /* A sentence that says why no handshake can succeed; "": it can. */

@@ -1,9 +1,8 @@
 #include "tls/verify.h"
 
 #include "base/assert.h"
+#include "part.h"
 #include "tls/certificate_text.h"
-#include "tls/intermediates.h"
-#include "tls/staple.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -22,7 +21,7 @@
  * Each sentence speaks of the server as "it". Names from certificates are printable ASCII.
  */
 
-enum { DATE = 32, NAMES = 300, ISSUER = 100 };
+enum { NAMES = 300, ISSUER = 100 };
 
 static void verify_say(char error[TLS_VERIFY_ERROR], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -34,19 +33,19 @@ static void verify_say(char error[TLS_VERIFY_ERROR], const char *format, ...) {
     va_end(arguments);
 }
 
-static const char *verify_date(char text[DATE], int64_t seconds) {
+const char *tls_verify_date(char text[TLS_VERIFY_DATE], int64_t seconds) {
     time_t at = (time_t)seconds;
     struct tm broken;
     if (seconds == 0 || gmtime_r(&at, &broken) == NULL ||
-        strftime(text, DATE, "%Y-%m-%d %H:%M UTC", &broken) == 0)
-        snprintf(text, DATE, "an unknown date");
+        strftime(text, TLS_VERIFY_DATE, "%Y-%m-%d %H:%M UTC", &broken) == 0)
+        snprintf(text, TLS_VERIFY_DATE, "an unknown date");
     return text;
 }
 
-static const char *verify_asn1_date(char text[DATE], const ASN1_TIME *time) {
+static const char *verify_asn1_date(char text[TLS_VERIFY_DATE], const ASN1_TIME *time) {
     struct tm broken;
     bool good = time != NULL && ASN1_TIME_to_tm(time, &broken) == 1;
-    return verify_date(text, good ? timegm(&broken) : 0);
+    return tls_verify_date(text, good ? timegm(&broken) : 0);
 }
 
 static char *verify_shorten(char *name) {
@@ -81,38 +80,15 @@ static void verify_words_for_names(char error[TLS_VERIFY_ERROR], const X509 *cer
                    host);
 }
 
-/* The certificate of `issuer` is missing. `url`: where it would be; NULL: not known. `reason`: why
- * it can't be fetched; NULL: nobody has tried. */
-static void verify_words_for_missing(char error[TLS_VERIFY_ERROR], const char *issuer,
-                                     const char *url, const char *reason) {
-    char fetch[TLS_VERIFY_ERROR / 2] = "";
-    if (reason != NULL)
-        snprintf(fetch, sizeof fetch, ", and can't be fetched%s%.150s (%s)",
-                 url != NULL ? " from " : "", url != NULL ? url : "", reason);
-    verify_say(error,
+void tls_verify_say_missing(struct tls_verification *verification, const X509 *last,
+                            const char *fetch) {
+    char *issuer = verify_words_issuer(last);
+    verify_say(verification->error,
                "the issuer of its certificate (%s) is neither sent nor trusted%s: install the "
                "intermediate certificates on that host, or set ca_file to the certificate of the "
                "issuer",
                issuer, fetch);
-}
-
-/* `finding` NULL: the certificate demands a response, and there is none. */
-static void verify_words_for_staple(char error[TLS_VERIFY_ERROR],
-                                    const struct ocsp_finding *finding) {
-    char date[DATE];
-    if (finding == NULL)
-        verify_say(error, "its certificate demands a stapled OCSP response (must-staple), and it "
-                          "sent none: switch on OCSP stapling on that host");
-    else if (finding->verdict == OCSP_REVOKED)
-        verify_say(error,
-                   "its certificate was revoked on %s, says the OCSP response that it sent: get a "
-                   "new certificate for that host",
-                   verify_date(date, finding->revoked_at));
-    else
-        verify_say(error,
-                   "the stapled OCSP response of its certificate is of no use (%s): correct OCSP "
-                   "stapling on that host",
-                   finding->reason);
+    free(issuer);
 }
 
 /* "its certificate", or which one above it. */
@@ -150,7 +126,7 @@ static void verify_say_revoked(char error[TLS_VERIFY_ERROR], const char *whose,
                                X509_STORE_CTX *context) {
     X509_CRL *list = X509_STORE_CTX_get0_current_crl(context);
     X509_REVOKED *entry = NULL;
-    char date[DATE];
+    char date[TLS_VERIFY_DATE];
     if (list != NULL)
         X509_CRL_get0_by_cert(list, &entry, X509_STORE_CTX_get_current_cert(context));
     verify_say(error, "%s was revoked on %s, says crl_file: get a new certificate for that host",
@@ -162,7 +138,7 @@ static void verify_say_revoked(char error[TLS_VERIFY_ERROR], const char *whose,
 static void verify_say_list(char error[TLS_VERIFY_ERROR], int result, X509_STORE_CTX *context) {
     X509_CRL *list = X509_STORE_CTX_get0_current_crl(context);
     char *issuer = verify_words_issuer(X509_STORE_CTX_get_current_cert(context));
-    char date[DATE];
+    char date[TLS_VERIFY_DATE];
     if (result == X509_V_ERR_UNABLE_TO_GET_CRL)
         verify_say(error,
                    "crl_file has no revocation list of %s, which issued its certificate: add the "
@@ -203,7 +179,7 @@ static void verify_say_untrusted(char error[TLS_VERIFY_ERROR], int result, const
 static void verify_words_for_chain(char error[TLS_VERIFY_ERROR], X509_STORE_CTX *context) {
     int result = X509_STORE_CTX_get_error(context);
     const X509 *certificate = X509_STORE_CTX_get_current_cert(context);
-    char *whose, date[DATE];
+    char *whose, date[TLS_VERIFY_DATE];
     if (certificate == NULL) {
         verify_say_other(error, "its certificate", result);
         return;
@@ -248,19 +224,6 @@ static void verify_words_for_chain(char error[TLS_VERIFY_ERROR], X509_STORE_CTX 
     free(whose);
 }
 
-/* The verification of one connection. */
-struct tls_verification {
-    unsigned magic;
-#define TLS_VERIFICATION_MAGIC 0x7e41f1edu
-    const struct tls_verify_policy *policy;
-    const char *host;
-    unsigned hops;                      /* requests that the fetched certificates took */
-    char *wanted;                       /* URL; NULL: none */
-    char *last_used;                    /* URL whose certificates were added last; NULL: none */
-    STACK_OF(X509) * fetched, *offered; /* offered: the server's and the fetched */
-    char error[TLS_VERIFY_ERROR];
-};
-
 static pthread_once_t verify_once = PTHREAD_ONCE_INIT;
 static int verify_slot, policy_slot; /* of SSL and of SSL_CTX */
 
@@ -284,13 +247,17 @@ static void verify_make_slots(void) {
     ASSERT(verify_slot >= 0 && policy_slot >= 0);
 }
 
-static struct tls_verification *verify_of(const SSL *ssl) {
+struct tls_verification *tls_verification_of(const SSL *ssl) {
     struct tls_verification *verification = SSL_get_ex_data(ssl, verify_slot);
     CHECK_OBJ(verification, TLS_VERIFICATION_MAGIC);
     return verification;
 }
 
-/* Missing intermediates. */
+const struct tls_pki *tls_pki(void) {
+    PARTS_FOR_EACH (number, pki)
+        return part_table[number]->pki;
+    return NULL;
+}
 
 static bool is_unfinished(int error) {
     return error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
@@ -298,88 +265,9 @@ static bool is_unfinished(int error) {
            error == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
 }
 
-static void verify_add_fetched(struct tls_verification *verification, char *url,
-                               struct intermediates_found *found) {
-    verification->hops += found->hops;
-    free(verification->last_used);
-    verification->last_used = url;
-    if (verification->fetched == NULL) {
-        verification->fetched = found->certificates;
-        return;
-    }
-    for (X509 *each; (each = sk_X509_shift(found->certificates)) != NULL;)
-        if (sk_X509_push(verification->fetched, each) <= 0)
-            X509_free(each);
-    sk_X509_free(found->certificates);
-}
-
-/* Looks for the issuer of the last certificate of the chain. Returns true when the handshake is to
- * be suspended: to fetch the issuer, or only to verify once more. Takes `url`. */
-static bool verify_seek(struct tls_verification *verification, char *url, const char *issuer) {
-    struct intermediates_found found = {.certificates = NULL};
-    const char *failure = "";
-    switch (intermediates_find(verification->policy->intermediates, url, &found)) {
-    case INTERMEDIATES_UNKNOWN:
-        if (verification->hops < TLS_VERIFY_HOPS) {
-            verification->wanted = url;
-            return true;
-        }
-        failure = "too many certificates are missing";
-        break;
-    case INTERMEDIATES_KNOWN:
-        if (verification->hops + found.hops <= TLS_VERIFY_HOPS) {
-            verify_add_fetched(verification, url, &found);
-            return true;
-        }
-        sk_X509_pop_free(found.certificates, X509_free);
-        failure = "too many requests and redirects are needed";
-        break;
-    case INTERMEDIATES_FAILED: failure = found.error; break;
-    }
-    verify_words_for_missing(verification->error, issuer, url, failure);
-    free(url);
-    return false;
-}
-
-/* The chain ends before a root. */
-static bool verify_complete(struct tls_verification *verification, X509_STORE_CTX *context) {
-    X509 *last = X509_STORE_CTX_get_current_cert(context);
-    char *issuer = verify_words_issuer(last);
-    char *url = aia_issuer_url(last);
-    bool suspend = false;
-    if (!verification->policy->fetch_intermediates || verification->policy->intermediates == NULL)
-        verify_words_for_missing(verification->error, issuer, NULL, NULL);
-    else if (url == NULL)
-        verify_words_for_missing(verification->error, issuer, NULL,
-                                 "the certificate names no http URL for it");
-    else if (verification->last_used != NULL && strcmp(url, verification->last_used) == 0)
-        verify_words_for_missing(verification->error, issuer, url, "it is not what is there");
-    else {
-        suspend = verify_seek(verification, url, issuer);
-        url = NULL;
-    }
-    free(issuer);
-    free(url);
-    return suspend;
-}
-
-/* Offers the fetched certificates together with those of the server. */
-static bool verify_offer(struct tls_verification *verification, X509_STORE_CTX *context) {
-    STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(context);
-    if (verification->fetched == NULL)
-        return true;
-    STACK_OF(X509) *offered = sent != NULL ? sk_X509_dup(sent) : sk_X509_new_null();
-    sk_X509_free(verification->offered);
-    verification->offered = offered;
-    for (int i = 0; offered != NULL && i < sk_X509_num(verification->fetched); i++)
-        if (sk_X509_push(offered, sk_X509_value(verification->fetched, i)) <= 0)
-            return false;
-    X509_STORE_CTX_set0_untrusted(context, offered);
-    return offered != NULL;
-}
-
 static struct tls_verification *verify_of_context(X509_STORE_CTX *context) {
-    return verify_of(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    return tls_verification_of(
+        X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
 }
 
 /* OpenSSL calls this for each problem of a chain while the revocation list that it is about is at
@@ -397,14 +285,22 @@ static int verify_on_problem(int good, X509_STORE_CTX *context) {
     return 0;
 }
 
+/* The chain ends before a root. True: the handshake is to be suspended. */
+static bool verify_complete(struct tls_verification *verification, X509 *last) {
+    if (verification->policy->fetch_intermediates && tls_pki() != NULL)
+        return tls_pki()->complete(verification, last);
+    tls_verify_say_missing(verification, last, "");
+    return false;
+}
+
 /* OpenSSL calls this instead of X509_verify_cert, and again when a suspended handshake goes on. */
 static int verify_on_certificate(X509_STORE_CTX *context, void *owner) {
     SSL *ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx());
-    struct tls_verification *verification = verify_of(ssl);
+    struct tls_verification *verification = tls_verification_of(ssl);
     (void)owner;
     free(verification->wanted);
     verification->wanted = NULL;
-    if (!verify_offer(verification, context)) {
+    if (verification->fetched != NULL && !tls_pki()->offer(verification, context)) {
         X509_STORE_CTX_set_error(context, X509_V_ERR_OUT_OF_MEM);
         return 0;
     }
@@ -418,45 +314,11 @@ static int verify_on_certificate(X509_STORE_CTX *context, void *owner) {
         return 0;
     }
     if (!is_unfinished(X509_STORE_CTX_get_error(context)) ||
-        !verify_complete(verification, context))
+        !verify_complete(verification, X509_STORE_CTX_get_current_cert(context)))
         return 0;
     ERR_clear_error(); /* otherwise SSL_get_error reports a failure */
     SSL_set_retry_verify(ssl);
     return 1;
-}
-
-/* Stapled OCSP responses. */
-
-static bool verify_judge_staple(struct tls_verification *verification, SSL *ssl, X509 *leaf,
-                                const unsigned char *bytes, long length) {
-    STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
-    X509 *issuer = sk_X509_num(chain) > 1 ? sk_X509_value(chain, 1) : leaf;
-    struct ocsp_finding finding =
-        ocsp_judge(bytes, (size_t)length, leaf, issuer, chain, time(NULL));
-    if (finding.verdict == OCSP_GOOD)
-        return true;
-    if (finding.verdict != OCSP_REVOKED && verification->policy->staple != TLS_STAPLE_STRICT &&
-        !ocsp_is_demanded(leaf))
-        return true;
-    verify_words_for_staple(verification->error, &finding);
-    return false;
-}
-
-/* OpenSSL calls this when the first flight of the server is complete, also without a response. */
-static int verify_on_staple(SSL *ssl, void *owner) {
-    struct tls_verification *verification = verify_of(ssl);
-    const unsigned char *bytes = NULL;
-    (void)owner;
-    X509 *leaf = SSL_get0_peer_certificate(ssl);
-    if (SSL_session_reused(ssl) || leaf == NULL)
-        return 1;
-    long length = SSL_get_tlsext_status_ocsp_resp(ssl, &bytes);
-    if (bytes != NULL && length > 0)
-        return verify_judge_staple(verification, ssl, leaf, bytes, length);
-    if (!ocsp_is_demanded(leaf))
-        return 1;
-    verify_words_for_staple(verification->error, NULL);
-    return 0;
 }
 
 void tls_verify_install(SSL_CTX *context, const struct tls_verify_policy *policy) {
@@ -465,10 +327,8 @@ void tls_verify_install(SSL_CTX *context, const struct tls_verify_policy *policy
     ASSERT(good == 1);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_cert_verify_callback(context, verify_on_certificate, NULL);
-    if (policy->staple == TLS_STAPLE_OFF)
-        return;
-    SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
-    SSL_CTX_set_tlsext_status_cb(context, verify_on_staple);
+    if (policy->staple != TLS_STAPLE_OFF && tls_pki() != NULL)
+        tls_pki()->check_staple(context);
 }
 
 bool tls_verify_begin(SSL *ssl, const char *host) {

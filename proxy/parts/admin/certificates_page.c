@@ -3,40 +3,22 @@
 #include "admin/metric_text.h"
 #include "admin/settings.h"
 #include "tls/certificate_text.h"
-#include "tls/staple.h"
+#include "tls/verify.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-enum { DAY = 86400, STAPLE_TEXT = STAPLE_ERROR + 32 };
-
-/* Writes "off", "none", "none: it has expired", "good until 2026-01-31" or "revoked". */
-static void describe_staple(const struct certificate *certificate, char text[STAPLE_TEXT]) {
-    struct staple *staple = staple_of(certificate->leaf);
-    struct staple_report report;
-    char date[CERTIFICATE_TEXT_DATE];
-    if (staple == NULL) {
-        strcpy(text, "off");
-        return;
-    }
-    staple_read(staple, &report);
-    certificate_text_date(report.next_update, date);
-    if (report.state == STAPLE_REVOKED)
-        strcpy(text, "revoked");
-    else if (report.state == STAPLE_GOOD)
-        snprintf(text, STAPLE_TEXT, "good until %s", date);
-    else
-        snprintf(text, STAPLE_TEXT, "none%s%s", report.error[0] != '\0' ? ": " : "", report.error);
-}
+enum { DAY = 86400 };
 
 static json_t *certificate_to_json(const struct address *listen,
                                    const struct certificate *certificate) {
-    char address[ADDRESS_TEXT], date[CERTIFICATE_TEXT_DATE], staple[STAPLE_TEXT];
+    char address[ADDRESS_TEXT], date[CERTIFICATE_TEXT_DATE], staple[TLS_PKI_TEXT] = "off";
     int64_t left = certificate->expires - (int64_t)time(NULL);
     address_format(listen, address);
     certificate_text_date(certificate->expires, date);
-    describe_staple(certificate, staple);
+    if (tls_pki() != NULL)
+        tls_pki()->describe(certificate->leaf, staple);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "listen", address, "name",
                      certificate_name(certificate), "kind",
                      certificate_kind_name(certificate->kind), "file", certificate->file, "expires",

@@ -83,6 +83,7 @@ Suite *text_template_suite(void);
 Suite *ticket_keys_suite(void);
 Suite *vary_suite(void);
 Suite *verify_suite(void);
+Suite *pki_suite(void) __attribute__((weak));
 Suite *wire_suite(void) __attribute__((weak));
 Suite *service_tag_suite(void);
 Suite *inside_head_suite(void) __attribute__((weak));
@@ -128,6 +129,9 @@ char *source_path(const char *path);
 /* A head of fields from "Name: value" lines, each value with a page behind it that may not be read.
  */
 void head_from(struct http_head *head, const char *lines);
+
+/* A certificate with these extensions, in the form of openssl.cnf; NULL: without. */
+struct x509_st *certificate_with(const char *names, const char *access);
 
 /* Settings from text; the test fails when they are refused. */
 struct settings *settings_from(const char *text);

@@ -203,6 +203,7 @@ int main(void) {
     srunner_add_suite(runner, ticket_keys_suite());
     srunner_add_suite(runner, vary_suite());
     srunner_add_suite(runner, verify_suite());
+    add_part(runner, pki_suite);
     add_part(runner, wire_suite);
     add_part(runner, exchange_suite);
     srunner_add_suite(runner, service_tag_suite());

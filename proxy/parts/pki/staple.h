@@ -7,7 +7,7 @@
  *     if (!staple_load(staple, "/etc/retort/www.pem.ocsp", error)) ...
  *     staple_install(context);                                       for the SSL_CTX of a listener
  *
- *     if (staple_due(staple, now) <= now) ... fetch                  origin/staple_fetch.h
+ *     if (staple_due(staple, now) <= now) ... fetch                  pki/fetches.h
  *     if (!staple_put(staple, bytes, length, now, error))
  *         staple_note_failure(staple, error, now);
  *
@@ -17,11 +17,11 @@
  *
  * Threads: any; each staple has a lock. Times are seconds since 1970.
  */
-#ifndef RETORT_TLS_STAPLE_H
-#define RETORT_TLS_STAPLE_H
+#ifndef RETORT_PKI_STAPLE_H
+#define RETORT_PKI_STAPLE_H
 
-#include <openssl/types.h>
-#include <openssl/x509.h>
+#include "tls/verify.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ char *ocsp_responder(const X509 *certificate);
 /* Does the certificate demand a stapled response (RFC 7633)? */
 bool ocsp_is_demanded(const X509 *certificate);
 
-enum { STAPLE_ERROR = 300, STAPLE_MOST = 65536 };
+enum { STAPLE_ERROR = TLS_PKI_TEXT - 32, STAPLE_MOST = 65536 };
 
 struct staple;
 
@@ -93,5 +93,7 @@ int64_t staple_due(struct staple *staple, int64_t now);
 char *staple_responder(struct staple *staple, unsigned char **request, size_t *length,
                        char error[STAPLE_ERROR]);
 void staple_read(struct staple *staple, struct staple_report *report);
+/* Writes what is shown with the certificate (tls/verify.h, struct tls_pki). */
+void staple_describe(const X509 *certificate, char text[TLS_PKI_TEXT]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tls/staple.h"
+#include "pki/staple.h"
 
 #include "base/assert.h"
 #include "base/backoff.h"
@@ -378,6 +378,24 @@ char *staple_responder(struct staple *staple, unsigned char **request, size_t *l
         return url;
     free(url);
     return NULL;
+}
+
+void staple_describe(const X509 *certificate, char text[TLS_PKI_TEXT]) {
+    struct staple *staple = staple_of(certificate);
+    struct staple_report report;
+    char date[CERTIFICATE_TEXT_DATE];
+    if (staple == NULL) {
+        strcpy(text, "off");
+        return;
+    }
+    staple_read(staple, &report);
+    certificate_text_date(report.next_update, date);
+    if (report.state == STAPLE_REVOKED)
+        strcpy(text, "revoked");
+    else if (report.state == STAPLE_GOOD)
+        snprintf(text, TLS_PKI_TEXT, "good until %s", date);
+    else
+        snprintf(text, TLS_PKI_TEXT, "none%s%s", report.error[0] != '\0' ? ": " : "", report.error);
 }
 
 void staple_read(struct staple *staple, struct staple_report *report) {

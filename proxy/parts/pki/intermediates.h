@@ -1,16 +1,16 @@
 /*
  * Intermediate certificates that servers did not send: those that were fetched, and the failures.
  *
- * Verification asks for the certificates of a URL (tls/intermediates.h). When they are not known, the
+ * Verification asks for the certificates of a URL (pki/part.c). When they are not known, the
  * handshake is suspended, and net/dial.h has them fetched:
  *
- *     switch (intermediates_find(list, url, &found)) {
+ *     switch (intermediates_find(url, &found)) {
  *     case INTERMEDIATES_KNOWN: ...            found.certificates; the caller frees the stack
  *     case INTERMEDIATES_FAILED: ...           found.error says why
  *     case INTERMEDIATES_UNKNOWN: ...          suspend the handshake
  *
- *     if (intermediates_await(list, url, &waiter, mailbox, task)) ...     the caller must fetch
- *     intermediates_put(list, url, certificates, hops, NULL, loop);       wakes all that wait
+ *     if (intermediates_await(url, &waiter, mailbox, task)) ...     the caller must fetch
+ *     intermediates_put(url, certificates, hops, NULL, loop);       wakes all that wait
  *
  * Each URL is fetched once at a time, for all workers together. Certificates are remembered for a
  * day and failures for a minute; at most INTERMEDIATES_KEPT URLs are remembered. What is remembered
@@ -18,8 +18,8 @@
  *
  * Threads: any.
  */
-#ifndef RETORT_TLS_INTERMEDIATES_H
-#define RETORT_TLS_INTERMEDIATES_H
+#ifndef RETORT_PKI_INTERMEDIATES_H
+#define RETORT_PKI_INTERMEDIATES_H
 
 #include "event/waiter.h"
 
@@ -27,8 +27,6 @@
 #include <stddef.h>
 
 enum { INTERMEDIATES_KEPT = 512, INTERMEDIATES_ERROR = 200 };
-
-struct intermediates;
 
 enum intermediates_state { INTERMEDIATES_UNKNOWN, INTERMEDIATES_KNOWN, INTERMEDIATES_FAILED };
 
@@ -38,22 +36,20 @@ struct intermediates_found {
     char error[INTERMEDIATES_ERROR];
 };
 
-struct intermediates *intermediates_new(void);
-void intermediates_free(struct intermediates **listp);
+/* At the end of the process. */
+void intermediates_drop_all(void);
 
 /* Fills in *found, except for INTERMEDIATES_UNKNOWN. */
-enum intermediates_state intermediates_find(struct intermediates *list, const char *url,
-                                            struct intermediates_found *found);
+enum intermediates_state intermediates_find(const char *url, struct intermediates_found *found);
 /* The task runs when something about the URL is known. True: nobody fetches the URL yet, so the
  * caller must do so and call intermediates_put in any case. */
-bool intermediates_await(struct intermediates *list, const char *url, struct waiter **waiter,
-                         struct mailbox *mailbox, struct task *task);
-void intermediates_forget(struct intermediates *list, struct waiter **waiter);
+bool intermediates_await(const char *url, struct waiter **waiter, struct mailbox *mailbox,
+                         struct task *task);
+void intermediates_forget(struct waiter **waiter);
 /* Ends a fetch. `certificates` are copied by reference; NULL: the fetch failed, and `error` says
  * why. `hops`: the requests that were made. `loop` is the caller's own. */
-void intermediates_put(struct intermediates *list, const char *url,
-                       const STACK_OF(X509) * certificates, unsigned hops, const char *error,
-                       const struct loop *loop);
+void intermediates_put(const char *url, const STACK_OF(X509) * certificates, unsigned hops,
+                       const char *error, const struct loop *loop);
 
 /*
  * Where the certificate of an issuer can be fetched (Authority Information Access, RFC 5280

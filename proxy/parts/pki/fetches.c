@@ -1,28 +1,102 @@
-#include "origin/staple_fetch.h"
+#include "pki/fetches.h"
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "origin/small_fetch.h"
-#include "tls/staple.h"
+#include "pki/intermediates.h"
+#include "pki/small_fetch.h"
+#include "pki/staple.h"
+#include "tls/verify.h"
 
-#include <openssl/x509.h>
+struct pki_fetches {
+    unsigned magic;
+#define PKI_FETCHES_MAGIC 0xce47fe7cu
+    struct net_context *net;
+    struct origin_pool *connections;
+    struct list_link certificates, staples;
+    unsigned certificate_count;
+};
+
+/* Certificates of issuers. */
+
+struct certificate_fetch {
+    unsigned magic;
+#define CERTIFICATE_FETCH_MAGIC 0xce47fe70u
+    struct pki_fetches *fetches;
+    struct list_link link;
+    char *url;
+    struct small_fetch fetch;
+    struct task task;
+};
+
+static void certificate_fetch_free(struct certificate_fetch *fetch) {
+    list_remove(&fetch->link);
+    fetch->fetches->certificate_count--;
+    task_cancel(&fetch->task);
+    small_fetch_close(&fetch->fetch);
+    free(fetch->url);
+    FREE_OBJ(fetch);
+}
+
+static void certificate_fetch_note(struct net_context *net, const char *url,
+                                   const STACK_OF(X509) * certificates, unsigned hops,
+                                   const char *error) {
+    net->counters.intermediates_fetched += certificates != NULL;
+    net->counters.intermediates_failed += certificates == NULL;
+    if (certificates == NULL)
+        log_debug("the certificate at %s can't be fetched: %s", url, error);
+    intermediates_put(url, certificates, hops, error, net->loop);
+}
+
+static void certificate_fetch_on_news(struct task *task) {
+    struct certificate_fetch *fetch = CONTAINER_OF(task, struct certificate_fetch, task);
+    CHECK_OBJ(fetch, CERTIFICATE_FETCH_MAGIC);
+    const struct small_fetch *done = &fetch->fetch;
+    const char *error = done->error;
+    STACK_OF(X509) *found = NULL;
+    if (done->state == SMALL_FETCH_BUSY)
+        return;
+    if (done->state == SMALL_FETCH_DONE) {
+        found = aia_parse(done->body, done->length);
+        error = found == NULL ? "the answer contains no certificate" : "";
+    }
+    certificate_fetch_note(fetch->fetches->net, fetch->url, found, done->hops, error);
+    sk_X509_pop_free(found, X509_free);
+    certificate_fetch_free(fetch);
+}
+
+void pki_fetch_certificate(struct net_context *net, const char *url) {
+    struct pki_fetches *fetches = net->fetches;
+    struct certificate_fetch *fetch;
+    CHECK_OBJ(fetches, PKI_FETCHES_MAGIC);
+    if (fetches->certificate_count >= CERTIFICATE_FETCHES_MOST) {
+        certificate_fetch_note(net, url, NULL, 0, "too many certificates are being fetched");
+        return;
+    }
+    ALLOC_OBJ(fetch, CERTIFICATE_FETCH_MAGIC);
+    fetch->fetches = fetches;
+    fetch->url = xstrdup(url);
+    list_append(&fetches->certificates, &fetch->link);
+    fetches->certificate_count++;
+    task_init(&fetch->task, certificate_fetch_on_news);
+    const struct small_fetch_request request = {
+        .url = slice_from(fetch->url),
+        .egress = EGRESS_PUBLIC,
+        .hops = TLS_VERIFY_HOPS,
+        .timeout = CERTIFICATE_FETCH_TIMEOUT,
+    };
+    small_fetch_start(&fetch->fetch, net, fetches->connections, &request, &fetch->task);
+}
+
+/* OCSP responses. */
 
 /* FETCH_TIMEOUT in milliseconds, the others in seconds: how often the clock is looked at, which may
  * be set. */
 enum { FETCH_TIMEOUT = 10000, FETCH_HOPS = 4, LOOK_MOST = 600 };
 
-struct staple_fetches {
-    unsigned magic;
-#define STAPLE_FETCHES_MAGIC 0x57a9fe70u
-    struct net_context *net;
-    struct origin_pool *connections;
-    struct list_link list;
-};
-
 struct staple_fetch {
     unsigned magic;
 #define STAPLE_FETCH_MAGIC 0x57a9fe7cu
-    struct staple_fetches *fetches;
+    struct pki_fetches *fetches;
     struct list_link link;
     X509 *certificate; /* counted, and with it its staple */
     struct staple *staple;
@@ -92,7 +166,7 @@ static void staple_fetch_on_news(struct task *task) {
 }
 
 static void staple_fetch_start(struct staple_fetch *fetch) {
-    struct staple_fetches *fetches = fetch->fetches;
+    struct pki_fetches *fetches = fetch->fetches;
     char error[STAPLE_ERROR] = "out of memory";
     fetch->url = staple_responder(fetch->staple, &fetch->request, &fetch->request_length, error);
     if (fetch->url == NULL) {
@@ -121,29 +195,19 @@ static void staple_fetch_on_timer(struct timer *timer) {
         staple_fetch_wait(fetch);
 }
 
-struct staple_fetches *staple_fetches_new(struct net_context *net,
-                                          struct origin_pool *connections) {
-    struct staple_fetches *fetches;
-    ALLOC_OBJ(fetches, STAPLE_FETCHES_MAGIC);
-    fetches->net = net;
-    fetches->connections = connections;
-    list_init(&fetches->list);
-    return fetches;
-}
-
-static bool staple_fetches_have(const struct staple_fetches *fetches, const struct staple *staple) {
-    for (const struct list_link *link = fetches->list.next; link != &fetches->list;
+static bool staples_have(const struct pki_fetches *fetches, const struct staple *staple) {
+    for (const struct list_link *link = fetches->staples.next; link != &fetches->staples;
          link = link->next)
         if (CONTAINER_OF(link, const struct staple_fetch, link)->staple == staple)
             return true;
     return false;
 }
 
-void staple_fetches_add(struct staple_fetches *fetches, X509 *certificate, const char *name) {
+void pki_fetch_staple(struct pki_fetches *fetches, X509 *certificate, const char *name) {
     struct staple *staple = staple_of(certificate);
     struct staple_fetch *fetch;
-    CHECK_OBJ(fetches, STAPLE_FETCHES_MAGIC);
-    if (staple == NULL || staple_fetches_have(fetches, staple) || X509_up_ref(certificate) != 1)
+    CHECK_OBJ(fetches, PKI_FETCHES_MAGIC);
+    if (staple == NULL || staples_have(fetches, staple) || X509_up_ref(certificate) != 1)
         return;
     ALLOC_OBJ(fetch, STAPLE_FETCH_MAGIC);
     fetch->fetches = fetches;
@@ -152,18 +216,13 @@ void staple_fetches_add(struct staple_fetches *fetches, X509 *certificate, const
     fetch->name = xstrdup(name);
     timer_init(&fetch->timer, staple_fetch_on_timer);
     task_init(&fetch->task, staple_fetch_on_news);
-    list_append(&fetches->list, &fetch->link);
+    list_append(&fetches->staples, &fetch->link);
     loop_timer_after(fetches->net->loop, &fetch->timer, 0);
 }
 
-void staple_fetches_free(struct staple_fetches **fetchesp) {
-    struct staple_fetches *fetches = *fetchesp;
+void pki_fetches_forget_staples(struct pki_fetches *fetches) {
     struct list_link *link;
-    *fetchesp = NULL;
-    if (fetches == NULL)
-        return;
-    CHECK_OBJ(fetches, STAPLE_FETCHES_MAGIC);
-    while ((link = list_first(&fetches->list)) != NULL) {
+    while ((link = list_first(&fetches->staples)) != NULL) {
         struct staple_fetch *fetch = CONTAINER_OF(link, struct staple_fetch, link);
         CHECK_OBJ(fetch, STAPLE_FETCH_MAGIC);
         list_remove(link);
@@ -174,5 +233,34 @@ void staple_fetches_free(struct staple_fetches **fetchesp) {
         free(fetch->name);
         FREE_OBJ(fetch);
     }
+}
+
+/* All of a worker. */
+
+struct pki_fetches *pki_fetches_new(struct net_context *net, struct origin_pool *connections) {
+    struct pki_fetches *fetches;
+    ALLOC_OBJ(fetches, PKI_FETCHES_MAGIC);
+    fetches->net = net;
+    fetches->connections = connections;
+    list_init(&fetches->certificates);
+    list_init(&fetches->staples);
+    net->fetches = fetches;
+    return fetches;
+}
+
+void pki_fetches_free(struct pki_fetches **fetchesp) {
+    struct pki_fetches *fetches = *fetchesp;
+    struct list_link *link;
+    *fetchesp = NULL;
+    if (fetches == NULL)
+        return;
+    CHECK_OBJ(fetches, PKI_FETCHES_MAGIC);
+    pki_fetches_forget_staples(fetches);
+    while ((link = list_first(&fetches->certificates)) != NULL) {
+        struct certificate_fetch *fetch = CONTAINER_OF(link, struct certificate_fetch, link);
+        certificate_fetch_note(fetches->net, fetch->url, NULL, 0, "the proxy is stopping");
+        certificate_fetch_free(fetch);
+    }
+    fetches->net->fetches = NULL;
     FREE_OBJ(fetches);
 }

@@ -17,8 +17,8 @@
  *
  * Threads: the worker's.
  */
-#ifndef RETORT_ORIGIN_SMALL_FETCH_H
-#define RETORT_ORIGIN_SMALL_FETCH_H
+#ifndef RETORT_PKI_SMALL_FETCH_H
+#define RETORT_PKI_SMALL_FETCH_H
 
 #include "event/source.h"
 #include "origin/call.h"

@@ -1,4 +1,4 @@
-#include "origin/small_fetch.h"
+#include "pki/small_fetch.h"
 
 #include "base/assert.h"
 
