@@ -35,7 +35,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/cache/store.c proxy/core/cache/store.h \
 	proxy/core/cache/walk.c proxy/core/cache/walk.h \
 	proxy/core/cache/vary.c proxy/core/cache/vary.h \
-	proxy/core/client/proxy_protocol.c proxy/core/client/proxy_protocol.h proxy/core/client/requester.h \
+	proxy/core/client/requester.h \
 	proxy/core/client/body_clock.c proxy/core/client/body_clock.h \
 	proxy/core/client/clients.c proxy/core/client/clients.h \
 	proxy/core/client/exchange.c proxy/core/client/exchange.h \
@@ -76,7 +76,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/net/sender.c proxy/core/net/sender.h \
 	proxy/core/net/name_review.c proxy/core/net/name_review.h \
 	proxy/core/net/own_connections.c proxy/core/net/own_connections.h \
-	proxy/core/net/proxy_header.c proxy/core/net/proxy_header.h \
 	proxy/core/net/pool.c proxy/core/net/pool.h \
 	proxy/core/net/privileges.c proxy/core/net/privileges.h \
 	proxy/core/net/egress.c proxy/core/net/egress.h \

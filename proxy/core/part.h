@@ -53,6 +53,7 @@ struct content_class;
 struct findings;
 struct http_head;
 struct inherited;
+struct listen_settings;
 struct origin_call_class;
 struct page_choice;
 struct page_text;
@@ -142,6 +143,16 @@ struct part {
         void (*adopt)(void *state, const struct client_arrival *arrival);
         const struct origin_call_class *origin;
     } protocol;
+    /* The PROXY protocol. The worker's thread. */
+    struct {
+        /* Takes a connection to a listener with proxy_protocol, which is counted in clients->total. */
+        void (*accept)(struct clients *clients, const struct client_accepted *accepted,
+                       const struct listen_settings *listen);
+        /* Writes the header of this version (settings/origins.h), and returns its length. Addresses that are NULL, or not both
+         * IP: the connection is the proxy's own. */
+        size_t (*write)(unsigned version, const struct address *source,
+                        const struct address *destination, char *out);
+    } proxy_protocol;
     /* How the process takes the place of another one, and a later one that of this. The main thread; `error` has room for
      * SETTINGS_ERROR bytes. */
     struct {

@@ -7,7 +7,6 @@
 #include "base/scheduling.h"
 #include "client/handshake.h"
 #include "client/http1/http1.h"
-#include "client/proxy_protocol.h"
 #include "configured_names.h"
 #include "net/egress.h"
 #include "net/listener.h"
@@ -48,10 +47,16 @@ static bool find_destination(const struct client_accepted *accepted,
     return true;
 }
 
-/* The settings have no such listener without a part that serves it. */
+/* The settings have no such listeners without a part that serves them. */
 static void accept_redirected(struct clients *clients, const struct client_accepted *accepted) {
     PARTS_FOR_EACH (number, worker.accept_redirected)
         part_table[number]->worker.accept_redirected(clients, accepted);
+}
+
+static void accept_announced(struct clients *clients, const struct client_accepted *accepted,
+                             const struct listen_settings *listen) {
+    PARTS_FOR_EACH (number, proxy_protocol.accept)
+        part_table[number]->proxy_protocol.accept(clients, accepted, listen);
 }
 
 /* The client is known now, also where a load balancer had to name it. `listen` may be NULL. */
@@ -94,7 +99,7 @@ static void on_accept(struct listener *listener, int fd, const struct address *c
     };
     const struct listen_settings *listen = listen_set_find(clients->listen_set, accepted.listener);
     if (listen != NULL && listen->proxy_network_count > 0)
-        proxy_protocol_accept(clients, &accepted, listen);
+        accept_announced(clients, &accepted, listen);
     else
         worker_take(worker, &accepted, listen);
 }

@@ -5,7 +5,7 @@
  * header with addresses that is written again, in either version, has the same addresses.
  */
 #include "base/assert.h"
-#include "net/proxy_header.h"
+#include "proxy_protocol/header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

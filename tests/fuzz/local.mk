@@ -7,7 +7,7 @@ fuzzers_proxy = tests/fuzz/fuzz_event_lines tests/fuzz/fuzz_helper_pools tests/f
 	tests/fuzz/fuzz_forwarded tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_http2_fields tests/fuzz/fuzz_http2_frame tests/fuzz/fuzz_http2_origin tests/fuzz/fuzz_http2_session \
 	tests/fuzz/fuzz_icap_call \
-	tests/fuzz/fuzz_dns_answer tests/fuzz/fuzz_proxy_header \
+	tests/fuzz/fuzz_dns_answer \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_service_frames tests/fuzz/fuzz_settings tests/fuzz/fuzz_text_template \
 	tests/fuzz/fuzz_trace_context \
 	tests/fuzz/fuzz_vary
@@ -26,6 +26,9 @@ fuzzers += tests/fuzz/fuzz_authorization tests/fuzz/fuzz_htpasswd tests/fuzz/fuz
 endif
 if PART_LISTS
 fuzzers += tests/fuzz/fuzz_class_list
+endif
+if PART_PROXY_PROTOCOL
+fuzzers += tests/fuzz/fuzz_proxy_header
 endif
 if PART_REWRITE
 fuzzers += tests/fuzz/fuzz_field_rules

@@ -135,7 +135,7 @@ struct clients {
     unsigned connection_count;
     struct client_total *total;              /* connections of all workers */
     uint64_t sheds_again;                    /* nanoseconds of the loop's clock */
-    uint64_t proxy_protocol_complains_again; /* milliseconds; see proxy_protocol.h */
+    uint64_t proxy_protocol_complains_again; /* milliseconds; of the part proxy_protocol */
 };
 
 /* net->settings is set. */

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "origin/call.h"
+#include "part.h"
 
 enum { FIRST_AFTER = 10 }; /* milliseconds between the first checks of two servers */
 
@@ -129,9 +130,10 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
     timer_init(&check->timer, check_on_timer);
     task_init(&check->task, check_on_news);
     check_write_key(check);
-    if (settings->proxy_protocol != PROXY_HEADER_OFF)
-        check->preface_length =
-            proxy_header_write(settings->proxy_protocol, NULL, NULL, check->preface);
+    PARTS_FOR_EACH (number, proxy_protocol.write)
+        if (settings->proxy_protocol != PROXY_HEADER_OFF)
+            check->preface_length = part_table[number]->proxy_protocol.write(
+                settings->proxy_protocol, NULL, NULL, check->preface);
     check_write_request(check);
     checks->list = xrealloc(checks->list, (checks->count + 1) * sizeof(struct origin_check *));
     checks->list[checks->count++] = check;

@@ -16,18 +16,6 @@ static void allow_private_networks(struct listen_settings *listen) {
         ASSERT(network_parse(&listen->allow[i], slice_from(networks[i])));
 }
 
-/* The texts were checked when they were read; "none" is no network. */
-static void trust_load_balancers(struct listen_settings *listen) {
-    size_t count = 0;
-    while (listen->proxy_texts != NULL && listen->proxy_texts[count] != NULL)
-        count++;
-    listen->proxy_networks = xcalloc(count + 1, sizeof *listen->proxy_networks);
-    for (size_t i = 0; i < count; i++)
-        listen->proxy_network_count +=
-            network_parse(&listen->proxy_networks[listen->proxy_network_count],
-                          slice_from(listen->proxy_texts[i]));
-}
-
 static bool apply_listen(struct load *load, const struct document_section *section,
                          struct listen_settings *listen) {
     if (!load_values(load, section, "listen", listen))
@@ -39,7 +27,6 @@ static bool apply_listen(struct load *load, const struct document_section *secti
                          section->title);
     if (listen->name == NULL)
         listen->name = xstrdup(section->title);
-    trust_load_balancers(listen);
     if (listen->mode == LISTEN_FORWARD && document_value(section, "allow") == NULL)
         allow_private_networks(listen);
     for (struct listen_settings *other = load->settings->listens; other < listen; other++)

@@ -40,7 +40,6 @@ const char *adapt_point_name(enum adapt_point point) {
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
 static const char *const query_sent_words[] = {"stored", "whole", NULL};
-static const char *const proxy_protocol_words[] = {"off", "v1", "v2", NULL};
 static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
                                             NULL};
 static const char *const hash_words[] = {"url", "host", "client", NULL};
@@ -172,19 +171,6 @@ static const struct option options[] = {
          "admin plane through the proxy. The option does not affect reverse listeners: these "
          "reach what map sections name.",
      .example = "allow"},
-
-    {LISTEN(proxy_texts), .name = "proxy_protocol", STRINGS, .check = option_check_network,
-     DEFAULT("none"),
-     DOC "Lists the addresses and networks of load balancers that connect to the listener and "
-         "begin each connection with a header of the PROXY protocol (version 1 or 2). The client "
-         "that the header names is then the client for allow, access rules, limits, logs and "
-         "services. The header is not optional: a connection from another address is closed and "
-         "counted in retort_proxy_headers_untrusted_total; one without a good header is closed "
-         "and counted in retort_proxy_headers_bad_total, at the latest after "
-         "client.header_timeout. A header without addresses (LOCAL, UNKNOWN), as health checks "
-         "have, leaves the load balancer's own address. The value none means that the listener "
-         "takes no headers.",
-     .example = "{ \"10.0.0.4\", \"10.0.0.5\" }"},
 
 #include "settings/options_cache.def"
 #include "settings/options_listen_proxies.def"

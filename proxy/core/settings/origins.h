@@ -19,12 +19,15 @@
 #define RETORT_SETTINGS_ORIGINS_H
 
 #include "http/url.h"
-#include "net/proxy_header.h"
 #include "tls/trust.h"
 
 struct url_class;
 
 /* May a name lead to the proxy's own machine? */
+/* The header of the PROXY protocol that connections begin with, and the bytes that one takes at most (part.h). */
+enum proxy_header_version { PROXY_HEADER_OFF, PROXY_HEADER_V1, PROXY_HEADER_V2 };
+enum { PROXY_HEADER_WRITTEN = 128 };
+
 enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 
 enum origins_balance {

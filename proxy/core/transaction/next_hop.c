@@ -2,6 +2,7 @@
 
 #include "http/credentials.h"
 #include "origin/security.h"
+#include "part.h"
 #include "transaction/access.h"
 #include "transaction/transaction.h"
 
@@ -46,8 +47,11 @@ struct slice next_hop_preface(struct transaction *transaction,
     if (origins == NULL || origins->proxy_protocol == PROXY_HEADER_OFF)
         return SLICE("");
     char *header = arena_alloc(&transaction->arena, PROXY_HEADER_WRITTEN);
-    size_t length = proxy_header_write(origins->proxy_protocol, request_client(transaction),
-                                       transaction->exchange->ends->destination, header);
+    size_t length = 0;
+    PARTS_FOR_EACH (number, proxy_protocol.write)
+        length = part_table[number]->proxy_protocol.write(
+            origins->proxy_protocol, request_client(transaction),
+            transaction->exchange->ends->destination, header);
     return slice_make(header, length);
 }
 

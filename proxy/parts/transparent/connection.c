@@ -55,7 +55,7 @@ static struct redirection *redirection_new(struct net_context *net, int fd,
     return redirection;
 }
 
-/* A load balancer announces the connection (client/proxy_protocol.h). */
+/* A load balancer announces the connection (the part proxy_protocol). */
 static struct redirection *redirection_announced(struct net_context *net,
                                                  const struct address *destination) {
     struct redirection *redirection = xcalloc(1, sizeof *redirection);

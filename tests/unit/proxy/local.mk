@@ -32,7 +32,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_origins.c \
 	tests/unit/proxy/test_srv.c \
 	tests/unit/proxy/test_policy.c \
-	tests/unit/proxy/test_proxy_header.c \
 	tests/unit/proxy/test_trace_context.c \
 	tests/unit/proxy/test_purge.c \
 	tests/unit/proxy/test_range.c \

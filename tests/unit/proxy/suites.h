@@ -47,7 +47,7 @@ Suite *first_bytes_suite(void);
 Suite *head_blocks_suite(void) __attribute__((weak));
 Suite *field_rules_suite(void) __attribute__((weak));
 Suite *forwarded_suite(void);
-Suite *proxy_header_suite(void);
+Suite *proxy_header_suite(void) __attribute__((weak));
 Suite *spans_suite(void) __attribute__((weak));
 Suite *trace_context_suite(void);
 Suite *freshness_suite(void);

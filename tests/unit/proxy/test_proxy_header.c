@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "net/proxy_header.h"
+#include "proxy_protocol/header.h"
 
 #define V2            "\r\n\r\n\0\r\nQUIT\n"
 #define LITERAL(text) slice_make((text), sizeof(text) - 1)

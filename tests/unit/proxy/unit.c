@@ -166,7 +166,7 @@ int main(void) {
     srunner_add_suite(runner, first_bytes_suite());
     add_part(runner, field_rules_suite);
     srunner_add_suite(runner, forwarded_suite());
-    srunner_add_suite(runner, proxy_header_suite());
+    add_part(runner, proxy_header_suite);
     srunner_add_suite(runner, trace_context_suite());
     add_part(runner, head_blocks_suite);
     add_part(runner, hpack_suite);

@@ -1,4 +1,4 @@
-#include "net/proxy_header.h"
+#include "proxy_protocol/header.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -294,8 +294,8 @@ static size_t write_v1(const struct address *source, const struct address *desti
                             address_port(destination));
 }
 
-size_t proxy_header_write(enum proxy_header_version version, const struct address *source,
-                          const struct address *destination, char out[PROXY_HEADER_WRITTEN]) {
+size_t proxy_header_write(unsigned version, const struct address *source,
+                          const struct address *destination, char *out) {
     struct address from, to;
     if (!is_ip(source) || !is_ip(destination))
         return version == PROXY_HEADER_V2 ? write_v2(NULL, NULL, false, out)

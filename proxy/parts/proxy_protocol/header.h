@@ -17,20 +17,18 @@
  *
  * Threads: any.
  */
-#ifndef RETORT_NET_PROXY_HEADER_H
-#define RETORT_NET_PROXY_HEADER_H
+#ifndef RETORT_PROXY_PROTOCOL_HEADER_H
+#define RETORT_PROXY_PROTOCOL_HEADER_H
 
 #include "net/address.h"
+#include "settings/origins.h"
 
 #include <sys/types.h>
 
 enum {
     PROXY_HEADER_MAX = 4096,   /* a longer one is bad; HAProxy's are below 600 bytes */
     PROXY_HEADER_V1_MAX = 107, /* with CR LF */
-    PROXY_HEADER_WRITTEN = 128 /* what proxy_header_write needs */
 };
-
-enum proxy_header_version { PROXY_HEADER_OFF, PROXY_HEADER_V1, PROXY_HEADER_V2 };
 
 struct proxy_header {
     enum proxy_header_version version;
@@ -42,10 +40,10 @@ struct proxy_header {
  * the same however many bytes follow the header. */
 ssize_t proxy_header_parse(struct proxy_header *header, const char *bytes, size_t length);
 
-/* Writes a header into `out`, and returns its length. Source NULL, or addresses that are not both
+/* Writes a header into `out`, which has room for PROXY_HEADER_WRITTEN bytes, and returns its length. Source NULL, or addresses that are not both
  * IP: the header says that the connection is the proxy's own (LOCAL, UNKNOWN). When one address is
  * IPv4 and the other IPv6, both are written as IPv6. */
-size_t proxy_header_write(enum proxy_header_version version, const struct address *source,
-                          const struct address *destination, char out[PROXY_HEADER_WRITTEN]);
+size_t proxy_header_write(unsigned version, const struct address *source,
+                          const struct address *destination, char *out);
 
 #endif

@@ -1,8 +1,27 @@
-#include "client/proxy_protocol.h"
+/*
+ * The part proxy_protocol: load balancers say for whom they connect, and servers are told.
+ *
+ * A connection that a load balancer announces: it begins with a header of the PROXY protocol, which
+ * says who the client is (proxy_protocol/header.h). Nothing else happens before the header is there.
+ *
+ * On a listener with listen.proxy_protocol the header is not optional, because a client that could
+ * choose whether to send one could choose its address. So a connection from an address that is not
+ * listed there is closed at once, and one without a good header is closed when that is certain, or
+ * after client.header_timeout. When the header is read, to its last byte and no further, the
+ * connection goes the way of any other through clients->accept, as the connection of the client
+ * that the header names: to TLS, to transparent mode, or to HTTP.
+ *
+ * Threads: the worker's. Ownership: its own, until the connection is handed over or closed.
+ */
+#include "part.h"
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "net/proxy_header.h"
+#include "client/clients.h"
+#include "proxy_protocol/header.h"
+#include "settings/load.h"
+#include "settings/option_rows.h"
+#include "settings/part_settings.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -162,8 +181,8 @@ static void proxy_protocol_watch(struct proxy_protocol *announced) {
 }
 
 /* The header is mostly there by now: then nothing has to be watched. */
-void proxy_protocol_accept(struct clients *clients, const struct client_accepted *accepted,
-                           const struct listen_settings *listen) {
+static void proxy_protocol_accept(struct clients *clients, const struct client_accepted *accepted,
+                                  const struct listen_settings *listen) {
     struct proxy_protocol *announced;
     if (!is_trusted(listen, accepted->client)) {
         proxy_protocol_refuse(clients, accepted);
@@ -180,3 +199,62 @@ void proxy_protocol_accept(struct clients *clients, const struct client_accepted
     if (proxy_protocol_go_on(announced, false))
         proxy_protocol_watch(announced);
 }
+
+/* Settings. */
+
+/* enum proxy_header_version. */
+static const char *const words[] = {"off", "v1", "v2", NULL};
+
+static const struct option core_rows[] = {
+    {ONE("listen", struct listen_settings, proxy_texts), .name = "proxy_protocol",
+     .after = "local_destinations", STRINGS, .check = option_check_network, DEFAULT("none"),
+     DOC "Lists the addresses and networks of load balancers that connect to the listener and "
+         "begin each connection with a header of the PROXY protocol (version 1 or 2). The client "
+         "that the header names is then the client for allow, access rules, limits, logs and "
+         "services. The header is not optional: a connection from another address is closed and "
+         "counted in retort_proxy_headers_untrusted_total; one without a good header is closed "
+         "and counted in retort_proxy_headers_bad_total, at the latest after "
+         "client.header_timeout. A header without addresses (LOCAL, UNKNOWN), as health checks "
+         "have, leaves the load balancer's own address. The value none means that the listener "
+         "takes no headers.",
+     .example = "{ \"10.0.0.4\", \"10.0.0.5\" }"},
+    {ONE("origins", struct origins_settings, proxy_protocol), .name = "proxy_protocol",
+     .after = "check_timeout", WORD(words), DEFAULT("off"),
+     DOC "Begins each connection to a server of the group with a header of the PROXY protocol, in "
+         "version 1 (a line of text) or 2 (binary), which names the client and the address that "
+         "the client has connected to. The header comes before TLS. A connection then serves "
+         "requests of one client address and port only. Health checks send a header without "
+         "addresses. Servers must expect the header: without it, or with one that they do not "
+         "expect, they refuse the connection.",
+     .example = "v2"},
+    {.name = NULL},
+};
+
+/* The texts were checked when they were read; "none" is no network. */
+static void proxy_protocol_trust(struct listen_settings *listen) {
+    size_t count = 0;
+    while (listen->proxy_texts != NULL && listen->proxy_texts[count] != NULL)
+        count++;
+    listen->proxy_networks = xcalloc(count + 1, sizeof *listen->proxy_networks);
+    for (size_t i = 0; i < count; i++)
+        listen->proxy_network_count +=
+            network_parse(&listen->proxy_networks[listen->proxy_network_count],
+                          slice_from(listen->proxy_texts[i]));
+}
+
+static bool proxy_protocol_load(struct load *load, void *mine) {
+    (void)mine;
+    for (size_t i = 0; i < load->settings->listen_count; i++)
+        proxy_protocol_trust(&load->settings->listens[i]);
+    return true;
+}
+
+static const struct part_settings proxy_protocol_settings = {
+    .core_options = core_rows,
+    .load = proxy_protocol_load,
+};
+
+const struct part part_proxy_protocol = {
+    .settings = &proxy_protocol_settings,
+    .proxy_protocol = {.accept = proxy_protocol_accept, .write = proxy_header_write},
+};
