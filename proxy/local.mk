@@ -83,7 +83,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/net/remembered_name.h \
 	proxy/core/net/resolver.c proxy/core/net/resolver.h \
 	proxy/core/net/resolver_report.c proxy/core/net/resolver_report.h \
-	proxy/core/origin/check.c proxy/core/origin/check.h \
 	proxy/core/origin/choice.c \
 	proxy/core/origin/lookup.c proxy/core/origin/lookup.h \
 	proxy/core/origin/member.c proxy/core/origin/member.h \

@@ -54,6 +54,7 @@ struct findings;
 struct http_head;
 struct inherited;
 struct listen_settings;
+struct origin_group;
 struct origin_call_class;
 struct page_choice;
 struct page_text;
@@ -116,6 +117,8 @@ struct part {
         void (*join)(struct transaction_host *host, void *state);
         /* The worker has other settings. */
         void (*change)(struct transaction_host *host);
+        /* The group has other members: SRV records have changed. */
+        void (*members_changed)(struct transaction_host *host, struct origin_group *group);
         /* The loop has ended: what is under way is broken off, before transactions and connections are. */
         void (*cut)(struct transaction_host *host);
         void (*leave)(struct transaction_host *host);

@@ -12,7 +12,6 @@
 #include "net/listener.h"
 #include "net/memory_share.h"
 #include "net/resolver.h"
-#include "origin/check.h"
 #include "origin/http1/http1.h"
 #include "origin/lookup.h"
 #include "origin/security.h"
@@ -232,18 +231,11 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
     return good;
 }
 
-/* One worker checks the health of origins for all. */
-static void start_checks(struct worker *worker, struct origin_groups *origins) {
-    origin_checks_free(&worker->checks);
-    if (worker->index == 0 && !worker->draining)
-        worker->checks = origin_checks_new(&worker->net, worker->host.origins,
-                                           worker->host.origin_securities, origins);
-}
-
 static void on_other_members(void *arg, struct origin_group *group) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
-    origin_checks_renew(worker->checks, group);
+    PARTS_FOR_EACH (number, worker.members_changed)
+        part_table[number]->worker.members_changed(&worker->host, group);
 }
 
 /* One worker asks for the SRV records of groups for all. */
@@ -424,7 +416,6 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
                  strerror(errno));
         return false;
     }
-    start_checks(worker, shared->origins);
     start_lookups(worker, shared->origins);
     start_asking(worker);
     return open_listeners(worker, worker->settings, claims, error);
@@ -447,7 +438,6 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 static void cut_everything(struct worker *worker) {
     warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
-    origin_checks_free(&worker->checks);
     PARTS_FOR_EACH (number, worker.cut)
         part_table[number]->worker.cut(&worker->host);
     transaction_abort_all(&worker->host);
@@ -536,7 +526,6 @@ void worker_join(struct worker **workerp) {
     access_logs_close(&worker->host.logs);
     warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
-    origin_checks_free(&worker->checks);
     origin_pool_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
     named_addresses_use(&worker->names, &worker->net, NULL);
@@ -594,7 +583,6 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     worker_take_services(worker, news);
     transaction_host_watch(&worker->host);
     hear_events(worker);
-    start_checks(worker, news->origins);
     start_lookups(worker, news->origins);
     start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
@@ -613,7 +601,6 @@ void worker_begin_drain(struct worker *worker) {
     close_listeners(worker);
     warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
-    origin_checks_free(&worker->checks);
     origin_pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
 }

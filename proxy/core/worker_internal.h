@@ -33,8 +33,7 @@ struct worker {
     struct adapter_host adapters;
     struct named_addresses names;
     struct transaction_host host;
-    struct origin_checks *checks;   /* NULL: another worker does them */
-    struct origin_lookups *lookups; /* likewise */
+    struct origin_lookups *lookups; /* NULL: another worker does them */
     struct warm_up *asking;         /* NULL: another worker does it */
     struct listener **listeners;
     size_t listener_count;

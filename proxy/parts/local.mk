@@ -5,6 +5,7 @@ include proxy/parts/limits/local.mk
 include proxy/parts/admin/local.mk
 include proxy/parts/events/local.mk
 include proxy/parts/spans/local.mk
+include proxy/parts/checks/local.mk
 include proxy/parts/proxy_protocol/local.mk
 include proxy/parts/http2/local.mk
 include proxy/parts/adapt/local.mk

@@ -179,12 +179,6 @@ bool origins_check_status(const char *text, char *error, size_t error_size) {
     return failure(error, error_size, "is not a status from 500 to 599, or none");
 }
 
-bool origins_check_path(const char *text, char *error, size_t error_size) {
-    if (text[0] == '/' && text[strcspn(text, " \t#")] == '\0')
-        return true;
-    return failure(error, error_size, "is not a path: write \"/healthz\"");
-}
-
 bool origins_check_alias(const char *text, char *error, size_t error_size) {
     struct url url;
     bool web = url_parse(&url, slice_from(text)) && url_is_web(&url);

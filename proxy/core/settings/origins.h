@@ -107,7 +107,6 @@ void origins_release_server(struct origin_server_settings *server);
 /* Whether a value is well formed, for the option table. */
 bool origins_check_server(const char *text, char *error, size_t error_size);
 bool origins_check_status(const char *text, char *error, size_t error_size);
-bool origins_check_path(const char *text, char *error, size_t error_size);
 bool origins_check_alias(const char *text, char *error, size_t error_size);
 
 #endif

@@ -1,8 +1,19 @@
-#include "origin/check.h"
-
-#include "base/assert.h"
-#include "origin/call.h"
+/*
+ * The part checks: health checks. Each server of a group with a health_check is asked for that path every
+ * check_interval, and the group is told the outcome.
+ *
+ * One worker makes the checks for all workers. Each check is an ordinary call to the origin, on a
+ * connection of its own. A status from 200 to 399 is good. Threads: the worker's.
+ */
 #include "part.h"
+
+#include "adapt/set.h"
+#include "base/assert.h"
+#include "base/failure.h"
+#include "origin/call.h"
+#include "settings/option_rows.h"
+#include "settings/part_settings.h"
+#include "transaction/transaction.h"
 
 enum { FIRST_AFTER = 10 }; /* milliseconds between the first checks of two servers */
 
@@ -189,7 +200,8 @@ static void checks_begin(struct origin_checks *checks, struct origin_group *grou
     }
 }
 
-void origin_checks_renew(struct origin_checks *checks, struct origin_group *group) {
+static void checks_renew(struct transaction_host *host, struct origin_group *group) {
+    struct origin_checks *checks = host->parts[PART_CHECKS];
     if (checks == NULL)
         return;
     CHECK_OBJ(checks, ORIGIN_CHECKS_MAGIC);
@@ -204,23 +216,9 @@ void origin_checks_renew(struct origin_checks *checks, struct origin_group *grou
     }
 }
 
-struct origin_checks *origin_checks_new(struct net_context *net, struct origin_pool *connections,
-                                        struct origin_securities *securities,
-                                        struct origin_groups *groups) {
-    struct origin_checks *checks;
-    ALLOC_OBJ(checks, ORIGIN_CHECKS_MAGIC);
-    checks->net = net;
-    checks->connections = connections;
-    checks->securities = securities;
-    checks->groups = origin_groups_reference(groups);
-    for (size_t i = 0; i < groups->count; i++)
-        origin_checks_renew(checks, groups->list[i]);
-    return checks;
-}
-
-void origin_checks_free(struct origin_checks **checksp) {
-    struct origin_checks *checks = *checksp;
-    *checksp = NULL;
+static void checks_cut(struct transaction_host *host) {
+    struct origin_checks *checks = host->parts[PART_CHECKS];
+    host->parts[PART_CHECKS] = NULL;
     if (checks == NULL)
         return;
     CHECK_OBJ(checks, ORIGIN_CHECKS_MAGIC);
@@ -230,3 +228,64 @@ void origin_checks_free(struct origin_checks **checksp) {
     origin_groups_release(&checks->groups);
     FREE_OBJ(checks);
 }
+
+static void checks_change(struct transaction_host *host) {
+    struct origin_checks *checks;
+    checks_cut(host);
+    if (host->index != 0)
+        return;
+    ALLOC_OBJ(checks, ORIGIN_CHECKS_MAGIC);
+    checks->net = host->net;
+    checks->connections = host->origins;
+    checks->securities = host->origin_securities;
+    checks->groups = origin_groups_reference(host->adapt->origins);
+    host->parts[PART_CHECKS] = checks;
+    for (size_t i = 0; i < checks->groups->count; i++)
+        checks_renew(host, checks->groups->list[i]);
+}
+
+static void checks_join(struct transaction_host *host, void *state) {
+    (void)state;
+    checks_change(host);
+}
+
+/* Settings. */
+
+static bool is_health_path(const char *text, char *error, size_t error_size) {
+    if (text[0] == '/' && text[strcspn(text, " \t#")] == '\0')
+        return true;
+    return failure(error, error_size, "is not a path: write \"/healthz\"");
+}
+
+#define ORIGINS(member) ONE("origins", struct origins_settings, member)
+
+static const struct option core_rows[] = {
+    {ORIGINS(health_check), .name = "health_check", .after = "local_destinations", STRING,
+     .check = is_health_path,
+     .fallback_note = "none; failures of clients' requests take servers down",
+     DOC "Sets a path that Retort requests from each server every check_interval. A status from "
+         "200 to 399 brings a server up again; anything else counts as a failure, like that of a "
+         "client's request. With health checks, a server that is down is never tried with a "
+         "client's request.",
+     .example = "\"/healthz\""},
+    {ORIGINS(check_interval), .name = "check_interval", .after = "health_check", TIMEOUT,
+     DEFAULT("5s"), DOC "Sets the pause between two health checks of a server.",
+     .example = "\"1s\""},
+    {ORIGINS(check_timeout), .name = "check_timeout", .after = "check_interval", TIMEOUT,
+     DEFAULT("2s"),
+     DOC "Sets how long a health check may take to connect, and how long it may then wait for "
+         "the response.",
+     .example = "\"500ms\""},
+    {.name = NULL},
+};
+
+static const struct part_settings checks_part_settings = {.core_options = core_rows};
+
+const struct part part_checks = {
+    .settings = &checks_part_settings,
+    .worker = {.join = checks_join,
+               .change = checks_change,
+               .members_changed = checks_renew,
+               .cut = checks_cut,
+               .leave = checks_cut},
+};

@@ -1,0 +1,3 @@
+if PART_CHECKS
+proxy_libproxy_a_SOURCES += proxy/parts/checks/part.c
+endif
