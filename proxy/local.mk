@@ -14,7 +14,7 @@ proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags) -DSERVICES_DIRECTORY='"$(servicemo
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
 	proxy/core/cache/ban.c proxy/core/cache/ban.h \
-	proxy/core/cache/body.c proxy/core/cache/body.h \
+	proxy/core/cache/body.c proxy/core/cache/body.h proxy/core/cache/content_numbers.h \
 	proxy/core/cache/body_reader.c proxy/core/cache/body_reader.h \
 	proxy/core/cache/conditional.c proxy/core/cache/conditional.h \
 	proxy/core/cache/cache_control.c proxy/core/cache/cache_control.h \
@@ -119,7 +119,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/access_log_line.c proxy/core/transaction/access_log_line.h \
 	proxy/core/transaction/journal.c proxy/core/transaction/journal.h \
 	proxy/core/transaction/access_log.c proxy/core/transaction/access_log.h \
-	proxy/core/transaction/adapting.c proxy/core/transaction/adapting.h \
+	proxy/core/transaction/adapting.c proxy/core/transaction/adapting.h proxy/core/transaction/asked.h proxy/core/transaction/snapshot.c proxy/core/transaction/snapshot.h \
 	proxy/core/transaction/cache_status.c proxy/core/transaction/cache_status.h \
 	proxy/core/transaction/caching.c proxy/core/transaction/caching.h \
 	proxy/core/transaction/collapse.c proxy/core/transaction/collapse.h \
@@ -166,7 +166,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/steps/tunnel.c proxy/core/transaction/steps/tunnel.h \
 	proxy/core/transaction/steps/deliver.c proxy/core/transaction/steps/deliver.h \
 	proxy/core/transaction/steps/log.c \
-	proxy/core/adapters.c proxy/core/adapters.h \
 	proxy/core/claims.c proxy/core/claims.h \
 	proxy/core/part.c proxy/core/part.h proxy/parts.def \
 	proxy/core/server.c proxy/core/server.h \
@@ -179,7 +178,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/worker.c proxy/core/worker.h proxy/core/worker_internal.h proxy/core/worker_orders.c \
 	proxy/core/match/literals.c proxy/core/match/literals.h \
 	proxy/core/settings/load.c proxy/core/settings/load.h \
-	proxy/core/settings/load_adapt.c proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
+	proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
 	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
@@ -195,7 +194,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/option_rows.h proxy/core/settings/part_settings.h proxy/core/settings/options.c proxy/core/settings/options.h proxy/core/settings/options_cache.def \
 	proxy/core/settings/options_origins.def \
 	proxy/core/settings/options_classes.def \
-	proxy/core/settings/options_listen_tls.def proxy/core/settings/options_services_both.def \
+	proxy/core/settings/options_listen_tls.def \
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
 	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \
 	proxy/core/settings/overrides.c proxy/core/settings/overrides.h proxy/core/settings/overrides_file.c \
@@ -230,7 +229,7 @@ unit_objects = for object in $(tests_unit_proxy_unit_proxy_OBJECTS); do echo "$$
 proxy/libproxy-$(WITH).a: proxy/libproxy.a proxy/parts-$(WITH).c
 	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(proxy_libproxy_a_CPPFLAGS) $(CPPFLAGS) $(proxy_libproxy_a_CFLAGS) \
 		$(CFLAGS) -c -o proxy/parts-$(WITH).o proxy/parts-$(WITH).c && rm -f $@ && \
-	$(AR) cr $@ proxy/parts-$(WITH).o `$(with_objects) | grep -v -e '^proxy/parts/\([^a]\|ac\|adm\)' -e 'a-parts\.o$$'` \
+	$(AR) cr $@ proxy/parts-$(WITH).o `$(with_objects) | grep -v -e '^proxy/parts/' -e 'a-parts\.o$$'` \
 		`for part in $(PARTS); do $(with_objects) | grep "^proxy/parts/$$part/"; done`
 proxy/retort-$(WITH): proxy/libproxy-$(WITH).a $(proxy_retort_OBJECTS)
 	$(AM_V_CCLD)$(proxy_retort_LINK) $(proxy_retort_OBJECTS) proxy/libproxy-$(WITH).a $(proxy_below)

@@ -63,7 +63,6 @@ BEGIN {
     closed("proxy/core/client/http1", "proxy/core/worker.c")
     closed("proxy/core/origin/http1", "proxy/core/worker.c")
     opened_to("proxy/parts/icap", "proxy/tools/icap_replay.c")
-    opened_to("proxy/parts/adapt", "proxy/core/ proxy/parts/") # the core still asks services itself
 
     # Removals from memory and from the second level go through the door, which knows their order.
     called_by("cache_remove_name cache_drop cache_ban cache_change_purge cache_change_purge_soon second_level_leave_out " \

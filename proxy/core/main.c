@@ -1,4 +1,3 @@
-#include "adapters.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/plural.h"
@@ -112,7 +111,9 @@ struct running {
 
 /* Whoever ends it while it starts has got what he wants: status 0. */
 static int main_tell_of_start(const char *error) {
-    bool ended = adapters_starts_are_abandoned();
+    bool ended = false;
+    PARTS_FOR_EACH (number, process.starts_are_abandoned)
+        ended |= part_table[number]->process.starts_are_abandoned();
     if (ended)
         log_info("ended before it served: %s", error);
     else
@@ -144,7 +145,8 @@ static bool main_finish(struct running *running, int signal) {
     struct server *server = running->server;
     struct hurry hurry = {.server = server};
     bool ordered = atomic_exchange(&server->draining, true);
-    adapters_abandon_starts();
+    PARTS_FOR_EACH (number, process.abandon_starts)
+        part_table[number]->process.abandon_starts();
     thread_start(&hurry.thread, hurry_on_signal, &hurry, "rt-hurry");
     if (running->takeover == NULL || !running->takeover->takeover.is_done(server)) {
         if (ordered)

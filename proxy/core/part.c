@@ -12,6 +12,14 @@ static const struct {
 #undef PART
 };
 
+bool parts_await_end(void) {
+    enum { PATIENCE = 4000 }; /* milliseconds */
+    bool all = true;
+    PARTS_FOR_EACH (number, process.await_end)
+        all &= part_table[number]->process.await_end(PATIENCE);
+    return all;
+}
+
 const char *part_name(enum part_number number) {
     return rows[number].name;
 }

@@ -71,6 +71,7 @@ struct trickle_class;
 struct variant_class;
 struct worker;
 struct tls_pki;
+struct worker_report;
 struct version_library;
 
 enum part_number {
@@ -94,6 +95,19 @@ struct part {
         void (*is_possible)(const struct settings *settings, struct findings *findings);
         /* Could a later process start with what is about to be saved? False: it is refused, with a message. */
         bool (*may_save)(const struct settings *old, const struct settings *new, char *error);
+        /* Settings may come into use: starts what serves by them, which may take its time, and adds why they can't be used.
+         * `server` NULL: they are only checked. */
+        void (*prepare)(struct server *server, struct settings *settings,
+                        struct findings *findings);
+        /* Nobody serves by them any more: ends that. Any thread. */
+        void (*unprepare)(struct settings *settings);
+        /* The proxy begins to end: nobody waits any more for what `prepare` starts. */
+        void (*abandon_starts)(void);
+        /* Is that so? Also by a signal before the proxy serves. */
+        bool (*starts_are_abandoned)(void);
+        /* Waits at most so many milliseconds for threads and processes that run, start or stop what `prepare` has started, when
+         * that is over. False: some are left behind. */
+        bool (*await_end)(unsigned milliseconds);
         /* Other settings come into use. */
         void (*change)(struct server *server, struct settings *settings);
         /* Writes what waits: the process ends without `close`, since a worker hangs. */
@@ -115,6 +129,11 @@ struct part {
     struct {
         /* `state`: that of the process. */
         void (*join)(struct transaction_host *host, void *state);
+        /* Settings come into use: what the part makes of them for the transactions that begin with them, in
+         * snapshot->parts (transaction/snapshot.h). The first call comes before `join`. */
+        void *(*take)(struct transaction_host *host, const struct settings *settings);
+        /* The last of these transactions has ended. */
+        void (*drop)(struct transaction_host *host, void *taken);
         /* The worker has other settings. */
         void (*change)(struct transaction_host *host);
         /* The group has other members: SRV records have changed. */
@@ -122,6 +141,13 @@ struct part {
         /* The loop has ended: what is under way is broken off, before transactions and connections are. */
         void (*cut)(struct transaction_host *host);
         void (*leave)(struct transaction_host *host);
+        /* Adds what the part has to say to the admin plane (worker_report.h). */
+        void (*report)(const struct transaction_host *host, struct worker_report *report);
+        /* Is the worker in a function of somebody else, in which it may hang? For so long, and why: "it has been in the
+         * function begin of the service gray for 12 s" (WORKER_REASON bytes). Any thread. */
+        bool (*is_held)(struct transaction_host *host, uint64_t *milliseconds, char *reason);
+        /* If it comes back from there, it waits for the end of the process. Any thread. */
+        void (*forsake)(struct transaction_host *host);
         /* A transaction begins, while settings->traces: to which trace does it belong? (transaction/spans.h) */
         void (*trace)(struct transaction *transaction, struct spans_start *start);
         /* A transaction that is traced has ended, with its client, at `end` in nanoseconds of the monotonic
@@ -178,11 +204,8 @@ struct part {
     struct {
         unsigned kind;
         const struct adapter_class *class;
-        /* See proxy/core/adapters.h for these. */
+        /* How long the first starts of all processes of the services may take, in milliseconds. */
         uint64_t (*start_time)(const struct settings *settings);
-        void (*abandon_starts)(void);
-        bool (*starts_are_abandoned)(void);
-        bool (*await_end)(unsigned milliseconds);
     } services;
     /* OCSP responses, and certificates that servers did not send (tls/verify.h). NULL: nothing. Any thread. */
     const struct tls_pki *pki;
@@ -201,7 +224,7 @@ struct part {
     const struct class_lists_class *lists;
     /* Content codings that it undoes (adapt/coding.h); ends with a name without letters. NULL: none. Any thread. */
     const struct coding *codings;
-    /* What services do with the content of the cache (adapt/content_numbers.h). NULL: nothing. */
+    /* What services do with the content of the cache (cache/content_numbers.h). NULL: nothing. */
     const struct content_class *content;
     /* A socket beside those of listen sections. The main thread, but for `address`: any, and for `number` and
      * `give_away`: also that of the handover, which ends before `close`. */
@@ -239,6 +262,10 @@ extern const struct part *const part_table[PART_COUNT];
 enum part_number part_of_protocol(const char *name);
 /* The path of the first Unix socket of a part (part.socket); NULL: there is none. */
 const char *part_socket_path(const struct settings *settings);
+
+/* Calls process.await_end of all, with a time in which a process that hangs, or that somebody has stopped, is ended
+ * (PROCESS_GRACE, runner/process.h). */
+bool parts_await_end(void);
 
 const char *part_name(enum part_number number);
 /* The part that the section is of, or the option in it; NULL: the section itself. PART_CORE: it is of none. */

@@ -1,6 +1,5 @@
 #include "readiness.h"
 
-#include "adapters.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "net/egress.h"
@@ -70,11 +69,12 @@ void readiness_of_start(const struct settings *settings, struct findings *findin
                      strerror(errno));
 }
 
-void readiness_of_services(const struct settings *settings, struct findings *findings) {
-    struct shared_services *services = shared_services_new(settings, adapters_class_of, NULL);
-    shared_services_note_problems(services, findings);
-    shared_services_release(&services);
-    adapters_await_end(ADAPTERS_PATIENCE);
+void readiness_of_services(struct settings *settings, struct findings *findings) {
+    struct settings *used = settings_reference(settings);
+    PARTS_FOR_EACH (number, process.prepare)
+        part_table[number]->process.prepare(NULL, settings, findings);
+    settings_end_use(&used);
+    parts_await_end();
 }
 
 /* 0, or the error of a connection to a Unix socket. */

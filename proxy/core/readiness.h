@@ -24,7 +24,7 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
  * refused. */
 void readiness_of_privileges(const struct settings *settings, struct findings *findings);
 /* Starts the services inside the proxy and stops them: their modules check their settings. */
-void readiness_of_services(const struct settings *settings, struct findings *findings);
+void readiness_of_services(struct settings *settings, struct findings *findings);
 /* Checks the listeners, the disks, the admin plane and the socket for a takeover. */
 void readiness_of_start(const struct settings *settings, struct findings *findings);
 /* Says in the log what works at a start, but not for clients as it is now: sockets of retort-helperd

@@ -1,11 +1,8 @@
 #include "reload.h"
 
-#include "adapt/verdicts.h"
-#include "adapters.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/threads.h"
-#include "cache/second_level.h"
 #include "log/target.h"
 #include "net/notify.h"
 #include "readiness.h"
@@ -47,71 +44,42 @@ static void await_settings(struct server *server, struct findings *refused) {
     }
 }
 
-/* The generations of the services continue from the ones kept on disk. So results that a bump has
- * made invalid stay invalid after a start or a reload. */
-static struct shared_services *services_for(const struct server *server,
-                                            const struct settings *settings) {
-    struct shared_services *services =
-        shared_services_new(settings, adapters_class_of, server->services);
-    for (size_t i = 0; i < services->count; i++) {
-        struct service_tag *tag = services->services[i]->tag;
-        service_tag_resume(tag, second_level_kept_generation(server->second_level, tag->base));
-    }
-    return services;
-}
-
-/* A service manager has its own idea of how long a start or a reload takes (sd_notify(3)). */
-static void ask_for_time(const struct settings *settings) {
-    enum { MORE = 30000 }; /* milliseconds, for all the rest */
-    uint64_t time = adapters_start_time(settings);
-    if (time > 0)
-        notify_send("EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)(time + MORE) * 1000);
-}
-
-struct shared_services *server_services(const struct server *server,
-                                        const struct settings *settings,
-                                        char error[SETTINGS_ERROR]) {
+bool server_prepare_settings(struct server *server, struct settings *settings,
+                             char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
-    ask_for_time(settings);
-    struct shared_services *services = services_for(server, settings);
-    shared_services_note_problems(services, &findings);
+    PARTS_FOR_EACH (number, process.prepare)
+        part_table[number]->process.prepare(server, settings, &findings);
     if (findings.count == 0)
-        return services;
+        return true;
     findings_join(&findings, error, SETTINGS_ERROR);
-    shared_services_release(&services);
-    return NULL;
+    return false;
 }
 
 /* What was there before is released behind the lock: a service may take its time to end. */
 static void server_replace(struct server *server, struct settings *settings,
-                           struct origin_groups *origins, struct shared_services *services) {
+                           struct origin_groups *origins) {
     pthread_mutex_lock(&server->lock);
     struct settings *old_settings = server->settings;
     struct origin_groups *old_origins = server->origins;
-    struct shared_services *old_services = server->services;
     server->settings = settings;
     server->origins = origins;
-    server->services = services;
     pthread_mutex_unlock(&server->lock);
-    settings_release(&old_settings);
     origin_groups_release(&old_origins);
-    shared_services_release(&old_services);
+    settings_end_use(&old_settings);
 }
 
 static void apply_settings(struct server *server, struct settings *settings,
-                           struct shared_services *services, struct claims **claimsp,
-                           struct findings *refused) {
+                           struct claims **claimsp, struct findings *refused) {
     server_open_error_log(settings);
     cache_set_limit(server->cache, settings->cache.memory);
-    verdicts_set_limit(server->verdicts, settings->verdict_space);
     PARTS_FOR_EACH (number, process.change)
         part_table[number]->process.change(server, settings);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
     for (unsigned i = 0; i < server->worker_count; i++)
-        worker_reload(server->workers[i], settings, origins, services, claimsp);
+        worker_reload(server->workers[i], settings, origins, claimsp);
     await_settings(server, refused);
     log_targets_await();
-    server_replace(server, settings, origins, services);
+    server_replace(server, settings, origins);
 }
 
 static void keep_changed_sockets(struct server *server, const struct settings *old) {
@@ -169,8 +137,7 @@ static struct claims *last_claims(struct server *server, struct settings *settin
 }
 
 /* Under `applying`. False: the settings are refused. */
-static bool server_adopt(struct server *server, struct settings *settings,
-                         struct shared_services *services, bool keep,
+static bool server_adopt(struct server *server, struct settings *settings, bool keep,
                          struct settings_outcome *outcome) {
     struct claims *claims = last_claims(server, settings, keep, outcome);
     if (claims == NULL)
@@ -180,7 +147,7 @@ static bool server_adopt(struct server *server, struct settings *settings,
     settings->workers = server->first->workers;
     outcome->before = settings_reference(server->settings);
     outcome->after = settings_reference(settings);
-    apply_settings(server, settings, services, &claims, &outcome->refused);
+    apply_settings(server, settings, &claims, &outcome->refused);
     keep_changed_sockets(server, outcome->before);
     return true;
 }
@@ -194,14 +161,12 @@ static bool server_use(struct server *server, struct settings *settings, bool ke
         return false;
     settings->start = settings_reference(server->first);
     steps_compile(settings);
-    struct shared_services *services = server_services(server, settings, outcome->error);
+    bool prepared = server_prepare_settings(server, settings, outcome->error);
     pthread_mutex_lock(&server->applying);
-    bool used = services != NULL && server_adopt(server, settings, services, keep, outcome);
+    bool used = prepared && server_adopt(server, settings, keep, outcome);
     pthread_mutex_unlock(&server->applying);
-    if (!used) {
-        shared_services_release(&services);
-        settings_release(&settings);
-    }
+    if (!used)
+        settings_end_use(&settings);
     return used;
 }
 

@@ -48,10 +48,9 @@ void server_open_error_log(const struct settings *settings);
  * the start or the reload is refused. */
 struct claims *server_claim(const struct settings *settings, const struct settings *old,
                             struct inherited *inherited, char error[SETTINGS_ERROR]);
-/* The services of the settings, which start. NULL and a message: one of them can't be used with its settings. */
-struct shared_services *server_services(const struct server *server,
-                                        const struct settings *settings,
-                                        char error[SETTINGS_ERROR]);
+/* Starts what parts need to serve by the settings (part.h). False, with a message: they can't be used. */
+bool server_prepare_settings(struct server *server, struct settings *settings,
+                             char error[SETTINGS_ERROR]);
 
 struct reloader *reloader_start(struct server *server);
 void reloader_ask(struct reloader *reloader);

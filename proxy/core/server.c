@@ -1,7 +1,5 @@
 #include "server.h"
 
-#include "adapt/verdicts.h"
-#include "adapters.h"
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
@@ -35,10 +33,8 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
         .shared_fetches = server->shared_fetches,
         .origin_hosts = server->origin_hosts,
         .purge_orders = server->purge_orders,
-        .verdicts = server->verdicts,
         .parts = server->parts,
         .origins = server->origins,
-        .services = server->services,
     };
     server->workers = xcalloc(count, sizeof *server->workers);
     for (; server->worker_count < count; server->worker_count++) {
@@ -203,7 +199,6 @@ static void make_shared(struct server *server) {
         ticket_keys_new((int64_t)(clocks_milliseconds(CLOCK_BOOTTIME) / 1000));
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
-    server->verdicts = verdicts_new(settings->verdict_space);
     server->origins = origin_groups_new(server->settings, NULL);
     PARTS_FOR_EACH (number, process.open)
         part_table[number]->process.open(server);
@@ -242,8 +237,8 @@ bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]) 
     if (!open_second_level(server, taken, error))
         return false;
     server->purge_orders = purge_orders_new(server->cache, server->second_level);
-    server->services = server_services(server, server->settings, error);
-    bool made = server->services != NULL && make_workers(server, error);
+    bool made =
+        server_prepare_settings(server, server->settings, error) && make_workers(server, error);
     claims_free(&server->claims);
     return made;
 }
@@ -314,10 +309,10 @@ bool server_release(struct server *server) {
     memory_shares_free(&server->memory);
     ticket_keys_release(&server->clients.tickets);
     origin_hosts_free(&server->origin_hosts);
-    verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);
-    shared_services_release(&server->services);
-    bool all = adapters_await_end(ADAPTERS_PATIENCE);
+    struct settings *used = settings_reference(server->settings);
+    settings_end_use(&used);
+    bool all = parts_await_end();
     PARTS_FOR_EACH_BACK (number, process.close)
         part_table[number]->process.close(server);
     settings_release(&server->first);

@@ -29,20 +29,18 @@ enum { SERVER_PATIENCE = 1000 }; /* milliseconds for the answer of a worker */
 struct server {
     const char *path; /* of the configuration */
     struct turn turn; /* as long as a reload or a change takes, with the services that start */
-    pthread_mutex_t applying; /* while settings come into use, which waits for workers and disks */
-    pthread_mutex_t lock;     /* for settings, origins and services; nobody waits under it */
-    struct settings *settings;
-    struct settings *first; /* the settings of the start */
+    pthread_mutex_t applying;  /* while settings come into use, which waits for workers and disks */
+    pthread_mutex_t lock;      /* for settings and origins; nobody waits under it */
+    struct settings *settings; /* used */
+    struct settings *first;    /* the settings of the start */
     struct cache *cache;
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct purge_orders *purge_orders;
     struct invalidation_relay *invalidation_relay; /* by the process before; NULL: there was none */
-    struct verdicts *verdicts;
-    struct origin_groups *origins;    /* of settings */
-    struct shared_services *services; /* of settings */
-    void *parts[PART_COUNT];          /* what each part keeps (part.h) */
+    struct origin_groups *origins;                 /* of settings */
+    void *parts[PART_COUNT];                       /* what each part keeps (part.h) */
     struct worker **workers;
     unsigned worker_count;
     uint64_t started; /* milliseconds of the monotonic clock */

@@ -1,6 +1,5 @@
 #include "worker_internal.h"
 
-#include "adapt/warm_up.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/reserve.h"
@@ -15,7 +14,6 @@
 #include "origin/http1/http1.h"
 #include "origin/lookup.h"
 #include "origin/security.h"
-#include "service/event.h"
 #include "tls/server.h"
 #include "transaction/request_counts.h"
 #include "transaction/transaction.h"
@@ -245,40 +243,6 @@ static void start_lookups(struct worker *worker, struct origin_groups *origins) 
         worker->lookups = origin_lookups_new(&worker->net, origins, on_other_members, worker);
 }
 
-/* One worker asks services for all. */
-static void start_asking(struct worker *worker) {
-    warm_up_free(&worker->asking);
-    if (worker->index == 0 && !worker->draining)
-        worker->asking = warm_up_new(worker->host.adapt);
-}
-
-/* A connection is told to the services of the present settings. */
-static void worker_on_closed(struct client_connection *connection, void *arg) {
-    struct worker *worker;
-    CAST_OBJ(worker, arg, WORKER_MAGIC);
-    const struct adapt_set *set = worker->host.adapt;
-    char ip[ADDRESS_IP_TEXT];
-    const struct client_connection_class *class = connection->class;
-    const struct service_connection told = {
-        .client_ip = slice_make(ip, address_format_ip(&connection->ends.client, ip)),
-        .requests = class->requests != NULL ? class->requests(connection) : 0,
-        .bytes_in = connection->end.bytes_in,
-        .bytes_out = connection->end.bytes_out,
-        .microseconds = (worker->loop.now_nanoseconds - connection->since) / 1000,
-        .reason = slice_from(connection->end.reason),
-    };
-    for (size_t i = 0; i < set->service_count; i++)
-        if ((set->services[i]->hears & ADAPTER_HEARS_CLOSED) != 0)
-            set->services[i]->class->closed(set->services[i], &told);
-}
-
-/* What services of the settings want to be told of. */
-static void hear_events(struct worker *worker) {
-    const struct adapt_set *set = worker->host.adapt;
-    named_addresses_use(&worker->names, &worker->net, set);
-    worker->clients.on_closed = (set->hears & ADAPTER_HEARS_CLOSED) != 0 ? worker_on_closed : NULL;
-}
-
 static void start_transactions(struct worker *worker, const struct worker_shared *shared) {
     struct transaction_host *host = &worker->host;
     host->net = &worker->net;
@@ -288,7 +252,6 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->shared_fetches = shared->shared_fetches;
     host->origin_hosts = shared->origin_hosts;
     host->purge_orders = shared->purge_orders;
-    host->adapters = &worker->adapters;
     host->clients = &worker->clients;
     host->client_total = shared->clients;
     transaction_host_init(host);
@@ -298,16 +261,15 @@ static void start_transactions(struct worker *worker, const struct worker_shared
                         sharing != PART_CORE ? part_table[sharing]->protocol.origin : NULL);
     origin_pool_set_limit(host->origins, worker->settings->origin.max_idle_total);
     host->origin_securities = origin_securities_new(&worker->net);
-    host->adapt =
-        adapt_set_new(&worker->adapters, worker->settings, shared->origins, shared->services);
     host->logs = access_logs_open(&worker->net, worker->settings);
     list_init(&host->active);
-    transaction_host_watch(host);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
         host->id_prefix = (uint64_t)getpid() << 32;
     host->index = worker->index;
+    host->snapshot = snapshot_new(host, worker->settings, shared->origins);
     PARTS_FOR_EACH (number, worker.join)
         part_table[number]->worker.join(host, shared->parts[number]);
+    transaction_host_watch(host);
 }
 
 static bool has_srv(const struct origins_settings *origins) {
@@ -378,14 +340,6 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         return false;
     }
     net_context_init(&worker->net, &worker->loop);
-    worker->adapters = (struct adapter_host){
-        .net = &worker->net,
-        .worker = worker->index,
-        .mailbox = &worker->mailbox,
-        .accounts = xcalloc(1, sizeof *worker->adapters.accounts),
-        .verdicts = shared->verdicts,
-        .first = worker->index == 0,
-    };
     worker->net.settings = worker->settings;
     worker->net.mailbox = &worker->mailbox;
     worker->net.share = memory_shares_of(shared->memory, worker->index);
@@ -404,7 +358,6 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     if (worker->index == 0)
         loop_timer_after(&worker->loop, &worker->certificate_timer, A_DAY);
     start_transactions(worker, shared);
-    hear_events(worker);
     if (worker->net.resolver == NULL) {
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
         return false;
@@ -417,7 +370,6 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         return false;
     }
     start_lookups(worker, shared->origins);
-    start_asking(worker);
     return open_listeners(worker, worker->settings, claims, error);
 }
 
@@ -427,7 +379,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
     ALLOC_OBJ(worker, WORKER_MAGIC);
     worker->index = index;
     worker->protocols = xcalloc(1, sizeof *worker->protocols);
-    worker->settings = settings_reference(settings);
+    worker->settings = settings_use(settings);
     if (worker_prepare(worker, shared, claims, error))
         return worker;
     worker_join(&worker);
@@ -436,7 +388,6 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 
 /* Runs in the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
-    warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
     PARTS_FOR_EACH (number, worker.cut)
         part_table[number]->worker.cut(&worker->host);
@@ -483,29 +434,28 @@ bool worker_wait(struct worker *worker, unsigned milliseconds) {
     return thread_join_within(&worker->thread, milliseconds);
 }
 
-static void explain(const struct foreign_call_seen *seen, char reason[WORKER_REASON]) {
-    snprintf(reason, WORKER_REASON, "it has been in the function %s of the service %s for %llu s",
-             seen->function, seen->service, (unsigned long long)seen->milliseconds / 1000);
+bool worker_is_held(struct worker *worker, uint64_t *milliseconds, char reason[WORKER_REASON]) {
+    PARTS_FOR_EACH (number, worker.is_held)
+        if (part_table[number]->worker.is_held(&worker->host, milliseconds, reason))
+            return true;
+    return false;
 }
 
 bool worker_explain(struct worker *worker, char reason[WORKER_REASON]) {
-    struct foreign_call_seen seen;
+    uint64_t milliseconds;
     CHECK_OBJ(worker, WORKER_MAGIC);
-    bool called = foreign_call_look(&worker->adapters.foreign, &seen);
-    if (called)
-        explain(&seen, reason);
-    return called;
+    return worker_is_held(worker, &milliseconds, reason);
 }
 
 bool worker_forsake(struct worker *worker, unsigned milliseconds, char reason[WORKER_REASON]) {
-    struct foreign_call *call = &worker->adapters.foreign;
-    struct foreign_call_seen seen;
+    char later[WORKER_REASON];
+    uint64_t held;
     CHECK_OBJ(worker, WORKER_MAGIC);
-    if (!foreign_call_look(call, &seen) || seen.milliseconds < milliseconds)
+    if (!worker_is_held(worker, &held, reason) || held < milliseconds)
         return false;
-    explain(&seen, reason);
-    foreign_call_forsake(call);
-    return !worker_wait(worker, FORSAKE_PAUSE) && foreign_call_look(call, &seen);
+    PARTS_FOR_EACH (number, worker.forsake)
+        part_table[number]->worker.forsake(&worker->host);
+    return !worker_wait(worker, FORSAKE_PAUSE) && worker_is_held(worker, &held, later);
 }
 
 void worker_flush_logs(struct worker *worker) {
@@ -524,13 +474,10 @@ void worker_join(struct worker **workerp) {
     if (worker->mailbox.loop != NULL) /* else it could not be made */
         mailbox_release(&worker->mailbox);
     access_logs_close(&worker->host.logs);
-    warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
     origin_pool_free(&worker->host.origins);
     origin_securities_free(&worker->host.origin_securities);
-    named_addresses_use(&worker->names, &worker->net, NULL);
-    worker->clients.on_closed = NULL;
-    adapt_set_release(&worker->host.adapt);
+    snapshot_release(&worker->host.snapshot);
     transaction_host_release(&worker->host);
     http1_host_release(&worker->protocols->http1);
     PARTS_FOR_EACH_BACK (number, worker.leave)
@@ -542,10 +489,9 @@ void worker_join(struct worker **workerp) {
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
     timer_cancel(&worker->loop.timers, &worker->retire_timer);
     timer_cancel(&worker->loop.timers, &worker->certificate_timer);
-    adapter_accounts_free(&worker->adapters.accounts);
     net_context_release(&worker->net);
     loop_release(&worker->loop);
-    settings_release(&worker->settings);
+    settings_end_use(&worker->settings);
     FREE_OBJ(worker);
 }
 
@@ -559,13 +505,11 @@ void worker_open_logs_again(struct worker *worker) {
     access_logs_close(&old);
 }
 
-/* The new ones first, so that what goes on in them is not ended. */
-static void worker_take_services(struct worker *worker, const struct worker_news *news) {
-    struct adapt_set *before = worker->host.adapt;
-    worker->host.adapt =
-        adapt_set_new(&worker->adapters, worker->settings, news->origins, news->services);
-    adapt_set_retire(before);
-    adapt_set_release(&before);
+/* The new one first, so that what goes on in it is not ended. */
+static void worker_take_snapshot(struct worker *worker, struct origin_groups *origins) {
+    struct snapshot *before = worker->host.snapshot;
+    worker->host.snapshot = snapshot_new(&worker->host, worker->settings, origins);
+    snapshot_release(&before);
 }
 
 void worker_take_settings(struct worker *worker, const struct worker_news *news) {
@@ -579,27 +523,23 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     clients_settings_changed(&worker->clients);
     if (!worker->draining && !open_listeners(worker, worker->settings, news->claims, error))
         log_error("worker %u: %s", worker->index, error);
-    warm_up_free(&worker->asking);
-    worker_take_services(worker, news);
+    worker_take_snapshot(worker, news->origins);
     transaction_host_watch(&worker->host);
-    hear_events(worker);
     start_lookups(worker, news->origins);
-    start_asking(worker);
     origin_securities_retire(worker->host.origin_securities, worker->settings);
     origin_pool_set_limit(worker->host.origins, worker->settings->origin.max_idle_total);
     worker_open_logs_again(worker);
     PARTS_FOR_EACH (number, worker.change)
         part_table[number]->worker.change(&worker->host);
     request_counts_settings_changed(worker->host.request_counts);
-    /* Transactions under way hold the old settings through their adapt set. All others use the new
+    /* Transactions under way hold the old settings through their snapshot. All others use the new
      * settings. */
-    settings_release(&old);
+    settings_end_use(&old);
 }
 
 void worker_begin_drain(struct worker *worker) {
     worker->draining = true;
     close_listeners(worker);
-    warm_up_free(&worker->asking);
     origin_lookups_free(&worker->lookups);
     origin_pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);

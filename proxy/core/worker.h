@@ -4,7 +4,7 @@
  *
  *     struct worker *worker = worker_new(settings, &shared, index, claims, error);
  *     worker_start(worker);
- *     worker_reload(worker, settings, origins, services, &claims);    from any thread
+ *     worker_reload(worker, settings, origins, &claims);              from any thread
  *     if (worker_ask(worker, &report, 1000)) ...                    admin/worker_report.h
  *     worker_drain(worker);
  *     worker_join(&worker);
@@ -39,10 +39,8 @@ struct worker_shared {
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct purge_orders *purge_orders;
-    struct verdicts *verdicts;
-    void *const *parts;               /* what each part keeps for the process */
-    struct origin_groups *origins;    /* of the settings; a worker takes its own reference */
-    struct shared_services *services; /* of the settings; a worker takes its own reference */
+    void *const *parts;            /* what each part keeps for the process */
+    struct origin_groups *origins; /* of the settings; a worker takes its own reference */
 };
 
 /* The listeners of the worker take the claims that are left. `claims` may be NULL. */
@@ -51,7 +49,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 bool worker_start(struct worker *worker);
 /* The worker becomes the owner of *claimsp, which becomes NULL. */
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct shared_services *services, struct claims **claimsp);
+                   struct claims **claimsp);
 /* Opens the access logs by their names again, after somebody has renamed the files. */
 void worker_reopen_logs(struct worker *worker);
 /* Has the worker's thread call run(host, arg), behind all that was posted before; at the latest when the worker

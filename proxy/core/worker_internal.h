@@ -13,7 +13,6 @@
 
 #include "worker.h"
 
-#include "adapt/named_addresses.h"
 #include "base/threads.h"
 #include "transaction/transaction.h"
 
@@ -30,11 +29,8 @@ struct worker {
     struct settings *settings;
     struct clients clients;
     struct worker_protocols *protocols; /* worker.c's */
-    struct adapter_host adapters;
-    struct named_addresses names;
     struct transaction_host host;
     struct origin_lookups *lookups; /* NULL: another worker does them */
-    struct warm_up *asking;         /* NULL: another worker does it */
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
@@ -47,9 +43,8 @@ struct worker {
 /* What a reload brings; the worker takes its references, and `claims` are the listeners that it may
  * open; NULL: another worker has them. */
 struct worker_news {
-    struct settings *settings;
+    struct settings *settings; /* used */
     struct origin_groups *origins;
-    struct shared_services *services;
     struct claims *claims;
 };
 
@@ -57,5 +52,7 @@ struct worker_news {
 void worker_take_settings(struct worker *worker, const struct worker_news *news);
 void worker_open_logs_again(struct worker *worker);
 void worker_begin_drain(struct worker *worker);
+/* See part.h. False: it is not. */
+bool worker_is_held(struct worker *worker, uint64_t *milliseconds, char reason[WORKER_REASON]);
 
 #endif

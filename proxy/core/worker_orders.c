@@ -1,6 +1,5 @@
 #include "worker_internal.h"
 
-#include "adapt/foreign_call.h"
 #include "base/assert.h"
 #include "event/mailbox.h"
 #include "net/listener.h"
@@ -26,17 +25,15 @@ static void on_reload(struct message *message) {
     worker_take_settings(worker, &news);
     claims_free(&news.claims);
     origin_groups_release(&news.origins);
-    shared_services_release(&news.services);
 }
 
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct shared_services *services, struct claims **claimsp) {
+                   struct claims **claimsp) {
     struct reload_message *reload = xcalloc(1, sizeof *reload);
     reload->message.deliver = on_reload;
     reload->worker = worker;
     reload->news =
-        (struct worker_news){settings_reference(settings), origin_groups_reference(origins),
-                             shared_services_reference(services), *claimsp};
+        (struct worker_news){settings_use(settings), origin_groups_reference(origins), *claimsp};
     *claimsp = NULL;
     mailbox_post(&worker->mailbox, &reload->message);
 }
@@ -77,8 +74,9 @@ static void release_answer(void *answer) {
 /* A worker that has been in a module's function for longer than anybody waits is not asked: nobody
  * would take the question out of its mailbox. */
 static bool may_answer(struct worker *worker, unsigned patience) {
-    struct foreign_call_seen seen;
-    return !foreign_call_look(&worker->adapters.foreign, &seen) || seen.milliseconds < patience;
+    char reason[WORKER_REASON];
+    uint64_t held;
+    return !worker_is_held(worker, &held, reason) || held < patience;
 }
 
 bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience) {

@@ -11,10 +11,11 @@
 #ifndef RETORT_WORKER_REPORT_H
 #define RETORT_WORKER_REPORT_H
 
-#include "adapt/service_report.h"
 #include "net/counters.h"
 #include "transaction/request_counts.h"
 
+struct service_report;
+struct settings;
 struct transaction_host;
 
 struct worker_report {
@@ -22,8 +23,7 @@ struct worker_report {
     struct durations durations;
     struct request_counts requests;
     struct settings *settings;       /* the snapshot that `services` belongs to; referenced */
-    struct service_report *services; /* in the order of settings->services */
-    size_t service_count;
+    struct service_report *services; /* in the order of settings->services; NULL: nobody knows */
 };
 
 void worker_report_fill(struct worker_report *report, const struct transaction_host *host);

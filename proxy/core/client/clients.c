@@ -161,7 +161,7 @@ void clients_note_tunnel(const struct exchange *exchange, uint64_t bytes_in, uin
 void clients_remove(struct client_connection *connection) {
     struct clients *clients = connection->clients;
     if (connection->end.reason != NULL && clients->on_closed != NULL)
-        clients->on_closed(connection, clients->arg);
+        clients->on_closed(connection, clients->on_closed_arg);
     list_remove(&connection->link);
     clients->connection_count--;
     atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);

@@ -126,7 +126,8 @@ struct clients {
      * `total`. */
     void (*accept)(struct clients *clients, const struct client_accepted *accepted);
     /* A connection has ended: it is called where clients_note_end was. NULL: nobody wants to know. */
-    void (*on_closed)(struct client_connection *connection, void *arg);
+    void (*on_closed)(struct client_connection *connection, void *on_closed_arg);
+    void *on_closed_arg;
     void *arg;
     struct listen_set *listen_set; /* of net->settings */
     bool draining;                 /* no connection takes a further request */

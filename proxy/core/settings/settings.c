@@ -137,7 +137,6 @@ static bool (*const loaders[])(struct load *load) = {
     load_maps,
     load_cache,
     load_client,
-    load_services,
     load_url_classes,
     load_logs,
     load_policies,
@@ -163,7 +162,7 @@ static void note_files(struct settings *settings, const struct document *documen
 static struct settings *make_once(struct load *load) {
     struct settings *settings;
     ALLOC_OBJ(settings, SETTINGS_MAGIC);
-    settings->references = 1;
+    settings->references = settings->users = 1;
     settings->path = xstrdup(load->document->path);
     load->settings = settings;
     if (apply_document(load)) {
@@ -403,8 +402,6 @@ void settings_release(struct settings **settingsp) {
     release_parents(settings);
     release_origins_groups(settings);
     release_logs(settings);
-    release_adapts(settings);
-    release_services(settings);
     release_policies(settings);
     release_url_classes(settings);
     tls_trust_unload(&settings->origin.trust);
@@ -423,19 +420,25 @@ void settings_release(struct settings **settingsp) {
     FREE_OBJ(settings);
 }
 
+struct settings *settings_use(struct settings *settings) {
+    atomic_fetch_add_explicit(&settings->users, 1, memory_order_relaxed);
+    return settings_reference(settings);
+}
+
+void settings_end_use(struct settings **settingsp) {
+    struct settings *settings = *settingsp;
+    if (settings != NULL &&
+        atomic_fetch_sub_explicit(&settings->users, 1, memory_order_acq_rel) == 1)
+        PARTS_FOR_EACH (number, process.unprepare)
+            part_table[number]->process.unprepare(settings);
+    settings_release(settingsp);
+}
+
 const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
                                              struct slice path) {
     CHECK_OBJ(settings, SETTINGS_MAGIC);
     size_t map = map_table_find(settings->map_table, host, path);
     return map == MAP_TABLE_NONE ? NULL : &settings->maps[map];
-}
-
-bool settings_ask_at(const struct settings *settings, enum adapt_point point) {
-    for (size_t i = 0; i < settings->adapt_count; i++)
-        for (size_t j = 0; j < settings->adapts[i].service_count; j++)
-            if (settings->adapts[i].services[j]->point == point)
-                return true;
-    return false;
 }
 
 bool settings_take_foreign(const struct settings *settings, size_t listen) {

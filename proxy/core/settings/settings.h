@@ -206,7 +206,12 @@ struct service_settings {
 };
 
 /* The kind of section that it comes from. */
-const char *service_section(const struct service_settings *settings);
+static inline const char *service_section_of(enum service_kind kind) {
+    return kind == SERVICE_INSIDE ? "service" : "icap_service";
+}
+static inline const char *service_section(const struct service_settings *settings) {
+    return service_section_of(settings->kind);
+}
 
 /* adapt CLASS { services = { a, b } } */
 struct adapt_settings {
@@ -224,7 +229,7 @@ struct overrides;
 struct settings {
     unsigned magic;
 #define SETTINGS_MAGIC 0x53455454u
-    _Atomic unsigned references;
+    _Atomic unsigned references, users;
     char *path;                        /* path of the configuration file */
     char **include;                    /* as configured; ends with NULL; NULL: none */
     char **files;                      /* the paths of all files that were read; ends with NULL */
@@ -245,10 +250,12 @@ struct settings {
     enum log_level log_level;
     char *temporary_directory; /* for files without a name */
     uint64_t drain_timeout;
-    size_t verdict_space; /* bytes of remembered verdicts on requests */
-    bool any_patience;    /* some service has patience_after */
-    bool has_pac;         /* there is a file by which browsers find the proxy */
-    bool share_listeners; /* other processes of this user may listen as well */
+    size_t verdict_space;       /* bytes of remembered verdicts on requests */
+    bool any_patience;          /* some service has patience_after */
+    bool any_remembered;        /* results of some service behind the cache are */
+    bool asks_at[ADAPT_POINTS]; /* some adapt section names a service at that point */
+    bool has_pac;               /* there is a file by which browsers find the proxy */
+    bool share_listeners;       /* other processes of this user may listen as well */
 
     struct listen_settings *listens;
     size_t listen_count;
@@ -402,6 +409,10 @@ static inline unsigned settings_workers(const struct settings *settings) {
 
 struct settings *settings_reference(struct settings *settings);
 void settings_release(struct settings **settingsp);
+/* A reference of whoever serves by the settings. What parts have started for them (part.h: process.prepare) ends with the last
+ * of these. The first one is that of who has made the settings. */
+struct settings *settings_use(struct settings *settings);
+void settings_end_use(struct settings **settingsp);
 
 /* The class of that name; NULL: there is none. */
 const struct url_class *settings_class(const struct settings *settings, const char *name);
@@ -425,9 +436,6 @@ static inline size_t settings_next_rule(const struct settings *settings, enum ru
     size_t first = settings->rule_first[kind];
     return rules_next(bits, first + from, first + settings->rule_count[kind]) - first;
 }
-
-/* Does some adapt section name a service at that point? */
-bool settings_ask_at(const struct settings *settings, enum adapt_point point);
 
 /* The manual, made from the option table. */
 void settings_print_markdown(FILE *out);

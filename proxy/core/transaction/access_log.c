@@ -144,17 +144,12 @@ static bool access_log_wants(const struct access_log *log, const struct journal 
 /* A line for each service that was asked. */
 static void write_calls(struct access_log *log, const struct journal *journal) {
     struct journal of_call = *journal;
-    for (unsigned i = 0; i < journal->chain_count; i++) {
-        const struct adapt_chain *chain = journal->chains[i];
-        for (unsigned j = 0; j < chain->at; j++) {
-            const struct journal_call call = {&chain->records[j], chain->calls[j], chain->reqmod};
-            if (call.call == NULL ||
-                (log->settings->services != NULL &&
-                 !access_log_choice_names(log->settings->services, call.record->service)))
-                continue;
-            of_call.call = &call;
+    for (unsigned i = 0; i < journal->asked_count; i++) {
+        of_call.call = &journal->asked[i];
+        if (of_call.call->figures != NULL &&
+            (log->settings->services == NULL ||
+             access_log_choice_names(log->settings->services, of_call.call->service)))
             access_log_write_line(log, &of_call);
-        }
     }
 }
 

@@ -34,10 +34,9 @@ bool access_log_choice_names(char *const *names, const char *name) {
 bool access_log_choice_has_service(const struct journal *journal, char *const *services) {
     if (services == NULL)
         return true;
-    for (unsigned i = 0; i < journal->chain_count; i++)
-        for (unsigned j = 0; j < journal->chains[i]->at; j++)
-            if (access_log_choice_names(services, journal->chains[i]->records[j].service))
-                return true;
+    for (unsigned i = 0; i < journal->asked_count; i++)
+        if (access_log_choice_names(services, journal->asked[i].service))
+            return true;
     return false;
 }
 

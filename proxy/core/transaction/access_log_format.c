@@ -1,6 +1,5 @@
 #include "transaction/access_log_format.h"
 
-#include "adapt/adapter.h"
 #include "base/assert.h"
 #include "tls/facts.h"
 
@@ -160,33 +159,15 @@ static void format_put_request_line(struct format_value *value) {
 
 static uint64_t services_milliseconds(const struct journal *journal) {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < journal->chain_count; i++)
-        for (unsigned j = 0; j < journal->chains[i]->at; j++)
-            if (journal->chains[i]->calls[j] != NULL)
-                sum += journal->chains[i]->records[j].milliseconds;
+    for (unsigned i = 0; i < journal->asked_count; i++)
+        if (journal->asked[i].figures != NULL)
+            sum += journal->asked[i].milliseconds;
     return sum;
 }
 
-/* Squid's words (Adaptation::Icap::XactOutcome). */
-static struct slice icap_outcome(const struct journal_call *call) {
-    switch (call->call->verdict) {
-    case ADAPTER_UNMODIFIED: return SLICE("ICAP_ECHO");
-    case ADAPTER_MODIFIED: return SLICE("ICAP_MOD");
-    case ADAPTER_SATISFIED: return SLICE("ICAP_SAT");
-    case ADAPTER_PENDING: return SLICE("ICAP_ERR_GONE");
-    case ADAPTER_FAILED: return SLICE("ICAP_ERR_OTHER");
-    }
-    return SLICE("ICAP_ERR_UNKNOWN");
-}
-
-static struct slice service_uri(const struct journal_call *call) {
-    const struct service_settings *settings = call->call->adapter->settings;
-    return slice_from(settings->endpoint_count > 0 ? settings->uri_texts[0] : "");
-}
-
 /* "icap.example.com:1344", of "icap://icap.example.com:1344/gray". */
-static struct slice service_host(const struct journal_call *call) {
-    struct slice uri = service_uri(call);
+static struct slice service_host(const char *text) {
+    struct slice uri = slice_from(text);
     const char *at = uri.length > 0 ? memmem(uri.base, uri.length, "://", 3) : NULL;
     size_t before = at == NULL ? 0 : (size_t)(at - uri.base) + 3;
     return slice_make(uri.base + before, strcspn(uri.base + before, "/?"));
@@ -202,7 +183,7 @@ static void put_clf(struct format_value *value, uint64_t number) {
 /* The value of the piece's code. */
 static void put_piece(struct format_value *value) {
     const struct journal *journal = value->journal;
-    const struct journal_call *call =
+    const struct asked_service *call =
         journal->call; /* there is one in icap_logs, which alone have their codes */
     switch (value->piece->code) {
 #define PUT_TEXT(slice)           value_put(value, slice)

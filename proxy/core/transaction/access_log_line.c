@@ -21,8 +21,7 @@ static void put_milliseconds(struct log_line *line, struct slice name, uint64_t 
     log_line_put_thousandths(line, microseconds / 1000, microseconds % 1000);
 }
 
-/* What its exchange with the service came to. */
-static void put_figures(struct log_line *line, const struct adapter_figures *figures) {
+static void put_figures(struct log_line *line, const struct asked_figures *figures) {
     log_line_put(line, SLICE(",\"status\":"));
     log_line_put_number(line, figures->status);
     log_line_put(line, SLICE(",\"bytes_out\":"));
@@ -34,45 +33,37 @@ static void put_figures(struct log_line *line, const struct adapter_figures *fig
         put_milliseconds(line, SLICE(",\"last_byte_ms\":"), figures->last_byte);
 }
 
-/* call NULL: nobody was asked, or what it sent was of no use. */
-static void put_record(struct log_line *line, const struct adapt_record *record,
-                       const struct adapter_call *call, bool json) {
+static void put_asked(struct log_line *line, const struct asked_service *asked, bool json) {
     if (json) {
         log_line_put(line, SLICE("{\"service\":"));
-        log_line_put_json(line, slice_from(record->service));
+        log_line_put_json(line, slice_from(asked->service));
         log_line_put(line, SLICE(",\"verdict\":\""));
-        log_line_put(line, slice_from(record->verdict));
+        log_line_put(line, slice_from(asked->verdict));
         log_line_put(line, SLICE("\",\"ms\":"));
-        log_line_put_number(line, record->milliseconds);
-        if (call != NULL)
-            put_figures(line, &call->figures);
-        const char *error = adapt_record_error(record, call);
-        if (error != NULL) {
+        log_line_put_number(line, asked->milliseconds);
+        if (asked->figures != NULL)
+            put_figures(line, asked->figures);
+        if (asked->error != NULL) {
             log_line_put(line, SLICE(",\"error\":"));
-            log_line_put_json(line, slice_from(error));
+            log_line_put_json(line, slice_from(asked->error));
         }
         log_line_put(line, SLICE("}"));
     } else if (line->at < line->end) { /* a format may name the services many times */
-        log_line_put_text(line, slice_from(record->service));
+        log_line_put_text(line, slice_from(asked->service));
         log_line_put(line, SLICE(":"));
-        log_line_put(line, slice_from(record->verdict));
+        log_line_put(line, slice_from(asked->verdict));
         log_line_put(line, SLICE(":"));
-        log_line_put_number(line, record->milliseconds);
+        log_line_put_number(line, asked->milliseconds);
     }
 }
 
 static void put_all_services(struct log_line *line, const struct journal *journal, bool json) {
-    bool first = true;
-    for (unsigned i = 0; i < journal->chain_count; i++) {
-        const struct adapt_chain *chain = journal->chains[i];
-        for (unsigned j = 0; j < chain->at; j++) {
-            if (!first)
-                log_line_put(line, SLICE(","));
-            put_record(line, &chain->records[j], chain->calls[j], json);
-            first = false;
-        }
+    for (unsigned i = 0; i < journal->asked_count; i++) {
+        if (i > 0)
+            log_line_put(line, SLICE(","));
+        put_asked(line, &journal->asked[i], json);
     }
-    if (first && !json)
+    if (journal->asked_count == 0 && !json)
         log_line_put(line, SLICE("-"));
 }
 

@@ -14,10 +14,12 @@
 
 #include "http/head.h"
 #include "http/url.h"
+#include "transaction/asked.h"
 #include "transaction/step.h"
 
 #include <stdbool.h>
 
+struct adapt_chain;
 struct adapter;
 struct body;
 struct object;
@@ -25,6 +27,20 @@ struct object_provenance;
 struct transaction;
 
 struct adapting_class {
+    /* What a chain has come to (transaction_chain): the services that have been asked, which are at most ASKED_MAX. Returns
+     * how many. */
+    unsigned (*tell)(const struct adapt_chain *chain, struct asked_service *list);
+    /* The name of the one that is asked now, or of the one that has failed; NULL: none. */
+    const char *(*awaited)(const struct adapt_chain *chain);
+    const char *(*failed)(const struct adapt_chain *chain);
+    /* While settings->asks_at[ADAPT_RESPMOD_PRECACHE]: may services before the cache want the response, whatever it will turn
+     * out to be? */
+    bool (*wants_response)(struct transaction *transaction);
+    /* While settings->asks_at[ADAPT_RESPMOD_POSTCACHE]: likewise, services behind the cache. */
+    bool (*wants_reply)(struct transaction *transaction);
+    /* While services are asked between the cache and the origin: does it depend on who asks which of them are, for this
+     * response? */
+    bool (*asks_who)(struct transaction *transaction, const struct http_head *response);
     /* For LOOKUP: has a service changed that adapted this response before it was stored? */
     bool (*is_outdated)(struct transaction *transaction, const struct object *object);
     /* For STORE, where services were asked about the response: which it has passed. */

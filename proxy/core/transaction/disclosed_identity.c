@@ -132,26 +132,23 @@ bool disclosed_identity_is_personal(const struct transaction *transaction,
            (names.length > 0 && !(vary_usable(response) && are_listed(names, response)));
 }
 
+static bool are_services_at_origin(const struct settings *settings) {
+    return settings->asks_at[ADAPT_REQMOD_POSTCACHE] || settings->asks_at[ADAPT_RESPMOD_PRECACHE];
+}
+
 /* False: no response could be of a class that asks who, so that nobody has to read the stored head. */
 static bool may_be_told_of_class(struct transaction *transaction) {
-    const struct adapt_set *set = transaction->adapt;
     return transaction->disclosed_identity.by_class.length > 0 ||
-           transaction->settings->changes_outgoing || set->any[ADAPT_REQMOD_POSTCACHE] ||
-           set->any[ADAPT_RESPMOD_PRECACHE];
+           transaction->settings->changes_outgoing || are_services_at_origin(transaction->settings);
 }
 
 /* What the services and sections behind the cache will do is not known yet. */
 static bool is_told_of_class(struct transaction *transaction, const struct http_head *response) {
-    const struct adapt_set *set = transaction->adapt;
     return !are_listed(transaction->disclosed_identity.by_class, response) ||
            (transaction->settings->changes_outgoing &&
             transaction->settings->head_changes->tells_class(transaction)) ||
-           (set->any[ADAPT_REQMOD_POSTCACHE] &&
-            adapt_set_asks_who(set, ADAPT_REQMOD_POSTCACHE,
-                               request_rules_without_type(transaction))) ||
-           (set->any[ADAPT_RESPMOD_PRECACHE] &&
-            adapt_set_asks_who(set, ADAPT_RESPMOD_PRECACHE,
-                               request_rules_for_response(transaction, response)));
+           (are_services_at_origin(transaction->settings) &&
+            transaction->host->adapting->asks_who(transaction, response));
 }
 
 bool disclosed_identity_excludes(struct transaction *transaction, const struct object *object) {

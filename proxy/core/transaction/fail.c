@@ -7,10 +7,10 @@
 /* Returns the name of the service that failed, or NULL. */
 static const char *fail_service(const struct transaction *transaction) {
     const struct adapt_chain *chains[STEP_CHAINS];
-    for (unsigned i = transaction_chains(transaction, chains); i-- > 0;)
-        if (chains[i]->state == ADAPT_FAILED)
-            return chains[i]->failed_service;
-    return NULL;
+    const char *failed = NULL;
+    for (unsigned i = transaction_chains(transaction, chains); failed == NULL && i-- > 0;)
+        failed = transaction->host->adapting->failed(chains[i]);
+    return failed;
 }
 
 /* An origin that did not get a whole request is not to blame. */

@@ -62,6 +62,16 @@ static void put_access(const struct transaction *transaction, struct journal *jo
     journal->access_log_only = slice_from(logged != NULL ? url_class_name(logged) : "");
 }
 
+static void put_services(const struct transaction *transaction, struct journal *journal,
+                         struct asked_service *asked) {
+    const struct adapt_chain *chains[STEP_CHAINS];
+    unsigned count = transaction_chains(transaction, chains);
+    journal->asked = asked;
+    for (unsigned i = 0; i < count; i++)
+        journal->asked_count +=
+            transaction->host->adapting->tell(chains[i], asked + journal->asked_count);
+}
+
 static bool watcher_asks_class(const struct transaction *transaction) {
     const struct entry_watcher *watcher = transaction->host->watcher;
     while (watcher != NULL && !watcher->asks_class)
@@ -73,6 +83,7 @@ void journal_show(struct transaction *transaction, uint64_t took) {
     struct exchange *exchange = transaction->exchange;
     char user[HTTP_CREDENTIALS_USER];
     struct class_subject subject;
+    struct asked_service asked[STEP_CHAINS * ASKED_MAX];
     const struct loop *loop = transaction->net->loop;
     struct journal journal = {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
@@ -103,7 +114,7 @@ void journal_show(struct transaction *transaction, uint64_t took) {
     if (transaction->access != NULL)
         put_access(transaction, &journal);
     put_tls(transaction, &journal, user);
-    journal.chain_count = transaction_chains(transaction, journal.chains);
+    put_services(transaction, &journal, asked);
     if (transaction->tunnel.relay != NULL)
         journal.bytes = journal.body_bytes = transaction->tunnel.relay->bytes[1];
     if ((access_logs_ask_class(transaction->host->logs) || watcher_asks_class(transaction)) &&

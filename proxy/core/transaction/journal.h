@@ -14,22 +14,16 @@
 #ifndef RETORT_TRANSACTION_JOURNAL_H
 #define RETORT_TRANSACTION_JOURNAL_H
 
-#include "adapt/chain.h"
 #include "client/exchange.h"
+#include "http/trace_context.h"
 #include "settings/settings.h"
+#include "transaction/asked.h"
 #include "transaction/outcome.h"
 #include "transaction/step.h"
 
 #include <string.h>
 
 struct transaction;
-
-/* A call of a service, for a line of an icap_log. */
-struct journal_call {
-    const struct adapt_record *record;
-    const struct adapter_call *call;
-    bool reqmod;
-};
 
 struct journal {
     struct timespec time;              /* wall clock, at the end; milliseconds count */
@@ -64,10 +58,11 @@ struct journal {
     const char *intercept;             /* of a CONNECT: "splice", "bump", "block" */
     struct slice sni, connect;         /* of the connection around the request, or of the CONNECT */
     struct slice issuer, verification; /* of the origin's certificate */
-    unsigned chain_count;
-    const struct adapt_chain *chains[STEP_CHAINS];
+    unsigned asked_count;
+    const struct asked_service *asked;   /* the services, in their order */
     const struct class_subject *subject; /* what classes are compared with; NULL: none match */
-    const struct journal_call *call;     /* that the line is about; NULL: it is about the request */
+    const struct asked_service
+        *call; /* that a line of an icap_log is about; NULL: it is about the request */
 };
 
 /* What log formats show in other words than the members. */

@@ -4,7 +4,7 @@
  * destination has become known and a rule asks for that (request_set_user, request_set_destinations).
  *
  *     const uint64_t *rules = request_rules(transaction);
- *     if (adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules)) ...
+ *     if (adapt_set_has(set, ADAPT_RESPMOD_PRECACHE, rules)) ...
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

@@ -28,7 +28,7 @@ static void set_group(const struct transaction *transaction, struct route *route
     if (origins == NULL)
         return;
     route->origins = origins;
-    route->group = transaction->adapt->origins->list[origins - settings->origins_groups];
+    route->group = transaction->snapshot->origins->list[origins - settings->origins_groups];
 }
 
 static const struct parent_settings *find_parent(struct transaction *transaction) {

@@ -23,7 +23,7 @@
 #ifndef RETORT_TRANSACTION_SPANS_H
 #define RETORT_TRANSACTION_SPANS_H
 
-#include "adapt/message.h"
+#include "http/head.h"
 #include "http/trace_context.h"
 #include "transaction/step.h"
 
@@ -31,6 +31,17 @@
 enum { SPANS_CALLS = 8 };
 /* Numbers of spans below that of the transaction: steps have those of their enum. */
 enum { SPANS_CALLS_FROM = STEP_DONE, SPANS_SERVICES_FROM = SPANS_CALLS_FROM + SPANS_CALLS };
+
+/* How ICAP services learn the trace: in the head of the ICAP request, in the HTTP request that it
+ * encapsulates, in both, or not at all. */
+enum tracing_icap { TRACING_ICAP_HEAD, TRACING_ICAP_MESSAGE, TRACING_ICAP_BOTH, TRACING_ICAP_OFF };
+
+/* What services learn of the trace that the message belongs to. */
+struct adapt_trace {
+    struct trace_context context; /* its span is the one above those of the services */
+    enum tracing_icap how;
+    unsigned next; /* number of the next span below that one */
+};
 
 struct transaction;
 

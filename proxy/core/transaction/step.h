@@ -3,7 +3,7 @@
  * its functions (transaction/steps/, or the folder of a part):
  *
  *     static bool reqmod_is_needed(const struct settings *settings) {
- *         return settings_ask_at(settings, ADAPT_REQMOD_PRECACHE);
+ *         return settings->asks_at[ADAPT_REQMOD_PRECACHE];
  *     }
  *
  *     const struct step_row reqmod_step = {

@@ -63,13 +63,14 @@ static void trace_say_origin(struct trace_text *text, const struct transaction *
         trace_say(text, ", which confirms what is stored");
 }
 
-static void trace_say_services(struct trace_text *text, const struct adapt_chain *chain) {
-    for (unsigned i = 0; i < chain->at; i++) {
-        const struct adapt_record *record = &chain->records[i];
-        trace_say(text, "%s%s %s after %u ms", i == 0 ? "" : ", ", record->service, record->verdict,
-                  record->milliseconds);
-        if (record->error != NULL)
-            trace_say(text, " (%s)", record->error);
+static void trace_say_services(struct trace_text *text, const struct transaction *transaction) {
+    struct asked_service asked[ASKED_MAX];
+    unsigned count = transaction_asked(transaction, transaction->step, asked);
+    for (unsigned i = 0; i < count; i++) {
+        trace_say(text, "%s%s %s after %u ms", i == 0 ? "" : ", ", asked[i].service,
+                  asked[i].verdict, asked[i].milliseconds);
+        if (asked[i].error != NULL)
+            trace_say(text, " (%s)", asked[i].error);
     }
 }
 
@@ -89,7 +90,6 @@ static void trace_say_end(struct trace_text *text, const struct transaction *tra
 }
 
 static void trace_say_result(struct trace_text *text, struct transaction *transaction) {
-    const struct adapt_chain *chain = transaction_chain(transaction, transaction->step);
     const struct exchange *exchange = transaction->exchange;
     if (exchange != NULL && exchange->state == EXCHANGE_ABORTED &&
         transaction->step != STEP_RECEIVE) {
@@ -103,9 +103,7 @@ static void trace_say_result(struct trace_text *text, struct transaction *transa
     case STEP_STORE: trace_say_storage(text, transaction); break;
     case STEP_DELIVER: trace_say(text, "%u", transaction->outcome.status); break;
     case STEP_LOG: trace_say_end(text, transaction); break;
-    default:
-        if (chain != NULL)
-            trace_say_services(text, chain);
+    default: trace_say_services(text, transaction);
     }
     if (transaction->outcome.error != NULL)
         trace_say(text, "%s%s", text->length > 0 ? "; " : "", transaction->outcome.error);
@@ -115,8 +113,9 @@ static void trace_say_result(struct trace_text *text, struct transaction *transa
 
 static void trace_say_awaited(struct trace_text *text, const struct transaction *transaction) {
     const struct adapt_chain *chain = transaction_chain(transaction, transaction->step);
-    if (chain != NULL && chain->at < chain->count)
-        trace_say(text, "the service %s", chain->services[chain->at]->settings->name);
+    const char *service = chain != NULL ? transaction->host->adapting->awaited(chain) : NULL;
+    if (service != NULL)
+        trace_say(text, "the service %s", service);
     else if (transaction->step == STEP_LOOKUP)
         trace_say(text, "%s",
                   transaction->lookup.load != NULL ? "the disk"

@@ -48,7 +48,7 @@ static void transaction_end(struct transaction *transaction) {
     delivery_release(transaction);
     if (transaction->identity != NULL)
         identity_release(&transaction->identity);
-    adapt_set_release(&transaction->adapt);
+    snapshot_release(&transaction->snapshot);
     list_remove(&transaction->link);
     host->net->counters.transactions_active--;
     arena_reset(&transaction->arena);
@@ -158,6 +158,12 @@ const struct adapt_chain *transaction_chain(const struct transaction *transactio
     return row->step == step && row->chain != NULL ? row->chain(transaction) : NULL;
 }
 
+unsigned transaction_asked(const struct transaction *transaction, enum step step,
+                           struct asked_service asked[ASKED_MAX]) {
+    const struct adapt_chain *chain = transaction_chain(transaction, step);
+    return chain != NULL ? transaction->host->adapting->tell(chain, asked) : 0;
+}
+
 const char *transaction_id(struct transaction *transaction) {
     if (transaction->id[0] == '\0')
         slice_put_hex(transaction->id, transaction->number);
@@ -186,13 +192,13 @@ static struct transaction *transaction_new(struct transaction_host *host) {
 }
 
 void transaction_host_watch(struct transaction_host *host) {
-    host->watched = host->adapt->settings->watches_transactions || steps_are_wanted(host);
+    host->watched = host->snapshot->settings->watches_transactions || steps_are_wanted(host);
 }
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange) {
     struct transaction *transaction = transaction_new(host);
-    transaction->adapt = adapt_set_reference(host->adapt);
-    transaction->settings = host->adapt->settings;
+    transaction->snapshot = snapshot_reference(host->snapshot);
+    transaction->settings = host->snapshot->settings;
     transaction->exchange = exchange;
     request_begin(transaction);
     exchange->waker = &transaction->task;

@@ -19,7 +19,6 @@
 #ifndef RETORT_TRANSACTION_TRANSACTION_H
 #define RETORT_TRANSACTION_TRANSACTION_H
 
-#include "adapt/set.h"
 #include "client/exchange.h"
 #include "http/trace_context.h"
 #include "part.h"
@@ -33,6 +32,7 @@
 #include "transaction/outcome.h"
 #include "transaction/request.h"
 #include "transaction/response.h"
+#include "transaction/snapshot.h"
 #include "transaction/step.h"
 #include "transaction/steps/deliver.h"
 #include "transaction/steps/fetch.h"
@@ -55,8 +55,7 @@ struct transaction_host {
     unsigned index; /* of the worker */
     struct clients *clients;
     struct client_total *client_total;
-    struct adapt_set *adapt;               /* the current one */
-    struct adapter_host *adapters;         /* what the adapters of all sets share */
+    struct snapshot *snapshot;             /* the present one */
     const struct adapting_class *adapting; /* NULL: no service is ever asked */
     const struct variant_class *variants;  /* NULL: what services make is not remembered */
     const struct patience_class *patience; /* NULL: clients wait for services */
@@ -97,8 +96,8 @@ struct transaction {
     struct list_link link;
     struct transaction *next_free;
     struct task task;
-    struct adapt_set *adapt;         /* referenced */
-    const struct settings *settings; /* adapt's */
+    struct snapshot *snapshot;       /* referenced */
+    const struct settings *settings; /* the snapshot's */
     struct exchange *exchange;       /* NULL after LOG has let the client go */
     uint64_t number;
     char id[SLICE_HEX + 1]; /* see transaction_id */
@@ -154,7 +153,10 @@ const char *transaction_id(struct transaction *transaction);
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[STEP_CHAINS]);
 
-/* The services that the step asks; NULL: none. */
+/* The services that the step has asked. Returns how many. */
+unsigned transaction_asked(const struct transaction *transaction, enum step step,
+                           struct asked_service asked[ASKED_MAX]);
+/* Likewise, as the part knows them that asks; NULL: none. */
 const struct adapt_chain *transaction_chain(const struct transaction *transaction, enum step step);
 
 /* The stored response that the answer comes from: one that was found, or that is being stored now;

@@ -31,7 +31,7 @@ static enum step recheck_run(struct transaction *transaction) {
 /* Nothing else changes what ACCESS has decided about. */
 static bool recheck_is_needed(const struct settings *settings) {
     return accesses_of(settings)->is_asked &&
-           (settings->any_rewrite || settings_ask_at(settings, ADAPT_REQMOD_PRECACHE));
+           (settings->any_rewrite || settings->asks_at[ADAPT_REQMOD_PRECACHE]);
 }
 
 /* Services can't change where a CONNECT goes. */

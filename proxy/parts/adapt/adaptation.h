@@ -9,7 +9,7 @@
 #ifndef RETORT_ADAPT_ADAPTATION_H
 #define RETORT_ADAPT_ADAPTATION_H
 
-#include "transaction/transaction.h"
+#include "adapt/set.h"
 
 struct reqmod;
 struct respmod;
@@ -35,6 +35,8 @@ static inline const struct adaptation *adaptation_of(const struct transaction *t
 static inline struct adaptation *adaptation_begun(const struct transaction *transaction) {
     return (struct adaptation *)(void *)transaction->adapting;
 }
+/* May services behind the cache want the response, whatever it will turn out to be? */
+bool adaptation_is_behind_cache(struct transaction *transaction);
 void adaptation_make(struct transaction *transaction);
 /* The same, to be written. */
 static inline struct adaptation *adaptation_begin(struct transaction *transaction) {

@@ -32,6 +32,7 @@
 #include "adapt/stated_length.h"
 #include "adapt/virgin_body.h"
 #include "http/head.h"
+#include "transaction/asked.h"
 
 enum adapter_verdict {
     ADAPTER_PENDING,
@@ -73,14 +74,6 @@ struct adapter_result {
     char *unable;           /* why it could not adapt the message, as it says; NULL: it could */
 };
 
-/* For the account of the service and the access log. Microseconds from the start on. */
-struct adapter_figures {
-    uint64_t queue;     /* while it waited for its turn */
-    uint64_t last_byte; /* until the service had said all; 0: it has not */
-    uint64_t bytes_out, bytes_in;
-    unsigned status; /* of the answer in the terms of its protocol; 0: there was none */
-};
-
 struct adapter_call {
     unsigned magic;
 #define ADAPTER_CALL_MAGIC 0xada9ca11u
@@ -97,8 +90,8 @@ struct adapter_call {
     struct virgin_body virgin;   /* what the service is given */
     struct stated_length stated; /* of the body that the service makes */
     struct adapter_result result;
-    struct adapter_figures figures;
-    struct recording *recording; /* adapt/recording.h; NULL: nobody records it */
+    struct asked_figures figures; /* for the account of the service and the access log */
+    struct recording *recording;  /* adapt/recording.h; NULL: nobody records it */
 };
 
 struct adapter_call *adapter_call_start(struct adapter *adapter,

@@ -41,7 +41,7 @@ struct trickle;
 
 enum adapt_state { ADAPT_IDLE, ADAPT_RUNNING, ADAPT_DONE, ADAPT_SATISFIED, ADAPT_FAILED };
 
-/* What became of the message at one service; for the access log. */
+/* What became of the message at one service (transaction/asked.h). */
 struct adapt_record {
     const char *service, *verdict;
     unsigned milliseconds; /* to the verdict */
@@ -50,12 +50,6 @@ struct adapt_record {
     uint64_t started;      /* nanoseconds */
     uint64_t span;         /* of the trace that the message belongs to; 0: none */
 };
-
-/* Why the service failed: before its verdict or, with the call, in the body behind it. NULL: it did not. */
-static inline const char *adapt_record_error(const struct adapt_record *record,
-                                             const struct adapter_call *call) {
-    return record->error == NULL && call != NULL && call->broken ? call->error : record->error;
-}
 
 /* The body trickles to the client while the last service thinks (parts/patience/trickle.h). */
 struct trickle_class {
@@ -126,6 +120,11 @@ void adapt_chain_keep_quiet(struct adapt_chain *chain);
 static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {
     return !chain->bypassed && !chain->left_out && chain->trickle == NULL;
 }
+
+/* See transaction/adapting.h: asked.c. */
+unsigned adapt_chain_tell(const struct adapt_chain *chain, struct asked_service *list);
+const char *adapt_chain_awaited(const struct adapt_chain *chain);
+const char *adapt_chain_failed(const struct adapt_chain *chain);
 
 /* Inside adapt/. */
 /* Records what became of the message at the service that is asked now. */

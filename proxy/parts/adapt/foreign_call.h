@@ -7,8 +7,8 @@
  *     ... the function ...
  *     foreign_call_leave(&host->foreign);
  *
- *     if (foreign_call_look(&worker->adapters.foreign, &seen)) ...        another thread names it
- *     foreign_call_forsake(&worker->adapters.foreign);                    and goes on without the worker:
+ *     if (foreign_call_look(&host->foreign, &seen)) ...      another thread names it
+ *     foreign_call_forsake(&host->foreign);                  and goes on without the worker:
  *     if (foreign_call_look(...)) ...             it is in such a call, and never comes back from it
  *
  * A worker that is forsaken and comes back from its call waits there for the end of the process. So who has

@@ -10,18 +10,7 @@
 #include "adapt/opt_outs.h"
 #include "event/source.h"
 #include "http/head.h"
-#include "http/trace_context.h"
-
-/* How ICAP services learn the trace: in the head of the ICAP request, in the HTTP request that it
- * encapsulates, in both, or not at all. */
-enum tracing_icap { TRACING_ICAP_HEAD, TRACING_ICAP_MESSAGE, TRACING_ICAP_BOTH, TRACING_ICAP_OFF };
-
-/* What services learn of the trace that the message belongs to. */
-struct adapt_trace {
-    struct trace_context context; /* its span is the one above those of the services */
-    enum tracing_icap how;
-    unsigned next; /* number of the next span below that one */
-};
+#include "transaction/spans.h"
 
 struct adapt_message {
     struct http_head *request;  /* its target is the absolute URL */

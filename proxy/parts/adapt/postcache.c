@@ -46,6 +46,7 @@ void postcache_start(struct postcache *postcache, struct transaction *transactio
     if (response->status != 204)
         postcache->message.body = body_source_open(&postcache->source, body, transaction->net->loop,
                                                    transaction->host->mailbox);
-    adapt_chain_start(&postcache->chain, transaction->adapt, chosen, count, &postcache->message,
-                      &transaction->arena, transaction->net, &transaction->task);
+    adapt_chain_start(&postcache->chain, adapt_set_of(transaction), chosen, count,
+                      &postcache->message, &transaction->arena, transaction->net,
+                      &transaction->task);
 }

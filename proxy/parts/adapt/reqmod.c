@@ -14,20 +14,20 @@ void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum a
                   struct http_head *head) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     const uint64_t *rules = request_rules_without_type(transaction);
-    unsigned count = adapt_set_choose(transaction->adapt, point, rules, chosen);
-    reqmod->by_who = adapt_set_asks_who(transaction->adapt, point, rules);
+    unsigned count = adapt_set_choose(adapt_set_of(transaction), point, rules, chosen);
+    reqmod->by_who = adapt_set_asks_who(adapt_set_of(transaction), point, rules);
     message_begin(transaction, &reqmod->message, head, NULL);
     struct http_head *before = arena_alloc(&transaction->arena, sizeof *before);
     http_head_assign(before, head);
     reqmod->before = before;
     reqmod->message.body = request_give_body(transaction);
-    adapt_chain_start(&reqmod->chain, transaction->adapt, chosen, count, &reqmod->message,
+    adapt_chain_start(&reqmod->chain, adapt_set_of(transaction), chosen, count, &reqmod->message,
                       &transaction->arena, transaction->net, &transaction->task);
 }
 
 bool reqmod_is_wanted_at(struct transaction *transaction, enum adapt_point point) {
-    const struct adapt_set *set = transaction->adapt;
-    return set->any[point] && adapt_set_has(set, point, request_rules(transaction)) &&
+    const struct adapt_set *set = adapt_set_of(transaction);
+    return adapt_set_has(set, point, request_rules(transaction)) &&
            adapt_set_has(set, point, request_rules_without_type(transaction));
 }
 
@@ -139,7 +139,7 @@ static enum step reqmod_run(struct transaction *transaction) {
 }
 
 static bool reqmod_is_needed(const struct settings *settings) {
-    return settings_ask_at(settings, ADAPT_REQMOD_PRECACHE);
+    return settings->asks_at[ADAPT_REQMOD_PRECACHE];
 }
 
 /* A request repeated in the background has been adapted before. */

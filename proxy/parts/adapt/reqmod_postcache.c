@@ -85,7 +85,7 @@ static void reqmod_postcache_end(struct transaction *transaction) {
 }
 
 static bool reqmod_postcache_is_needed(const struct settings *settings) {
-    return settings_ask_at(settings, ADAPT_REQMOD_POSTCACHE);
+    return settings->asks_at[ADAPT_REQMOD_POSTCACHE];
 }
 
 static bool reqmod_postcache_is_wanted(struct transaction *transaction) {

@@ -17,7 +17,7 @@ static void note_services(struct transaction *transaction, const uint64_t *rules
                           struct adapter *const *chosen, unsigned count) {
     struct adapter *services[ADAPT_CHAIN_MAX];
     if (request_rules(transaction) != rules) {
-        count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+        count = adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE,
                                  request_rules(transaction), services);
         chosen = services;
     }
@@ -27,16 +27,17 @@ static void note_services(struct transaction *transaction, const uint64_t *rules
 static void respmod_start(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     const uint64_t *rules = request_rules_for_response(transaction, transaction->response.head);
-    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules, chosen);
+    unsigned count =
+        adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE, rules, chosen);
     struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
     adaptation_begin(transaction)->respmod = respmod;
     note_services(transaction, rules, chosen, count);
-    respmod->by_who = adapt_set_asks_who(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules);
+    respmod->by_who = adapt_set_asks_who(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE, rules);
     message_begin(transaction, &respmod->message, message_copy_request(transaction),
                   transaction->response.head);
     respmod->message.body = response_give_body(&transaction->response);
     respmod->expected_length = respmod->message.body != NULL ? respmod->message.body->length : 0;
-    adapt_chain_start(&respmod->chain, transaction->adapt, chosen, count, &respmod->message,
+    adapt_chain_start(&respmod->chain, adapt_set_of(transaction), chosen, count, &respmod->message,
                       &transaction->arena, transaction->net, &transaction->task);
     if (transaction->host->patience != NULL)
         transaction->host->patience->begin(transaction, chosen, count);
@@ -45,7 +46,7 @@ static void respmod_start(struct transaction *transaction) {
 static enum step respmod_answer_head(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     unsigned count = adapt_set_choose(
-        transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+        adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE,
         request_rules_for_response(transaction, transaction->response.head), chosen);
     message_remove_untold(transaction, transaction->response.head, chosen, count);
     return STEP_NEXT;
@@ -107,7 +108,7 @@ void respmod_note_seen(const struct transaction *transaction,
 bool respmod_is_outdated(struct transaction *transaction, const struct object *object) {
     struct adapter *services[ADAPT_CHAIN_MAX];
     struct object_provenance provenance = object_provenance(object);
-    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+    unsigned count = adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE,
                                       request_rules(transaction), services);
     return provenance.kind == OBJECT_SEEN && count > 0 &&
            chain_tags_chain(services, count) == provenance.chain &&
@@ -125,11 +126,11 @@ static void respmod_end(struct transaction *transaction) {
 }
 
 static bool respmod_is_needed(const struct settings *settings) {
-    return settings_ask_at(settings, ADAPT_RESPMOD_PRECACHE);
+    return settings->asks_at[ADAPT_RESPMOD_PRECACHE];
 }
 
 static bool respmod_is_wanted(struct transaction *transaction) {
-    const struct adapt_set *set = transaction->adapt;
+    const struct adapt_set *set = adapt_set_of(transaction);
     const struct http_head *response = transaction->response.head;
     return adapt_set_has(set, ADAPT_RESPMOD_PRECACHE, request_rules(transaction)) &&
            response->status != 304 && response->status != 206 && !internal_is_asked(transaction) &&

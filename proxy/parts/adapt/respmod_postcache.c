@@ -31,7 +31,8 @@ static enum step respmod_postcache_begin(struct transaction *transaction) {
     const struct object *subject = transaction_shown(transaction);
     struct http_head *response = postcache_head(transaction, subject);
     const uint64_t *rules = request_rules_for_response(transaction, response);
-    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
+    unsigned count =
+        adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     if (transaction->adapting != NULL && transaction->adapting->variants != NULL)
         count = transaction->adapting->variants->leave_out(transaction, chosen, count);
     if (count == 0 || response->status == 304 || response->status == 206)
@@ -105,11 +106,11 @@ static void respmod_postcache_end(struct transaction *transaction) {
 }
 
 bool respmod_postcache_is_needed(const struct settings *settings) {
-    return settings_ask_at(settings, ADAPT_RESPMOD_POSTCACHE);
+    return settings->asks_at[ADAPT_RESPMOD_POSTCACHE];
 }
 
 bool respmod_postcache_is_wanted(struct transaction *transaction) {
-    return transaction->outcome.result != RESULT_SERVICE && adapting_behind_cache(transaction);
+    return transaction->outcome.result != RESULT_SERVICE && adaptation_is_behind_cache(transaction);
 }
 
 static const struct adapt_chain *respmod_postcache_chain(const struct transaction *transaction) {

@@ -1,5 +1,6 @@
 #include "adapt/service_log.h"
 
+#include "adapt/adapt_worker.h"
 #include "adapt/adaptation.h"
 #include "log/line.h"
 #include "service/event.h"
@@ -44,7 +45,7 @@ static void service_log_fill(struct transaction *transaction, const struct journ
 
 static void service_log_on_entry(struct entry_watcher *watcher, struct transaction *transaction,
                                  const struct journal *journal) {
-    const struct adapt_set *set = transaction->adapt;
+    const struct adapt_set *set = adapt_set_of(transaction);
     struct service_log_line line;
     (void)watcher;
     if ((set->hears & ADAPTER_HEARS_LOG) == 0)
@@ -60,6 +61,6 @@ static void service_log_on_entry(struct entry_watcher *watcher, struct transacti
 
 void service_log_hear(struct transaction_host *host, struct entry_watcher *watcher) {
     watcher->on_entry = service_log_on_entry;
-    if ((host->adapt->hears & ADAPTER_HEARS_LOG) != 0)
+    if ((adapt_worker_of(host)->set->hears & ADAPTER_HEARS_LOG) != 0)
         entry_watcher_join(&host->watcher, watcher);
 }

@@ -59,7 +59,7 @@ struct service_own_count {
     uint64_t count;
 };
 
-/* What it has to do with the content of the cache (adapt/content_numbers.h). */
+/* What it has to do with the content of the cache (cache/content_numbers.h). */
 struct content_report {
     uint64_t started, refused, failed, fetched, injected_bytes, read_bytes, open, held_bytes;
 };

@@ -10,19 +10,16 @@ static void note_rules(struct adapt_set *set, enum adapt_point point) {
             if (settings->adapts[i].services[j]->point == point) {
                 size_t rule = settings->rule_first[RULE_ADAPT] + i;
                 set->rules[point][rule / 64] |= UINT64_C(1) << rule % 64;
-                set->any[point] = true;
             }
 }
 
-struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *settings,
-                                struct origin_groups *origins, struct shared_services *shared) {
+struct adapt_set *adapt_set_new(struct adapter_host *host, const struct settings *settings,
+                                const struct shared_services *shared) {
     struct adapt_set *set;
     ASSERT(shared->count == settings->service_count);
     ALLOC_OBJ(set, ADAPT_SET_MAGIC);
-    set->references = 1;
-    set->settings = settings_reference(settings);
-    set->origins = origin_groups_reference(origins);
-    set->shared = shared_services_reference(shared);
+    set->settings = settings;
+    set->shared = shared;
     set->service_count = settings->service_count;
     set->services = xcalloc(set->service_count + 1, sizeof *set->services);
     for (size_t i = 0; i < set->service_count; i++)
@@ -30,17 +27,9 @@ struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *sett
             shared->services[i]->class->open(shared->services[i], &settings->services[i], host);
     for (size_t i = 0; i < set->service_count; i++)
         set->hears |= set->services[i]->hears;
-    for (size_t i = 0; i < set->service_count; i++)
-        set->any_remembered |= settings->services[i].remember;
     set->rule_words = rules_words(settings->rules);
     for (unsigned point = 0; point < ADAPT_POINTS; point++)
         note_rules(set, (enum adapt_point)point);
-    return set;
-}
-
-struct adapt_set *adapt_set_reference(struct adapt_set *set) {
-    CHECK_OBJ(set, ADAPT_SET_MAGIC);
-    set->references++;
     return set;
 }
 
@@ -50,22 +39,15 @@ void adapt_set_retire(struct adapt_set *set) {
         set->services[i]->class->retire(set->services[i]);
 }
 
-void adapt_set_release(struct adapt_set **setp) {
+void adapt_set_free(struct adapt_set **setp) {
     struct adapt_set *set = *setp;
     *setp = NULL;
-    if (set == NULL)
-        return;
     CHECK_OBJ(set, ADAPT_SET_MAGIC);
-    if (--set->references > 0)
-        return;
     for (size_t i = 0; i < set->service_count; i++)
         set->services[i]->class->close(&set->services[i]);
     free(set->services);
-    shared_services_release(&set->shared);
     for (unsigned point = 0; point < ADAPT_POINTS; point++)
         free(set->rules[point]);
-    origin_groups_release(&set->origins);
-    settings_release(&set->settings);
     FREE_OBJ(set);
 }
 

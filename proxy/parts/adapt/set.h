@@ -2,47 +2,44 @@
  * The services of one worker under one snapshot of the settings, and which of them a message is
  * for.
  *
- *     struct adapt_set *set = adapt_set_new(host, settings, origins, shared);
- *     unsigned count = adapt_set_choose(set, ADAPT_RESPMOD_PRECACHE, bits, chosen);
- *     adapt_set_release(&set);
+ *     struct adapt_set *set = adapt_set_new(host, settings, shared);
+ *     unsigned count = adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE, bits, chosen);
+ *     adapt_set_free(&set);
  *
- * A transaction references the set that it began with, so that a reload takes nothing from under
- * it; the snapshot's groups of origins hang on the set for the same reason. The rules apply in the
+ * It hangs on the snapshot that a transaction began with (transaction/snapshot.h). The rules apply in the
  * order of the file; a service that several of them name is used once, at its first place.
  *
- * Threads: the worker's; the count of references is a plain integer.
+ * Threads: the worker's.
  */
 #ifndef RETORT_ADAPT_SET_H
 #define RETORT_ADAPT_SET_H
 
 #include "adapt/shared_service.h"
-#include "origin/group.h"
+#include "transaction/transaction.h"
 
-enum { ADAPT_CHAIN_MAX = 16 };
+enum { ADAPT_CHAIN_MAX = ASKED_MAX };
 
 struct adapt_set {
     unsigned magic;
 #define ADAPT_SET_MAGIC 0xada97500u
-    unsigned references;
-    struct settings *settings;     /* referenced */
-    struct origin_groups *origins; /* of the same snapshot; referenced */
+    const struct settings *settings; /* of the snapshot */
     size_t service_count;
     struct adapter **services;     /* as in settings->services */
     uint64_t *rules[ADAPT_POINTS]; /* bits of rules that name a service of the point */
     size_t rule_words;
-    bool any[ADAPT_POINTS];         /* some rule does */
-    bool any_remembered;            /* some service is */
-    unsigned hears;                 /* of all services: enum adapter_event, or-ed */
-    struct shared_services *shared; /* of the same snapshot; referenced */
+    unsigned hears;                       /* of all services: enum adapter_event, or-ed */
+    const struct shared_services *shared; /* of the same settings */
 };
 
-struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *settings,
-                                struct origin_groups *origins, struct shared_services *shared);
-struct adapt_set *adapt_set_reference(struct adapt_set *set);
+struct adapt_set *adapt_set_new(struct adapter_host *host, const struct settings *settings,
+                                const struct shared_services *shared);
 /* A reload has brought another set: transactions that began with this one keep no connections that
  * they do not use. */
 void adapt_set_retire(struct adapt_set *set);
-void adapt_set_release(struct adapt_set **setp);
+void adapt_set_free(struct adapt_set **setp);
+static inline const struct adapt_set *adapt_set_of(const struct transaction *transaction) {
+    return transaction->snapshot->parts[PART_ADAPT];
+}
 
 /* The service of that name, if it is of that point and not disabled; else NULL. */
 struct adapter *adapt_set_find(const struct adapt_set *set, enum adapt_point point,

@@ -51,6 +51,22 @@ static const struct option rows[] = {
     {.name = NULL},
 };
 
+static bool load_adapt_part(struct load *load, void *mine) {
+    ((struct adapt_own *)mine)->of = load->settings;
+    load->owner = PART_CORE; /* of the values of services */
+    return services_settings_load(load);
+}
+
+static void adapt_settings_release(void *mine) {
+    struct settings *settings = ((struct adapt_own *)mine)->of;
+    if (settings == NULL) /* a part before this one has found a fault */
+        return;
+    for (size_t i = 0; i < settings->adapt_count; i++)
+        free(settings->adapts[i].services);
+    free(settings->adapts);
+    services_settings_release(settings);
+}
+
 static const struct service_settings *find_service(const struct settings *settings,
                                                    const char *name) {
     for (size_t i = 0; i < settings->service_count; i++)
@@ -73,6 +89,7 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
             return load_fail(load, value->line,
                              "services: \"%s\" is listed twice; remove one of them", value->text);
     adapt->services[adapt->service_count++] = service;
+    load->settings->asks_at[service->point] = true;
     load->settings->any_told_class |= adapt->by_who && service->point != ADAPT_RESPMOD_POSTCACHE;
     if (adapt_point_is_reqmod(service->point) &&
         url_class_conditions(adapt->url_class)->content_types != NULL)
@@ -163,5 +180,8 @@ const struct part_settings adapt_part_settings = {
     .options = rows,
     .core_options = core_rows,
     .sections = sections,
+    .size = sizeof(struct adapt_own),
+    .load = load_adapt_part,
     .load_rules = load_adapts,
+    .release = adapt_settings_release,
 };

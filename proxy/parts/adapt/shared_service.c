@@ -3,6 +3,7 @@
 #include "adapt/service_report.h"
 #include "base/assert.h"
 #include "base/threads.h"
+#include "part.h"
 
 #include <string.h>
 
@@ -77,12 +78,21 @@ static void share_begin(struct share_task *task) {
         thread_start(&task->thread, share_main, task, "rt-load-%s", service->name);
 }
 
+/* The kind of a part (part.services). */
+static const struct adapter_class *adapter_class_of(const struct service_settings *settings) {
+    PARTS_FOR_EACH (number, services.class)
+        if (part_table[number]->services.kind == settings->kind)
+            return part_table[number]->services.class;
+    ASSERT(!"the settings have no service of a kind that no part knows");
+    return NULL;
+}
+
 /* Services that wait do so at the same time, and all others are made meanwhile. */
 static void share_all(struct shared_services *services, const struct settings *settings,
-                      adapter_class_fn *class_of, const struct shared_services *before) {
+                      const struct shared_services *before) {
     struct share_task *tasks = xcalloc(services->count + 1, sizeof *tasks);
     for (size_t i = 0; i < services->count; i++) {
-        tasks[i] = (struct share_task){.class = class_of(&settings->services[i]),
+        tasks[i] = (struct share_task){.class = adapter_class_of(&settings->services[i]),
                                        .settings = settings,
                                        .index = i,
                                        .before = before};
@@ -99,31 +109,21 @@ static void share_all(struct shared_services *services, const struct settings *s
 }
 
 struct shared_services *shared_services_new(const struct settings *settings,
-                                            adapter_class_fn *class_of,
                                             const struct shared_services *before) {
     struct shared_services *services;
     ALLOC_OBJ(services, SHARED_SERVICES_MAGIC);
-    atomic_init(&services->references, 1);
     services->count = settings->service_count;
     services->services = xcalloc(services->count + 1, sizeof *services->services);
-    share_all(services, settings, class_of, before);
+    share_all(services, settings, before);
     return services;
 }
 
-struct shared_services *shared_services_reference(struct shared_services *services) {
-    CHECK_OBJ(services, SHARED_SERVICES_MAGIC);
-    atomic_fetch_add(&services->references, 1);
-    return services;
-}
-
-void shared_services_release(struct shared_services **servicesp) {
+void shared_services_free(struct shared_services **servicesp) {
     struct shared_services *services = *servicesp;
     *servicesp = NULL;
     if (services == NULL)
         return;
     CHECK_OBJ(services, SHARED_SERVICES_MAGIC);
-    if (atomic_fetch_sub(&services->references, 1) != 1)
-        return;
     for (size_t i = 0; i < services->count; i++)
         services->services[i]->class->unshare(&services->services[i]);
     free(services->services);

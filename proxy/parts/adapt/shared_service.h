@@ -3,17 +3,17 @@
  * adapter asks it: its tag, and the messages that passed without it. What a kind shares besides
  * stands in a struct of its own that begins with this one.
  *
- *     struct shared_services *services = shared_services_new(settings, adapter_class_of, NULL);
- *     struct shared_services *later = shared_services_new(reloaded, adapter_class_of, services);
+ *     struct shared_services *services = shared_services_new(settings, NULL);
+ *     struct shared_services *later = shared_services_new(reloaded, services);
  *     struct shared_service *shared = shared_services_find(services, "gray");
  *     service_tag_bump(shared->tag);
- *     shared_services_release(&services);
+ *     shared_services_free(&services);
  *
  * Called when settings are loaded, by workers that open adapters, and by the admin plane. At a reload a
  * service of the same name and class goes on: its tag stays, and so do its counts.
  *
- * Threads: any; counts and tags are atomic. Ownership: references on the whole of one snapshot's; what
- * is found lives as long as a reference. Errors: none.
+ * Threads: any; counts and tags are atomic. Ownership: they are those of settings (adapt/settings.h),
+ * as long as somebody uses these.
  */
 #ifndef RETORT_ADAPT_SHARED_SERVICE_H
 #define RETORT_ADAPT_SHARED_SERVICE_H
@@ -34,22 +34,16 @@ struct shared_service {
 struct shared_services {
     unsigned magic;
 #define SHARED_SERVICES_MAGIC 0x5a4ed5e5u
-    _Atomic unsigned references;
     size_t count;
     struct shared_service **services; /* as in settings->services */
 };
 
-/* The class that serves it; never NULL. */
-typedef const struct adapter_class *adapter_class_fn(const struct service_settings *settings);
-
 /* `before`: those of an earlier snapshot; NULL: there is none. Waits until services that start a
  * process have started it, all at the same time. */
 struct shared_services *shared_services_new(const struct settings *settings,
-                                            adapter_class_fn *class_of,
                                             const struct shared_services *before);
-struct shared_services *shared_services_reference(struct shared_services *services);
-void shared_services_release(struct shared_services **servicesp);
-/* Not referenced; NULL: there is none of that name. */
+void shared_services_free(struct shared_services **servicesp);
+/* NULL: there is none of that name. */
 struct shared_service *shared_services_find(const struct shared_services *services,
                                             const char *name);
 

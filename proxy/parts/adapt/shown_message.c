@@ -1,6 +1,8 @@
 #include "adapt/shown_message.h"
 
 #include "adapt/adaptation.h"
+#include "adapt/decoding.h"
+#include "adapt/representation.h"
 #include "client/identity.h"
 #include "client/requester.h"
 #include "http/credentials.h"

@@ -9,7 +9,7 @@ enum { LOOK_EVERY = 20 }; /* milliseconds */
 struct warm_up {
     unsigned magic;
 #define WARM_UP_MAGIC 0xada9f145u
-    struct adapt_set *set; /* NULL: all have been asked */
+    const struct adapt_set *set; /* NULL: all have been asked */
     struct loop *loop;
     struct timer timer;
     size_t next;                              /* in the set */
@@ -60,15 +60,15 @@ static void warm_up_on_timer(struct timer *timer) {
     if (asking->asked_now > 0)
         loop_timer_after(asking->loop, timer, LOOK_EVERY);
     else
-        adapt_set_release(&asking->set);
+        asking->set = NULL;
 }
 
-struct warm_up *warm_up_new(struct adapt_set *set) {
+struct warm_up *warm_up_new(const struct adapt_set *set) {
     struct warm_up *asking;
     if (set->service_count == 0)
         return NULL;
     ALLOC_OBJ(asking, WARM_UP_MAGIC);
-    asking->set = adapt_set_reference(set);
+    asking->set = set;
     asking->loop = set->services[0]->host->net->loop;
     timer_init(&asking->timer, warm_up_on_timer);
     loop_timer_after(asking->loop, &asking->timer, 0);
@@ -82,6 +82,5 @@ void warm_up_free(struct warm_up **askingp) {
         return;
     CHECK_OBJ(asking, WARM_UP_MAGIC);
     timer_cancel(&asking->loop->timers, &asking->timer);
-    adapt_set_release(&asking->set);
     FREE_OBJ(asking);
 }

@@ -11,7 +11,7 @@
  * down. A message for a service whose turn has not come asks it at once. Services that are known
  * already, from before a reload, are left alone.
  *
- * Threads: the worker's. Ownership: it references the set, until all have been asked.
+ * Threads: the worker's. Ownership: the set outlives it.
  */
 #ifndef RETORT_ADAPT_WARM_UP_H
 #define RETORT_ADAPT_WARM_UP_H
@@ -22,7 +22,7 @@ enum { WARM_UP_AT_ONCE = 16 };
 
 struct warm_up;
 
-struct warm_up *warm_up_new(struct adapt_set *set);
+struct warm_up *warm_up_new(const struct adapt_set *set);
 void warm_up_free(struct warm_up **askingp);
 
 #endif

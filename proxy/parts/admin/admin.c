@@ -298,18 +298,13 @@ void admin_stop(struct admin **adminp, bool hurried) {
     admin_release(admin);
 }
 
-void admin_report_begin(struct admin_report *report, struct settings *settings,
-                        struct shared_services *services) {
+void admin_report_begin(struct admin_report *report, struct settings *settings) {
     *report = (struct admin_report){
-        .settings = settings_reference(settings),
+        .settings = settings_use(settings),
         .now = clocks_milliseconds(CLOCK_MONOTONIC),
-        .service_count = settings->service_count,
-        .services = xcalloc(settings->service_count + 1, sizeof *report->services),
     };
-    for (size_t i = 0; i < settings->service_count; i++) {
-        report->services[i].settings = &settings->services[i];
-        shared_service_report(services->services[i], &report->services[i].report);
-    }
+    PAGES_FOR_EACH (number, begin_report)
+        part_pages_table[number]->begin_report(report);
 }
 
 void admin_report_add(struct admin_report *report, const struct worker_report *worker) {
@@ -318,14 +313,13 @@ void admin_report_add(struct admin_report *report, const struct worker_report *w
     request_counts_sum(&report->requests, &worker->requests);
     if (worker->settings != report->settings)
         return;
-    for (size_t i = 0; i < worker->service_count && i < report->service_count; i++)
-        service_report_add(&report->services[i].report, &worker->services[i]);
+    PAGES_FOR_EACH (number, add_report)
+        part_pages_table[number]->add_report(report, worker);
 }
 
 void admin_report_add_shared(struct admin_report *report, struct cache *cache,
-                             struct second_level *second_level, struct verdicts *verdicts) {
+                             struct second_level *second_level) {
     struct cache_statistics statistics;
-    verdicts_statistics(verdicts, &report->verdicts);
     cache_statistics(cache, &statistics);
     report->cache_bytes = statistics.bytes;
     report->cache_objects = statistics.objects;
@@ -342,5 +336,5 @@ void admin_report_release(struct admin_report *report) {
     request_counts_release(&report->requests);
     free(report->services);
     report->services = NULL;
-    settings_release(&report->settings);
+    settings_end_use(&report->settings);
 }

@@ -22,8 +22,6 @@
 #ifndef RETORT_ADMIN_ADMIN_H
 #define RETORT_ADMIN_ADMIN_H
 
-#include "adapt/shared_service.h"
-#include "adapt/verdicts.h"
 #include "base/findings.h"
 #include "cache/second_level.h"
 #include "net/resolver_report.h"
@@ -34,23 +32,17 @@
  * The state of the whole proxy at one moment: the sum of what its workers report, and what they share. Pages
  * are written from it. A value; milliseconds.
  *
- *     admin_report_begin(&report, settings, services);
+ *     admin_report_begin(&report, settings);
  *     admin_report_add(&report, &worker_report);           for each worker that has answered
- *     admin_report_add_shared(&report, cache, second_level, verdicts);
+ *     admin_report_add_shared(&report, cache, second_level);
  *     admin_report_release(&report);
  */
-
-/* One service of the settings, in their order. */
-struct admin_service {
-    const struct service_settings *settings; /* of the settings of the same report */
-    struct service_report report;
-};
 
 struct admin_report {
     struct counters counters;
     struct durations durations;
     struct request_counts requests;
-    struct settings *settings; /* referenced */
+    struct settings *settings; /* used */
     const char *state;         /* "running", "draining" */
     uint64_t uptime;           /* milliseconds */
     uint64_t now;              /* the loops' clock */
@@ -58,26 +50,25 @@ struct admin_report {
     uint64_t under_way_for;
     unsigned workers_silent; /* workers that did not answer in time */
     uint64_t cache_bytes, cache_objects, cache_limit, cache_evictions, cache_variants_dropped;
-    uint64_t memory_returns; /* memory_shares_returns */
-    struct verdicts_statistics verdicts;
+    uint64_t memory_returns;                                /* memory_shares_returns */
     const struct second_level_number *second_level_numbers; /* NULL: there is none */
     uint64_t second_level[SECOND_LEVEL_NUMBERS];
-    struct admin_service *services;
+    struct admin_service *services; /* adapt/services_page.h */
     size_t service_count;
 };
 
-/* The services of the settings, with the health of their endpoints. Takes a reference. `state`,
+/* `state`,
  * `uptime` and `under_way` are the caller's to fill. */
-void admin_report_begin(struct admin_report *report, struct settings *settings,
-                        struct shared_services *services);
+void admin_report_begin(struct admin_report *report, struct settings *settings);
 /* A worker that is about to reload has other services: only its counters are added. */
 void admin_report_add(struct admin_report *report, const struct worker_report *worker);
 /* second_level NULL: there is none. */
 void admin_report_add_shared(struct admin_report *report, struct cache *cache,
-                             struct second_level *second_level, struct verdicts *verdicts);
+                             struct second_level *second_level);
 void admin_report_release(struct admin_report *report);
 
 struct admin;
+struct admin_service;
 struct admin_connections;
 struct admin_guard;
 struct helper_numbers;
@@ -101,9 +92,6 @@ struct admin_calls {
      * there are no resolvers. */
     bool (*names)(void *context, unsigned worker, const struct resolver_wish *wish,
                   struct resolver_report *report);
-    /* See service_tag_bump. `kept` is true when a restart does not undo it. Returns false when
-     * there is no such service. NULL: there are no services. */
-    bool (*bump)(void *context, const char *service, bool *kept);
     struct cache *cache;                         /* NULL: there are no pages about the cache */
     struct second_level *second_level;           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced; not NULL */

@@ -11,7 +11,6 @@
 #include "admin/page.h"
 #include "admin/part_pages.h"
 #include "admin/service_control_page.h"
-#include "admin/services_page.h"
 #include "admin/settings_page.h"
 #include "base/assert.h"
 #include "config.h"

@@ -25,7 +25,7 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/connections.c proxy/parts/admin/connections.h \
 	proxy/parts/admin/settings.c proxy/parts/admin/settings.h \
 	proxy/parts/admin/settings_page.c proxy/parts/admin/settings_page.h \
-	proxy/parts/admin/service_control_page.c proxy/parts/admin/service_control_page.h proxy/parts/admin/services_page.c proxy/parts/admin/services_page.h \
+	proxy/parts/admin/service_control_page.c proxy/parts/admin/service_control_page.h \
 	proxy/parts/admin/strict.c proxy/parts/admin/strict.h \
 	proxy/parts/admin/terminator.c proxy/parts/admin/terminator.h \
 	proxy/parts/admin/audit.c proxy/parts/admin/audit.h \

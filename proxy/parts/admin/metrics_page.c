@@ -8,7 +8,6 @@
 #include "admin/metric_text.h"
 #include "admin/origins_page.h"
 #include "admin/part_pages.h"
-#include "admin/services_page.h"
 #include "admin/trust_page.h"
 #include "base/assert.h"
 #include "base/slice.h"
@@ -20,110 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/*
- * What ICAP servers count themselves (icap_service.info): one sample for each server, however many
- * services and endpoints have it.
- */
-
-struct server_sample {
-    const struct url *at; /* host and port are the label */
-    const struct server_report *report;
-};
-
-struct server_list {
-    struct server_sample *samples;
-    size_t count;
-};
-
-static const struct server_number {
-    const char *name;
-    enum counter_kind kind;
-    const char *help;
-    size_t at;
-} server_numbers[] = {
-#define SERVER_NUMBER(name, kind, help)                                                            \
-    {#name, COUNTER_##kind, help, offsetof(struct server_numbers, name)},
-#include "adapt/server_numbers.def"
-#undef SERVER_NUMBER
-};
-
-static bool same_server(const struct url *one, const struct url *other) {
-    return one->port == other->port && slice_equal(one->host, other->host);
-}
-
-static void server_add(struct server_list *list, const struct url *at,
-                       const struct server_report *report) {
-    if (!report->asked)
-        return;
-    for (size_t i = 0; i < list->count; i++)
-        if (same_server(list->samples[i].at, at))
-            return;
-    list->samples[list->count++] = (struct server_sample){at, report};
-}
-
-static struct server_list server_list_of(const struct admin_report *report) {
-    struct server_list list = {
-        xcalloc(report->service_count * ICAP_ENDPOINTS_MAX + 1, sizeof *list.samples), 0};
-    for (size_t i = 0; i < report->service_count; i++) {
-        const struct admin_service *service = &report->services[i];
-        if (service->settings->endpoints == NULL)
-            continue;
-        for (unsigned n = 0; n < service->settings->endpoint_count; n++)
-            server_add(&list, &service->settings->endpoints[n],
-                       &service->report.endpoints[n].server);
-    }
-    return list;
-}
-
-/* Hosts and ports of URLs need no escaping. */
-static void server_print(FILE *out, const char *name, const struct url *at, uint64_t value) {
-    fprintf(out, "retort_icap_server_%s{server=\"%s%.*s%s:%u\"} %" PRIu64 "\n", name,
-            at->host_is_ipv6 ? "[" : "", SLICE_PRINT(at->host), at->host_is_ipv6 ? "]" : "",
-            at->port, value);
-}
-
-static void server_print_number(FILE *out, const struct server_list *list,
-                                const struct server_number *number) {
-    char name[64];
-    bool total = number->kind == COUNTER_TOTAL;
-    snprintf(name, sizeof name, "%s%s", number->name, total ? "_total" : "");
-    fprintf(out, "# HELP retort_icap_server_%s %s\n# TYPE retort_icap_server_%s %s\n", name,
-            number->help, name, total ? "counter" : "gauge");
-    for (size_t i = 0; i < list->count; i++) {
-        uint64_t value;
-        const struct server_report *report = list->samples[i].report;
-        memcpy(&value, (const char *)&report->numbers + number->at, sizeof value);
-        if (report->up)
-            server_print(out, name, list->samples[i].at, value);
-    }
-}
-
-static void server_print_states(FILE *out, const struct server_list *list) {
-    fputs("# HELP retort_icap_server_up 1 when the info service of the ICAP server answers, 0 when "
-          "it does not. A server that has not answered yet has no sample.\n"
-          "# TYPE retort_icap_server_up gauge\n",
-          out);
-    for (size_t i = 0; i < list->count; i++)
-        if (list->samples[i].report->answered)
-            server_print(out, "up", list->samples[i].at, list->samples[i].report->up);
-    fputs("# HELP retort_icap_server_failures_total Questions to the info service of the ICAP "
-          "server without an answer, or without one that can be read (icap_service.info).\n"
-          "# TYPE retort_icap_server_failures_total counter\n",
-          out);
-    for (size_t i = 0; i < list->count; i++)
-        server_print(out, "failures_total", list->samples[i].at, list->samples[i].report->failures);
-}
-
-static void server_numbers_print_metrics(FILE *out, const struct admin_report *report) {
-    struct server_list list = server_list_of(report);
-    if (report->service_count > 0) {
-        server_print_states(out, &list);
-        for (size_t i = 0; i < sizeof server_numbers / sizeof *server_numbers; i++)
-            server_print_number(out, &list, &server_numbers[i]);
-    }
-    free(list.samples);
-}
 
 const struct bound bounds[] = {
 #define REFUSES(option, name)                                                                      \
@@ -179,13 +74,6 @@ static void print_gauges(FILE *out, const struct admin_calls *calls,
          "Variants that made room for newer ones of the same URL (cache.max_variants).",
          (double)report->cache_variants_dropped},
         {"cache_objects", COUNTER_GAUGE, "Objects in the cache.", (double)report->cache_objects},
-        {"verdicts", COUNTER_GAUGE, "Stored verdicts of ICAP services on requests.",
-         (double)report->verdicts.count},
-        {"verdict_bytes", COUNTER_GAUGE, "Bytes of memory that stored verdicts take.",
-         (double)report->verdicts.bytes},
-        {"verdict_limit_bytes", COUNTER_GAUGE,
-         "Bytes that stored verdicts may take at most (verdict_space).",
-         (double)report->verdicts.limit},
     };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         metric_text_number(out, own[i].name, own[i].kind, own[i].help, own[i].value);
@@ -196,86 +84,6 @@ static void print_gauges(FILE *out, const struct admin_calls *calls,
     for (unsigned i = 0; number != NULL && number[i].name != NULL; i++)
         metric_text_number(out, number[i].name, number[i].kind, number[i].help,
                            (double)report->second_level[i]);
-}
-
-/* The time of the last change of any endpoint; 0: no endpoint has been asked. */
-static time_t changed_at(const struct admin_service *service) {
-    time_t latest = 0;
-    for (unsigned i = 0; i < ICAP_ENDPOINTS_MAX; i++) {
-        const struct service_endpoint_report *endpoint = &service->report.endpoints[i];
-        if (endpoint->state != SERVICE_UNKNOWN && endpoint->since > latest)
-            latest = endpoint->since;
-    }
-    return latest;
-}
-
-/* Prints services that have been asked at least once. */
-static void print_health(FILE *out, const struct service_naming *naming,
-                         const struct admin_report *report) {
-    const struct admin_service *services = report->services;
-    services_page_family(out, naming, "up", "gauge",
-                         "1 when the service answers, 0 when it is down. A service that has not "
-                         "answered yet has no sample: see retort_service_state.");
-    for (size_t i = 0; i < report->service_count; i++)
-        if (services[i].report.state != SERVICE_UNKNOWN &&
-            services[i].report.state != SERVICE_UNLOADED) {
-            services_page_sample(out, naming, "up", services[i].settings);
-            fprintf(out, "%d\n", services[i].report.state == SERVICE_UP);
-        }
-    services_page_family(out, naming, "since_timestamp_seconds", "gauge",
-                         "Unix time when an endpoint of the service last came up or went down.");
-    for (size_t i = 0; i < report->service_count; i++)
-        if (changed_at(&services[i]) > 0) {
-            services_page_sample(out, naming, "since_timestamp_seconds", services[i].settings);
-            fprintf(out, "%ld\n", (long)changed_at(&services[i]));
-        }
-}
-
-static void print_state(FILE *out, const struct service_naming *naming,
-                        const struct admin_service *service) {
-    for (unsigned state = SERVICE_UNKNOWN; state < SERVICE_STATES; state++) {
-        fprintf(out, "retort_%s_state{service=\"%s\"", naming->prefix, service->settings->name);
-        if (naming->shows_kind)
-            fprintf(out, ",kind=\"%s\"", services_page_kind(service->settings));
-        fprintf(out, ",state=\"%s\"} %d\n", service_state_name((enum service_state)state),
-                service->report.state == state);
-    }
-}
-
-/* OpenMetrics calls such metrics a state set; the text format of Prometheus knows gauges only. */
-static void print_states(FILE *out, const struct service_naming *naming,
-                         const struct admin_report *report) {
-    services_page_family(
-        out, naming, "state", "gauge",
-        "1 for the state that the service is in: unknown (no endpoint has answered "
-        "yet), down, trial, up or unloaded (it is disabled).");
-    for (size_t i = 0; i < report->service_count; i++)
-        print_state(out, naming, &report->services[i]);
-}
-
-static void print_services(FILE *out, const struct service_naming *naming,
-                           const struct admin_report *report) {
-    const struct admin_service *services = report->services;
-    print_health(out, naming, report);
-    print_states(out, naming, report);
-    services_page_family(out, naming, "pending", "gauge",
-                         "Transactions that wait for the service.");
-    for (size_t i = 0; i < report->service_count; i++) {
-        services_page_sample(out, naming, "pending", services[i].settings);
-        fprintf(out, "%u\n", services[i].report.pending);
-    }
-    services_page_family(out, naming, "connections", "gauge",
-                         "Connections to the service now; of one inside the proxy, its messages.");
-    for (size_t i = 0; i < report->service_count; i++) {
-        services_page_sample(out, naming, "connections", services[i].settings);
-        fprintf(out, "%u\n", services[i].report.connections);
-    }
-}
-
-static void print_all_services(FILE *out, const struct admin_report *report) {
-    for (const struct service_naming *naming = service_namings;
-         report->service_count > 0 && naming->prefix != NULL; naming++)
-        print_services(out, naming, report);
 }
 
 static struct slice method_name(unsigned method) {
@@ -357,9 +165,8 @@ static void print_metrics(FILE *out, const struct admin_calls *calls,
     print_requests(out, &report->requests, open_metrics);
     print_durations(out, &report->durations);
     print_gauges(out, calls, report);
-    print_all_services(out, report);
-    services_page_print_metrics(out, report);
-    server_numbers_print_metrics(out, report);
+    PAGES_FOR_EACH (number, print_report)
+        part_pages_table[number]->print_report(out, report);
     origins_page_print_metrics(out, calls);
     certificates_page_print_metrics(out, report);
     trust_page_print_metrics(out, report);

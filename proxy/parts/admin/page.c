@@ -2,7 +2,7 @@
 
 #include "admin/cache_call.h"
 #include "admin/certificates_page.h"
-#include "admin/services_page.h"
+#include "admin/part_pages.h"
 #include "admin/trust_page.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -116,17 +116,9 @@ static json_t *counters_to_json(const struct counters *counters) {
 }
 
 static json_t *services_to_json(const struct admin_report *report) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < report->service_count; i++) {
-        const struct admin_service *service = &report->services[i];
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:i, s:i}", "name",
-                                               service->settings->name, "kind",
-                                               services_page_kind(service->settings), "state",
-                                               service_state_name(service->report.state),
-                                               "connections", (int)service->report.connections,
-                                               "pending", (int)service->report.pending));
-    }
-    return array;
+    PAGES_FOR_EACH (number, services_to_json)
+        return part_pages_table[number]->services_to_json(report);
+    return json_array();
 }
 
 static json_t *disk_to_json(const struct admin_report *report) {
@@ -159,13 +151,6 @@ void page_status(struct page *page, const struct admin_calls *calls) {
     json_object_set_new(json, "certificates", certificates_page_to_json(&report));
     json_object_set_new(json, "trust", trust_page_to_json(&report));
     page_json(page, 200, json);
-    admin_report_release(&report);
-}
-
-void page_services(struct page *page, const struct admin_calls *calls) {
-    struct admin_report report;
-    take_report(calls, &report);
-    services_page_write(page, &report);
     admin_report_release(&report);
 }
 

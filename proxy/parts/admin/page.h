@@ -94,7 +94,6 @@ struct page_request {
 
 /* The pages; admin/calls.def lists them. */
 void page_status(struct page *page, const struct admin_calls *calls);
-void page_services(struct page *page, const struct admin_calls *calls);
 void page_drain(struct page *page, const struct admin_calls *calls);
 
 void page_each_argument(const struct page_request *request, page_see_argument *see, void *arg);

@@ -17,15 +17,13 @@
 static void control_report(void *context, struct admin_report *report) {
     struct server *server = context;
     pthread_mutex_lock(&server->lock);
-    struct settings *settings = settings_reference(server->settings);
-    struct shared_services *services = shared_services_reference(server->services);
+    struct settings *settings = settings_use(server->settings);
     pthread_mutex_unlock(&server->lock);
-    admin_report_begin(report, settings, services);
+    admin_report_begin(report, settings);
     report->state = atomic_load(&server->draining) ? "draining" : "running";
     report->uptime = report->now - server->started;
     report->under_way = turn_under_way(&server->turn, &report->under_way_for);
-    shared_services_release(&services);
-    settings_release(&settings);
+    settings_end_use(&settings);
     for (unsigned i = 0; i < server->worker_count; i++) {
         struct worker_report worker;
         if (atomic_load(&server->ended) ||
@@ -36,7 +34,7 @@ static void control_report(void *context, struct admin_report *report) {
         admin_report_add(report, &worker);
         worker_report_release(&worker);
     }
-    admin_report_add_shared(report, server->cache, server->second_level, server->verdicts);
+    admin_report_add_shared(report, server->cache, server->second_level);
     report->memory_returns = memory_shares_returns(server->memory);
 }
 
@@ -58,17 +56,6 @@ static bool control_names(void *context, unsigned worker, const struct resolver_
 
 static void control_drain(void *context) {
     server_ask_to_end(context);
-}
-
-static bool control_bump(void *context, const char *name, bool *kept) {
-    struct server *server = context;
-    pthread_mutex_lock(&server->applying); /* also so that the disk gets bumps in their order */
-    struct shared_service *service = shared_services_find(server->services, name);
-    if (service != NULL)
-        *kept = second_level_keep_generation(server->second_level, service->tag->base,
-                                             service_tag_bump(service->tag));
-    pthread_mutex_unlock(&server->applying);
-    return service != NULL;
 }
 
 static struct settings *control_settings(void *context) {
@@ -93,7 +80,6 @@ static struct admin_calls server_calls_of(struct server *server) {
         .drain = control_drain,
         .worker_count = server->worker_count,
         .names = control_names,
-        .bump = control_bump,
         .cache = server->cache,
         .second_level = server->second_level,
         .settings = control_settings,

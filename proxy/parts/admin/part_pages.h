@@ -16,14 +16,22 @@
 #include "part.h"
 
 struct admin_calls;
+struct admin_report;
 struct page;
 struct page_request;
 struct trust_rows;
+struct worker_report;
 
 struct part_pages {
     /* Makes a page whose row in the table of calls has the part's number. */
     void (*answer)(struct page *page, const struct admin_calls *calls,
                    const struct page_request *request);
+    /* Services in the report on the whole proxy (admin/admin.h): makes the list, and adds what a worker has that uses the same
+     * settings. What the metrics and /status show of it. */
+    void (*begin_report)(struct admin_report *report);
+    void (*add_report)(struct admin_report *report, const struct worker_report *worker);
+    void (*print_report)(FILE *out, const struct admin_report *report);
+    struct json_t *(*services_to_json)(const struct admin_report *report);
     void (*print_metrics)(FILE *out, void *state);
     /* Likewise, of those that stand with the sizes of caches. */
     void (*print_sizes)(FILE *out, void *state);

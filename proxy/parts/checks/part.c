@@ -7,7 +7,6 @@
  */
 #include "part.h"
 
-#include "adapt/set.h"
 #include "base/assert.h"
 #include "base/failure.h"
 #include "origin/call.h"
@@ -238,7 +237,7 @@ static void checks_change(struct transaction_host *host) {
     checks->net = host->net;
     checks->connections = host->origins;
     checks->securities = host->origin_securities;
-    checks->groups = origin_groups_reference(host->adapt->origins);
+    checks->groups = origin_groups_reference(host->snapshot->origins);
     host->parts[PART_CHECKS] = checks;
     for (size_t i = 0; i < checks->groups->count; i++)
         checks_renew(host, checks->groups->list[i]);

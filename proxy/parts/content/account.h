@@ -15,7 +15,7 @@
 #ifndef RETORT_CONTENT_ACCOUNT_H
 #define RETORT_CONTENT_ACCOUNT_H
 
-#include "adapt/content_numbers.h"
+#include "cache/content_numbers.h"
 #include "content/executor.h"
 #include "net/address.h"
 

@@ -58,7 +58,7 @@ static const struct option rows[] = {
          "client, stored or not; the stored response does not change, and every client gets an "
          "adaptation of its own.",
      .example = "respmod_precache"},
-#include "settings/options_services_both.def"
+#include "adapt/options_services_both.def"
 
     {SERVICE(ignore_istag), .name = "ignore_istag", AT_RUN_TIME, BOOL, DEFAULT("false"),
      DOC "Ignores the ISTags of the service. Its results then stay valid until \"retortctl "

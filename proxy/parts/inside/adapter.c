@@ -202,6 +202,19 @@ static void inside_report_counts(const struct inside_instance *instance,
             names[report->own_count], inside_instance_count(instance, report->own_count)};
 }
 
+static void report_content(const struct content_numbers *numbers, struct content_report *report) {
+    *report = (struct content_report){
+        .started = atomic_load(&numbers->started),
+        .refused = atomic_load(&numbers->refused),
+        .failed = atomic_load(&numbers->failed),
+        .fetched = atomic_load(&numbers->fetched),
+        .injected_bytes = atomic_load(&numbers->injected_bytes),
+        .read_bytes = atomic_load(&numbers->read_bytes),
+        .open = atomic_load(&numbers->open),
+        .held_bytes = atomic_load(&numbers->held_bytes),
+    };
+}
+
 static void inside_report_shared(struct shared_service *base, struct service_report *report) {
     const struct inside_shared *shared = inside_shared_of(base);
     struct service_endpoint_report *endpoint = &report->endpoints[0];
@@ -210,7 +223,7 @@ static void inside_report_shared(struct shared_service *base, struct service_rep
     endpoint->retry_at = TIMER_NEVER;
     snprintf(endpoint->error, sizeof endpoint->error, "%.*s", SERVICE_ERROR - 1, shared->error);
     if (shared->counts != NULL)
-        content_numbers_report(shared->counts->content, &report->content);
+        report_content(shared->counts->content, &report->content);
     if (shared->instance == NULL)
         return;
     inside_report_counts(shared->instance, report);

@@ -1,6 +1,6 @@
 /*
  * The content of the cache, for the services inside the proxy: their instances' accounts with the part that carries out what
- * they ask for (adapt/content_numbers.h).
+ * they ask for (cache/content_numbers.h).
  *
  *     instance->host.content = &inside_content_calls;
  *     instance->content = inside_content_open(settings, numbers);    after its start
@@ -11,7 +11,7 @@
 #ifndef RETORT_INSIDE_CONTENT_H
 #define RETORT_INSIDE_CONTENT_H
 
-#include "adapt/content_numbers.h"
+#include "cache/content_numbers.h"
 
 /* NULL: there is no cache, or nobody gives its content. */
 struct content_account *inside_content_open(const struct service_settings *settings,

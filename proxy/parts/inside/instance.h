@@ -20,7 +20,7 @@
 #ifndef RETORT_INSIDE_INSTANCE_H
 #define RETORT_INSIDE_INSTANCE_H
 
-#include "adapt/content_numbers.h"
+#include "cache/content_numbers.h"
 #include "inside/child.h"
 #include "service/start.h"
 

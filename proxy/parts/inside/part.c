@@ -27,8 +27,8 @@ const struct part part_inside = {
             .kind = SERVICE_INSIDE,
             .class = &inside_adapter_class,
             .start_time = inside_start_time,
-            .abandon_starts = inside_starts_abandon,
-            .starts_are_abandoned = inside_starts_abandoned,
-            .await_end = inside_runners_await,
         },
+    .process = {.abandon_starts = inside_starts_abandon,
+                .starts_are_abandoned = inside_starts_abandoned,
+                .await_end = inside_runners_await},
 };

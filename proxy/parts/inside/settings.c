@@ -181,7 +181,7 @@ static const struct option rows[] = {
          "messages are under way there, because a function of the module does not return. After "
          "this time it is ended and started again. The messages fail before that, after timeout.",
      .example = "\"5s\""},
-#include "settings/options_services_both.def"
+#include "adapt/options_services_both.def"
     {.name = NULL},
 };
 

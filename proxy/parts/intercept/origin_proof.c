@@ -132,7 +132,7 @@ static enum origin_proof_state join_parents(struct origin_proof *proof) {
         return origin_proof_blame(proof, 403, denial, slice_from(denial));
     }
     proof->slot = arena_alloc(&transaction->arena, sizeof *proof->slot);
-    origin_slot_init(proof->slot, transaction->adapt->origins->list[index], transaction->net,
+    origin_slot_init(proof->slot, transaction->snapshot->origins->list[index], transaction->net,
                      transaction->host->mailbox, &transaction->task, &needs);
     return take_parent(proof);
 }

@@ -1,5 +1,6 @@
 #include "record/record.h"
 
+#include "adapt/chain.h"
 #include "client/identity.h"
 #include "transaction/trace.h"
 #include "transaction/transaction.h"

@@ -1,9 +1,9 @@
 #include "part.h"
 
+#include "adapt/adapt_worker.h"
 #include "base/assert.h"
 #include "record/record.h"
 #include "server.h"
-#include "transaction/transaction.h"
 
 /* The part record: what it does in the server and in a worker. */
 
@@ -37,7 +37,7 @@ struct record_order {
 /* In the worker's thread. */
 static void on_record(struct transaction_host *host, void *arg) {
     struct record_order *order = arg;
-    recording_set_recorder(host->adapters, order->kind, order->recorder);
+    recording_set_recorder(&adapt_worker_of(host)->adapters, order->kind, order->recorder);
     transaction_host_watch(host); /* it may be that of an inspection */
     free(order);
 }
@@ -73,7 +73,7 @@ static void record_join(struct transaction_host *host, void *state) {
     struct record_worker *worker = xcalloc(1, sizeof *worker);
     worker->inspections = records->inspections;
     host->parts[PART_RECORD] = worker;
-    host->adapters->recorders = worker;
+    adapt_worker_of(host)->adapters.recorders = worker;
     inspect_join(worker, host);
 }
 

@@ -161,27 +161,27 @@ static void add_root(struct spans_text *text) {
 }
 
 static void add_services(struct spans_text *text, enum step step, uint64_t parent) {
-    const struct adapt_chain *chain = transaction_chain(text->transaction, step);
-    for (unsigned i = 0; chain != NULL && i < chain->at; i++) {
-        const struct adapt_record *record = &chain->records[i];
-        const struct adapter_call *call = chain->calls[i];
-        uint64_t took = call != NULL && call->figures.last_byte > 0
-                            ? call->figures.last_byte * 1000
-                            : (uint64_t)record->milliseconds * 1000000;
-        struct slice words[] = {chain->reqmod ? SLICE("REQMOD ") : SLICE("RESPMOD "),
-                                slice_from(record->service)};
-        struct span *span =
-            add_span(text, arena_join(&text->transaction->arena, words, 2), SPAN_CLIENT, 0, parent,
-                     record->started, record->started + took);
+    struct asked_service list[ASKED_MAX];
+    unsigned count = transaction_asked(text->transaction, step, list);
+    for (unsigned i = 0; i < count; i++) {
+        const struct asked_service *asked = &list[i];
+        const struct asked_figures *figures = asked->figures;
+        uint64_t took = figures != NULL && figures->last_byte > 0
+                            ? figures->last_byte * 1000
+                            : (uint64_t)asked->milliseconds * 1000000;
+        struct slice words[] = {asked->reqmod ? SLICE("REQMOD ") : SLICE("RESPMOD "),
+                                slice_from(asked->service)};
+        struct span *span = add_span(text, arena_join(&text->transaction->arena, words, 2),
+                                     SPAN_CLIENT, 0, parent, asked->started, asked->started + took);
         if (span == NULL)
             return;
-        span->id = record->span;
-        span_put_text(text->set, span, "retort.service", slice_from(record->service));
-        span_put_text(text->set, span, "retort.verdict", slice_from(record->verdict));
-        if (call != NULL && call->figures.status > 0)
-            span_put_number(span, "retort.icap.status", call->figures.status);
-        if (adapt_record_error(record, call) != NULL)
-            span_fail(text->set, span, adapt_record_error(record, call));
+        span->id = asked->span;
+        span_put_text(text->set, span, "retort.service", slice_from(asked->service));
+        span_put_text(text->set, span, "retort.verdict", slice_from(asked->verdict));
+        if (figures != NULL && figures->status > 0)
+            span_put_number(span, "retort.icap.status", figures->status);
+        if (asked->error != NULL)
+            span_fail(text->set, span, asked->error);
     }
 }
 

@@ -9,8 +9,8 @@
 #ifndef RETORT_SPANS_SETTINGS_H
 #define RETORT_SPANS_SETTINGS_H
 
-#include "adapt/message.h"
 #include "settings/settings.h"
+#include "transaction/spans.h"
 
 enum { TRACING_SERVICE_NAME = 256 /* bytes at most */ };
 
@@ -20,7 +20,7 @@ struct tracing_settings {
     double sample;         /* of requests without a trace of a caller that is trusted */
     struct network *trust; /* callers whose trace is continued */
     size_t trust_count;
-    enum tracing_icap icap; /* adapt/message.h */
+    enum tracing_icap icap; /* transaction/spans.h */
     bool queries;
     unsigned queue;   /* transactions that wait for the collector */
     uint64_t timeout; /* milliseconds */

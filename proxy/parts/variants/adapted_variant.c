@@ -19,9 +19,9 @@ static unsigned told_of_nobody(struct transaction *transaction, struct adapter *
 static bool adapted_variant_begin(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     /* A request that forbids transformation gets a result of its own. */
-    if (transaction->caching.control.no_transform || !adapting_behind_cache(transaction))
+    if (transaction->caching.control.no_transform || !adaptation_is_behind_cache(transaction))
         return false;
-    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE,
+    unsigned count = adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_POSTCACHE,
                                       request_rules(transaction), chosen);
     unsigned all = count;
     count = told_of_nobody(transaction, chosen, adapt_set_remembered(chosen, count));

@@ -20,7 +20,8 @@ static enum step variant_go_on(struct transaction *transaction) {
 static unsigned variant_choose(struct transaction *transaction, const struct http_head *response,
                                struct adapter **chosen) {
     const uint64_t *rules = request_rules_for_response(transaction, response);
-    unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
+    unsigned all =
+        adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
     while (count < all && adapted_variant_includes(variant_of(transaction), chosen[count]))
         count++;

@@ -258,7 +258,7 @@ void client_lab_close(struct client_lab *lab) {
     timer_cancel(&lab->loop.timers, &lab->now);
     net_context_release(&lab->net);
     loop_release(&lab->loop);
-    settings_release(&lab->settings);
+    settings_end_use(&lab->settings);
     free(lab->host);
     free(lab->received);
     free(lab->log);

@@ -23,7 +23,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_http1_ends.c \
 	tests/unit/proxy/test_http1_replies.c \
 	tests/unit/proxy/test_http1_requests.c \
-	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_runner_ring.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \
@@ -51,7 +50,6 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_class.c \
 	tests/unit/proxy/test_vary.c \
 	tests/unit/proxy/test_verify.c \
-	tests/unit/proxy/test_chain.c \
 	tests/unit/proxy/tls_lab.c tests/unit/proxy/tls_lab.h \
 	tests/unit/proxy/transaction_lab.c tests/unit/proxy/transaction_lab.h \
 	tests/unit/proxy/unit.c

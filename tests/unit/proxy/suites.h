@@ -85,7 +85,7 @@ Suite *vary_suite(void);
 Suite *verify_suite(void);
 Suite *pki_suite(void) __attribute__((weak));
 Suite *wire_suite(void) __attribute__((weak));
-Suite *service_tag_suite(void);
+Suite *service_tag_suite(void) __attribute__((weak));
 Suite *inside_head_suite(void) __attribute__((weak));
 Suite *inside_concurrency_suite(void) __attribute__((weak));
 Suite *inside_remote_suite(void) __attribute__((weak));
@@ -109,7 +109,7 @@ Suite *access_log_suite(void);
 Suite *events_suite(void) __attribute__((weak));
 Suite *waiting_download_suite(void) __attribute__((weak));
 Suite *lists_suite(void) __attribute__((weak));
-Suite *chain_suite(void);
+Suite *chain_suite(void) __attribute__((weak));
 Suite *verdicts_suite(void) __attribute__((weak));
 
 /* A suite of one test case. */

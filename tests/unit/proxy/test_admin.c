@@ -1,6 +1,7 @@
 /* The admin plane on real sockets, in front of a proxy that only pretends. */
 #include "suites.h"
 
+#include "adapt/services_page.h"
 #include "admin/admin.h"
 #include "admin/api.h"
 #include "admin/connections.h"
@@ -26,7 +27,7 @@ struct pretended_proxy {
 
 static void on_report(void *context, struct admin_report *report) {
     struct pretended_proxy *proxy = context;
-    report->settings = settings_reference(proxy->settings);
+    report->settings = settings_use(proxy->settings);
     report->state = "running";
     report->uptime = 61500;
     report->counters.client_requests = 42;

@@ -1,7 +1,6 @@
 #include "transaction_lab.h"
 
-#include "adapt/adapter_accounts.h"
-#include "adapters.h"
+#include "base/findings.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
 #include "net/egress.h"
@@ -88,17 +87,15 @@ static void start_transactions(struct transaction_lab *lab) {
     struct transaction_host *host = &lab->host;
     struct client_lab *client = lab->client;
     struct net_context *net = &client->net;
+    const struct part *adapt = part_table[PART_ADAPT];
+    struct findings findings = {0};
     steps_compile(client->settings);
-    lab->adapters = (struct adapter_host){
-        .net = net,
-        .mailbox = &client->mailbox,
-        .accounts = xcalloc(1, sizeof *lab->adapters.accounts),
-    };
     net->resolver = resolver_new(net);
     ck_assert_ptr_nonnull(net->resolver);
     ck_assert(egress_prepare(net));
     lab->groups = origin_groups_new(client->settings, NULL);
-    lab->services = shared_services_new(client->settings, adapters_class_of, NULL);
+    if (adapt != NULL)
+        adapt->process.prepare(NULL, client->settings, &findings);
     host->net = net;
     host->mailbox = &client->mailbox;
     host->cache = cache_new(16 << 20);
@@ -109,7 +106,8 @@ static void start_transactions(struct transaction_lab *lab) {
         net, &origin_http1_class,
         part_table[PART_HTTP2] != NULL ? part_table[PART_HTTP2]->protocol.origin : NULL);
     host->origin_securities = origin_securities_new(net);
-    host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
+    host->clients = &client->clients;
+    host->snapshot = snapshot_new(host, client->settings, lab->groups);
     host->logs = access_logs_open(net, client->settings);
     list_init(&host->active);
     host->id_prefix = UINT64_C(0x1234567800000000);
@@ -152,16 +150,16 @@ void transaction_lab_close(struct transaction_lab *lab) {
     access_logs_close(&host->logs);
     origin_securities_free(&host->origin_securities);
     origin_pool_free(&host->origins);
-    adapt_set_release(&host->adapt);
+    snapshot_release(&host->snapshot);
+    if (part_table[PART_ADAPT] != NULL)
+        part_table[PART_ADAPT]->worker.leave(host);
     transaction_host_release(host);
     origin_hosts_free(&host->origin_hosts);
     shared_fetches_free(&host->shared_fetches);
     cache_free(&host->cache);
-    shared_services_release(&lab->services);
     origin_groups_release(&lab->groups);
     resolver_free(&net->resolver);
     egress_release(net);
-    adapter_accounts_free(&lab->adapters.accounts);
     close(lab->listening);
     client->peer = NULL;
     client_lab_close(client);

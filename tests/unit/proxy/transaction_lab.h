@@ -24,8 +24,6 @@ struct transaction_lab {
     struct client_lab *client;
     struct transaction_host host;
     struct origin_groups *groups;
-    struct adapter_host adapters;
-    struct shared_services *services;
     int listening;
     char origin[32]; /* "127.0.0.1:PORT" */
     int fds[TRANSACTION_LAB_ORIGINS];

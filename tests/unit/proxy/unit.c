@@ -206,7 +206,7 @@ int main(void) {
     add_part(runner, pki_suite);
     add_part(runner, wire_suite);
     add_part(runner, exchange_suite);
-    srunner_add_suite(runner, service_tag_suite());
+    add_part(runner, service_tag_suite);
     add_part(runner, inside_head_suite);
     add_part(runner, inside_concurrency_suite);
     add_part(runner, inside_remote_suite);
@@ -221,7 +221,7 @@ int main(void) {
     add_part(runner, disk_damage_suite);
     add_part(runner, purge_log_suite);
     add_part(runner, admission_filter_suite);
-    srunner_add_suite(runner, chain_suite());
+    add_part(runner, chain_suite);
     add_part(runner, verdicts_suite);
     srunner_add_suite(runner, tls_bio_suite());
     srunner_add_suite(runner, tls_kernel_suite());

@@ -25,8 +25,8 @@
 
 /* Does any service adapt responses before the cache, for this request and any type of response? */
 static bool has_respmod(struct transaction *transaction) {
-    return transaction->adapt->any[ADAPT_RESPMOD_PRECACHE] &&
-           adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE, request_rules(transaction));
+    return transaction->settings->asks_at[ADAPT_RESPMOD_PRECACHE] &&
+           transaction->host->adapting->wants_response(transaction);
 }
 
 static bool has_services(struct transaction *transaction) {

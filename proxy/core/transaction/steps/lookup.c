@@ -140,7 +140,7 @@ static bool is_reading_disk(struct transaction *transaction) {
 }
 
 static struct object *lookup_look_up(struct transaction *transaction) {
-    if (transaction->adapt->any_remembered)
+    if (transaction->settings->any_remembered)
         return transaction->host->variants->look_up(transaction);
     return cache_lookup(transaction->host->cache, &transaction->caching.name,
                         transaction->request.head, caching_scope(transaction));
@@ -212,7 +212,7 @@ static bool part_will_do(struct transaction *transaction) {
 static void drop_outdated(struct transaction *transaction) {
     struct object *object = transaction->lookup.object;
     if (object == NULL || !object_is_made(object) ||
-        !transaction->adapt->any[ADAPT_RESPMOD_PRECACHE] ||
+        !transaction->settings->asks_at[ADAPT_RESPMOD_PRECACHE] ||
         !transaction->host->adapting->is_outdated(transaction, object))
         return;
     transaction->net->counters.adapted_outdated++;

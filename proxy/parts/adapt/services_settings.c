@@ -1,10 +1,10 @@
 /* Services: what is the same for those of each kind. */
-#include "settings/load.h"
+#include "adapt/settings.h"
 
 #include "base/assert.h"
 #include "part.h"
+#include "settings/load.h"
 #include "settings/options.h"
-#include "settings/part_settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,7 @@ static bool check_service(struct load *load, const struct document_section *sect
         return load_fail(load, load_line_of(section, "patience_after"),
                          "patience_after works only for services at respmod_precache; remove it");
     load->settings->any_patience |= service->patience_after > 0;
+    load->settings->any_remembered |= service->remember;
     if (service->preview > service->keep)
         return load_fail(load, load_line_of(section, "keep"),
                          "keep is smaller than preview; raise keep, because the preview must be "
@@ -59,29 +60,22 @@ static bool apply_service(struct load *load, const struct document_section *sect
            check_service(load, section, service);
 }
 
-/* The names of the sections, by kind. */
-static const char *const service_sections[] = {"icap_service", "service"};
-
-bool load_services(struct load *load) {
+bool services_settings_load(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
     PARTS_FOR_EACH (part, services.class)
         settings->service_count += document_section_count(
-            load->document, service_sections[part_table[part]->services.kind]);
+            load->document, service_section_of(part_table[part]->services.kind));
     settings->services = xcalloc(settings->service_count + 1, sizeof *settings->services);
     PARTS_FOR_EACH (part, services.class)
         DOCUMENT_FOR_EACH_SECTION (section, load->document,
-                                   service_sections[part_table[part]->services.kind])
+                                   service_section_of(part_table[part]->services.kind))
             if (!apply_service(load, section, part_table[part], &settings->services[i++]))
                 return false;
     return true;
 }
 
-const char *service_section(const struct service_settings *settings) {
-    return service_sections[settings->kind];
-}
-
-void release_services(struct settings *settings) {
+void services_settings_release(struct settings *settings) {
     for (size_t i = 0; i < settings->service_count; i++) {
         struct service_settings *service = &settings->services[i];
         PARTS_FOR_EACH (part, services.class)
@@ -91,10 +85,4 @@ void release_services(struct settings *settings) {
         free(service->name);
     }
     free(settings->services);
-}
-
-void release_adapts(struct settings *settings) {
-    for (size_t i = 0; i < settings->adapt_count; i++)
-        free(settings->adapts[i].services);
-    free(settings->adapts);
 }

@@ -6,7 +6,6 @@
  *     instance->content = class->open(settings, numbers);             after its start
  *     ... class->start(instance->content, &order) ...                 service/content.h
  *     class->close(&instance->content);                               after its stop
- *     content_numbers_report(numbers, &report);
  *     content_numbers_release(&numbers);
  *
  * At a reload the new instance has an account of its own and goes on with the same numbers. The operations of the old one go
@@ -14,16 +13,17 @@
  *
  * Threads: any, but for open and close, which one thread calls.
  */
-#ifndef RETORT_ADAPT_CONTENT_NUMBERS_H
-#define RETORT_ADAPT_CONTENT_NUMBERS_H
+#ifndef RETORT_CACHE_CONTENT_NUMBERS_H
+#define RETORT_CACHE_CONTENT_NUMBERS_H
 
-#include "adapt/service_report.h"
+#include "base/assert.h"
 #include "service/content.h"
 
 #include <stdatomic.h>
 
 struct content_account;
 struct content_numbers;
+struct service_settings;
 
 struct content_class {
     /* Takes a reference on the numbers. NULL: there is no cache, as when a configuration is only tested. */
@@ -44,9 +44,25 @@ struct content_numbers {
     _Atomic uint64_t open, held_bytes; /* now */
 };
 
-struct content_numbers *content_numbers_new(void);
-struct content_numbers *content_numbers_reference(struct content_numbers *numbers);
-void content_numbers_release(struct content_numbers **numbersp);
-void content_numbers_report(const struct content_numbers *numbers, struct content_report *report);
+static inline struct content_numbers *content_numbers_new(void) {
+    struct content_numbers *numbers;
+    ALLOC_OBJ(numbers, CONTENT_NUMBERS_MAGIC);
+    atomic_init(&numbers->references, 1);
+    return numbers;
+}
+
+static inline struct content_numbers *content_numbers_reference(struct content_numbers *numbers) {
+    CHECK_OBJ(numbers, CONTENT_NUMBERS_MAGIC);
+    atomic_fetch_add(&numbers->references, 1);
+    return numbers;
+}
+
+static inline void content_numbers_release(struct content_numbers **numbersp) {
+    struct content_numbers *numbers = *numbersp;
+    *numbersp = NULL;
+    CHECK_OBJ(numbers, CONTENT_NUMBERS_MAGIC);
+    if (atomic_fetch_sub(&numbers->references, 1) == 1)
+        FREE_OBJ(numbers);
+}
 
 #endif
