@@ -395,7 +395,7 @@ parts_alone() {
 # The core alone, and the core with ICAP. make check, which links them too, runs their unit tests.
 parts() {
     end_check "$build"
-    parts_alone none 324 forward. forwarding. reverse framing. cpdos connect. upgrade. trailers. bodies. errors. urls. pages. keepalive. collapse. \
+    parts_alone none 321 forward. forwarding. reverse framing. cpdos connect. upgrade. trailers. bodies. errors. urls. keepalive. collapse. \
         ranges. parts. policy. $cache_quick origins. parents. tls_listeners. tls_origins. tls_attacks. log. log_targets. reload. signals.
     parts_alone minimal 154 forward. reverse. connect.test_t cache.test_what cache.test_revalidation ranges. \
         icap_requests icap_messages icap_bodies icap_previews icap_chains icap_verdicts icap_cache icap_options icap_connections icap_mixed icap_cicap
