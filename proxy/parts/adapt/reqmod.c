@@ -12,17 +12,18 @@
 
 void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
                   struct http_head *head) {
+    const struct adapt_set *set = adapt_set_of(transaction);
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     const uint64_t *rules = request_rules_without_type(transaction);
-    unsigned count = adapt_set_choose(adapt_set_of(transaction), point, rules, chosen);
-    reqmod->by_who = adapt_set_asks_who(adapt_set_of(transaction), point, rules);
+    unsigned count = adapt_set_choose(set, point, rules, chosen);
+    reqmod->by_who = adapt_set_asks_who(set, point, rules);
     message_begin(transaction, &reqmod->message, head, NULL);
     struct http_head *before = arena_alloc(&transaction->arena, sizeof *before);
     http_head_assign(before, head);
     reqmod->before = before;
     reqmod->message.body = request_give_body(transaction);
-    adapt_chain_start(&reqmod->chain, adapt_set_of(transaction), chosen, count, &reqmod->message,
-                      &transaction->arena, transaction->net, &transaction->task);
+    adapt_chain_start(&reqmod->chain, set, chosen, count, &reqmod->message, &transaction->arena,
+                      transaction->net, &transaction->task);
 }
 
 bool reqmod_is_wanted_at(struct transaction *transaction, enum adapt_point point) {

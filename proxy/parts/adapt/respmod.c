@@ -25,20 +25,20 @@ static void note_services(struct transaction *transaction, const uint64_t *rules
 }
 
 static void respmod_start(struct transaction *transaction) {
+    const struct adapt_set *set = adapt_set_of(transaction);
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     const uint64_t *rules = request_rules_for_response(transaction, transaction->response.head);
-    unsigned count =
-        adapt_set_choose(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE, rules, chosen);
+    unsigned count = adapt_set_choose(set, ADAPT_RESPMOD_PRECACHE, rules, chosen);
     struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
     adaptation_begin(transaction)->respmod = respmod;
     note_services(transaction, rules, chosen, count);
-    respmod->by_who = adapt_set_asks_who(adapt_set_of(transaction), ADAPT_RESPMOD_PRECACHE, rules);
+    respmod->by_who = adapt_set_asks_who(set, ADAPT_RESPMOD_PRECACHE, rules);
     message_begin(transaction, &respmod->message, message_copy_request(transaction),
                   transaction->response.head);
     respmod->message.body = response_give_body(&transaction->response);
     respmod->expected_length = respmod->message.body != NULL ? respmod->message.body->length : 0;
-    adapt_chain_start(&respmod->chain, adapt_set_of(transaction), chosen, count, &respmod->message,
-                      &transaction->arena, transaction->net, &transaction->task);
+    adapt_chain_start(&respmod->chain, set, chosen, count, &respmod->message, &transaction->arena,
+                      transaction->net, &transaction->task);
     if (transaction->host->patience != NULL)
         transaction->host->patience->begin(transaction, chosen, count);
 }
