@@ -85,6 +85,14 @@ static void lift(uint64_t *number, uint64_t to) {
     *number = *number < to ? to : *number;
 }
 
+void filter_table_restart(struct filter_table *table, uint64_t hash, uint64_t keep_after) {
+    if (table->capacity == 0)
+        return;
+    struct filter_entry *entry = filter_table_place_of(table, hash);
+    if (entry->removed <= keep_after && entry->stale <= keep_after)
+        atomic_store(&entry->hits, 0);
+}
+
 static struct filter_entry *filter_table_add_entry(struct filter_table *table, uint64_t hash,
                                                    enum purge_action action, uint64_t number,
                                                    uint64_t keep_after) {
@@ -93,8 +101,7 @@ static struct filter_entry *filter_table_add_entry(struct filter_table *table, u
     struct filter_entry *entry = filter_table_place_of(table, hash);
     table->count += entry->hash == 0;
     entry->hash = hash;
-    if (entry->removed <= keep_after && entry->stale <= keep_after)
-        atomic_store(&entry->hits, 0);
+    filter_table_restart(table, hash, keep_after);
     lift(action == PURGE_REMOVE ? &entry->removed : &entry->stale, number);
     return entry;
 }
@@ -224,10 +231,10 @@ struct search {
     struct filter_found found;
 };
 
-static void filter_table_take(struct search *search, enum purge_action action,
-                              _Atomic uint32_t *hits) {
+static void filter_table_take(struct search *search, enum purge_action action, uint64_t hash,
+                              uint64_t number) {
     if (action > search->found.action)
-        search->found = (struct filter_found){action, hits};
+        search->found = (struct filter_found){action, hash, number};
 }
 
 static void filter_table_look_up(struct search *search, uint64_t hash) {
@@ -237,9 +244,9 @@ static void filter_table_look_up(struct search *search, uint64_t hash) {
     if (entry->hash == 0)
         return;
     if (entry->removed > search->after)
-        filter_table_take(search, PURGE_REMOVE, &entry->hits);
+        filter_table_take(search, PURGE_REMOVE, hash, entry->removed);
     else if (entry->stale > search->after)
-        filter_table_take(search, PURGE_STALE, &entry->hits);
+        filter_table_take(search, PURGE_STALE, hash, entry->stale);
 }
 
 static void see_tag(void *arg, struct slice tag) {
@@ -275,7 +282,7 @@ static void look_through_others(struct search *search, const struct object *obje
         if (other->number <= search->after || search->found.action == PURGE_REMOVE)
             return;
         if (other->action > search->found.action && object_filter_fits(&other->filter, object))
-            filter_table_take(search, other->action, &other->hits);
+            filter_table_take(search, other->action, 0, other->number);
     }
 }
 
@@ -323,22 +330,15 @@ bool filter_table_may_find(const struct filter_table *table, const struct object
            (table->newest_other > after && may_find_other(table, object, after));
 }
 
-_Atomic uint32_t *filter_table_hits(const struct filter_table *table,
-                                    const struct object_filter *filter, uint64_t number) {
-    size_t prefix_length;
-    int tag_bit;
-    uint64_t hash = filter_hash(filter, &prefix_length, &tag_bit);
+_Atomic uint32_t *filter_table_hits(struct filter_table *table, uint64_t hash, uint64_t number) {
     if (hash != 0) {
         struct filter_entry *entry =
             table->capacity == 0 ? NULL : filter_table_place_of(table, hash);
         return entry == NULL || entry->hash == 0 ? NULL : &entry->hits;
     }
-    LIST_FOR_EACH_SAFE (link, next, &table->others) {
-        struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
-        if (other->number == number)
-            return &other->hits;
-    }
-    return NULL;
+    struct list_link *link = place_of_other(table, number);
+    struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+    return link == &table->others || other->number != number ? NULL : &other->hits;
 }
 
 /* Bytes: a longer URL is not searched for an expression under a lock. */

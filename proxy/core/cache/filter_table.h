@@ -94,7 +94,8 @@ struct filter_table {
 
 struct filter_found {
     enum purge_action action;
-    _Atomic uint32_t *hits; /* of the filter; NULL: none */
+    uint64_t hash;   /* of a simple filter; 0: it is another one */
+    uint64_t number; /* of the event with that one */
 };
 
 void filter_table_init(struct filter_table *table);
@@ -104,6 +105,8 @@ void filter_table_release(struct filter_table *table);
  * than keep_after. */
 void filter_table_add(struct filter_table *table, const struct object_filter *filter,
                       enum purge_action action, uint64_t number, uint64_t keep_after);
+/* The hits of a simple filter start again from 0 likewise: it is added to another table. */
+void filter_table_restart(struct filter_table *table, uint64_t hash, uint64_t keep_after);
 /* The event with a number above `after` that does most to the object. */
 struct filter_found filter_table_find(const struct filter_table *table, const struct object *object,
                                       uint64_t after);
@@ -111,10 +114,9 @@ struct filter_found filter_table_find(const struct filter_table *table, const st
  * of the object. */
 bool filter_table_may_find(const struct filter_table *table, const struct object *object,
                            uint64_t after);
-/* The hits of a simple filter, or otherwise of the event with that number; NULL: not in
+/* The hits of the simple filter with the hash, or (hash == 0) of the event with that number; NULL: not in
  * the table. */
-_Atomic uint32_t *filter_table_hits(const struct filter_table *table,
-                                    const struct object_filter *filter, uint64_t number);
+_Atomic uint32_t *filter_table_hits(struct filter_table *table, uint64_t hash, uint64_t number);
 /* A filter that is compared one by one comes again as event `number`: drops its older events that
  * do no more than `action`. */
 void filter_table_drop_other(struct filter_table *table, const struct object_filter *filter,

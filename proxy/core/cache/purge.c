@@ -42,12 +42,19 @@ static void purge_turn(struct purges *purges) {
     purges->turned_at = now;
 }
 
+static uint64_t hash_of(const struct object_filter *filter) {
+    size_t prefix_length;
+    int tag_bit;
+    return filter_hash(filter, &prefix_length, &tag_bit);
+}
+
 uint64_t purges_add(struct purges *purges, const struct object_filter *filter,
                     enum purge_action action) {
     pthread_rwlock_wrlock(&purges->lock);
     purge_turn(purges);
-    uint64_t number = purges_newest(purges) + 1;
-    filter_table_add(&purges->tables[0], filter, action, number, atomic_load(&purges->walked));
+    uint64_t number = purges_newest(purges) + 1, walked = atomic_load(&purges->walked);
+    filter_table_restart(&purges->tables[1], hash_of(filter), walked);
+    filter_table_add(&purges->tables[0], filter, action, number, walked);
     /* These stores come last: a thread that reads the number finds the purge in the table. */
     atomic_store_explicit(&purges->newest, number, memory_order_release);
     atomic_store_explicit(&purges->due, number, memory_order_release);
@@ -79,28 +86,34 @@ void purges_enter(struct purges *purges, struct object *object) {
     atomic_store_explicit(&object->purged, (uint32_t)purges_newest(purges), memory_order_release);
 }
 
-static void count_hit(const struct filter_found *found) {
-    if (found->hits != NULL)
-        atomic_fetch_add_explicit(found->hits, 1, memory_order_relaxed);
+/* Under the lock. A purge that is forgotten since counts no more. */
+static void count_hit(struct purges *purges, const struct filter_found *found) {
+    for (unsigned i = 0; i < 2; i++) {
+        _Atomic uint32_t *hits = filter_table_hits(&purges->tables[i], found->hash, found->number);
+        if (hits != NULL) {
+            atomic_fetch_add_explicit(hits, 1, memory_order_relaxed);
+            return;
+        }
+    }
 }
 
-enum purge_action purges_compare(struct purges *purges, struct object *object) {
+struct filter_found purges_compare(struct purges *purges, struct object *object) {
     uint32_t before = atomic_load(&object->purged);
     pthread_rwlock_rdlock(&purges->lock);
     struct filter_found found = purge_find(purges, object, purges_number_of(purges, object));
     if (found.action == PURGE_STALE)
         object_set_lifetime(object, 0, time(NULL));
     if (found.action != PURGE_REMOVE &&
-        atomic_compare_exchange_strong(&object->purged, &before, (uint32_t)purges_newest(purges)))
-        count_hit(&found);
+        atomic_compare_exchange_strong(&object->purged, &before, (uint32_t)purges_newest(purges)) &&
+        found.action == PURGE_STALE)
+        count_hit(purges, &found);
     pthread_rwlock_unlock(&purges->lock);
-    return found.action;
+    return found;
 }
 
-void purges_note_removal(struct purges *purges, const struct object *object) {
+void purges_note_removal(struct purges *purges, const struct filter_found *found) {
     pthread_rwlock_rdlock(&purges->lock);
-    struct filter_found found = purge_find(purges, object, purges_number_of(purges, object));
-    count_hit(&found);
+    count_hit(purges, found);
     pthread_rwlock_unlock(&purges->lock);
 }
 
@@ -124,10 +137,10 @@ void purges_end_walk(struct purges *purges, uint64_t until) {
 }
 
 uint64_t purges_hits(struct purges *purges, const struct object_filter *filter, uint64_t number) {
-    uint64_t count = 0;
+    uint64_t count = 0, hash = hash_of(filter);
     pthread_rwlock_rdlock(&purges->lock);
     for (unsigned i = 0; i < 2; i++) {
-        const _Atomic uint32_t *hits = filter_table_hits(&purges->tables[i], filter, number);
+        const _Atomic uint32_t *hits = filter_table_hits(&purges->tables[i], hash, number);
         count += hits == NULL ? 0 : atomic_load(hits);
     }
     pthread_rwlock_unlock(&purges->lock);

@@ -7,7 +7,7 @@
  * store keeps the purges (cache/store.c).
  *
  *     uint64_t number = purges_add(&purges, &filter, PURGE_REMOVE);
- *     if (purges_check(&purges, object) == PURGE_REMOVE) ...             when it is looked up
+ *     if (purges_check(&purges, object).action == PURGE_REMOVE) ...      when it is looked up
  *
  * A walk through all objects compares each object with all purges that exist when the walk begins.
  * After that none of these purges concerns a stored object:
@@ -72,12 +72,12 @@ enum purge_action purges_judge(struct purges *purges, const struct object *objec
 /* Gives the object the newest number. Called when the object is about to be stored, under a lock
  * that walks take, after it has been compared with all purges. */
 void purges_enter(struct purges *purges, struct object *object);
-/* Compares the object with the purges that are newer than its number. If the result is not
- * PURGE_REMOVE, the object gets the newest number. If the result is PURGE_STALE, the object has
+/* Compares the object with the purges that are newer than its number. If the action is not
+ * PURGE_REMOVE, the object gets the newest number. If the action is PURGE_STALE, the object has
  * become stale. */
-enum purge_action purges_compare(struct purges *purges, struct object *object);
-/* Counts the object as a hit: it was removed because purges_compare said PURGE_REMOVE. */
-void purges_note_removal(struct purges *purges, const struct object *object);
+struct filter_found purges_compare(struct purges *purges, struct object *object);
+/* Counts an object as a hit of what purges_compare found, PURGE_REMOVE: it was removed for that. */
+void purges_note_removal(struct purges *purges, const struct filter_found *found);
 /* For a walk, which holds the lock: may a newer purge concern the object? */
 bool purges_may_concern(struct purges *purges, const struct object *object);
 /* All stored objects have been compared with the purges up to number `until`. */
@@ -108,10 +108,10 @@ static inline uint64_t purges_number_of(const struct purges *purges, const struc
     return lag >= newest || newest - lag < walked ? walked : newest - lag;
 }
 
-static inline enum purge_action purges_check(struct purges *purges, struct object *object) {
+static inline struct filter_found purges_check(struct purges *purges, struct object *object) {
     uint64_t due = atomic_load_explicit(&purges->due, memory_order_acquire);
     if (due == 0 || (uint32_t)due == atomic_load_explicit(&object->purged, memory_order_acquire))
-        return PURGE_NOTHING;
+        return (struct filter_found){PURGE_NOTHING};
     return purges_compare(purges, object);
 }
 

@@ -39,59 +39,6 @@ static void set_limit(struct cache *cache, size_t limit) {
     memory_set_reserve(limit / RESERVE_PART);
 }
 
-static void remove_purged(struct cache *cache, struct object *object);
-
-/* An object is compared as if it were looked up. So an object that another thread makes stale at
- * the same time is counted once. */
-static void walk_for_purges(void *arg) {
-    enum { BATCH = 256 }; /* few, so that they are still in the caches when they are freed */
-    struct cache *cache;
-    CAST_OBJ(cache, arg, CACHE_MAGIC);
-    uint64_t until = purges_newest(&cache->purges);
-    struct cache_walk walk = {.purges = &cache->purges};
-    while (cache_walk(cache, &walk, BATCH))
-        for (size_t i = 0; i < walk.count; i++)
-            if (purges_compare(&cache->purges, walk.objects[i]) == PURGE_REMOVE)
-                remove_purged(cache, walk.objects[i]);
-    cache_walk_end(&walk);
-    purges_end_walk(&cache->purges, until);
-}
-
-struct cache *cache_new(size_t limit) {
-    struct cache *cache;
-    cache = aligned_alloc(64, sizeof *cache);
-    ASSERT(cache != NULL);
-    INIT_OBJ(cache, CACHE_MAGIC);
-    set_limit(cache, limit);
-    pthread_mutex_init(&cache->banning, NULL);
-    bans_init(&cache->bans);
-    purges_init(&cache->purges);
-    purger_init(&cache->purger, walk_for_purges, cache);
-    object_eviction_init(&cache->eviction);
-    for (unsigned i = 0; i < SHARDS; i++)
-        shard_init(&cache->shards[i]);
-    return cache;
-}
-
-void cache_free(struct cache **cachep) {
-    struct cache *cache = *cachep;
-    struct object *object;
-    *cachep = NULL;
-    CHECK_OBJ(cache, CACHE_MAGIC);
-    purger_release(&cache->purger);
-    while ((object = object_eviction_any(&cache->eviction)) != NULL) {
-        cache_remove(cache, object);
-        object_release(&object);
-    }
-    for (unsigned i = 0; i < SHARDS; i++)
-        shard_release(&cache->shards[i]);
-    object_eviction_release(&cache->eviction);
-    purges_release(&cache->purges);
-    bans_release(&cache->bans);
-    pthread_mutex_destroy(&cache->banning);
-    FREE_OBJ(cache);
-}
-
 static void cache_add(_Atomic uint64_t *count, uint64_t number) {
     atomic_fetch_add_explicit(count, number, memory_order_relaxed);
 }
@@ -137,6 +84,76 @@ static size_t unlink_objects(struct cache *cache, struct shard *shard, struct ob
     add_bytes(&cache->bytes, -bytes);
     cache_add(&cache->objects, -(uint64_t)taken);
     return taken;
+}
+
+/* False: it was not there any more. For what a purge found it is counted before the lock is released: a walk that no longer finds
+ * the object has had the lock behind that, so the count of the purge has it. */
+static bool remove_found(struct cache *cache, struct object *object,
+                         const struct filter_found *found) {
+    struct shard *shard = shard_of(cache->shards, object->key);
+    pthread_mutex_lock(&shard->lock);
+    bool removed = unlink_objects(cache, shard, &object, 1) > 0;
+    if (removed && found->action == PURGE_REMOVE)
+        purges_note_removal(&cache->purges, found);
+    pthread_mutex_unlock(&shard->lock);
+    return removed;
+}
+
+bool cache_remove(struct cache *cache, struct object *object) {
+    return remove_found(cache, object, &(struct filter_found){PURGE_NOTHING});
+}
+
+/* An object is compared as if it were looked up. So an object that another thread makes stale at
+ * the same time is counted once. */
+static void walk_for_purges(void *arg) {
+    enum { BATCH = 256 }; /* few, so that they are still in the caches when they are freed */
+    struct cache *cache;
+    CAST_OBJ(cache, arg, CACHE_MAGIC);
+    uint64_t until = purges_newest(&cache->purges);
+    struct cache_walk walk = {.purges = &cache->purges};
+    while (cache_walk(cache, &walk, BATCH))
+        for (size_t i = 0; i < walk.count; i++) {
+            struct filter_found found = purges_compare(&cache->purges, walk.objects[i]);
+            if (found.action == PURGE_REMOVE)
+                remove_found(cache, walk.objects[i], &found);
+        }
+    cache_walk_end(&walk);
+    purges_end_walk(&cache->purges, until);
+}
+
+struct cache *cache_new(size_t limit) {
+    struct cache *cache;
+    cache = aligned_alloc(64, sizeof *cache);
+    ASSERT(cache != NULL);
+    INIT_OBJ(cache, CACHE_MAGIC);
+    set_limit(cache, limit);
+    pthread_mutex_init(&cache->banning, NULL);
+    bans_init(&cache->bans);
+    purges_init(&cache->purges);
+    purger_init(&cache->purger, walk_for_purges, cache);
+    object_eviction_init(&cache->eviction);
+    for (unsigned i = 0; i < SHARDS; i++)
+        shard_init(&cache->shards[i]);
+    return cache;
+}
+
+void cache_free(struct cache **cachep) {
+    struct cache *cache = *cachep;
+    struct object *object;
+    *cachep = NULL;
+    CHECK_OBJ(cache, CACHE_MAGIC);
+    purger_release(&cache->purger);
+    while ((object = object_eviction_any(&cache->eviction)) != NULL) {
+        cache_remove(cache, object);
+        object_release(&object);
+    }
+    for (unsigned i = 0; i < SHARDS; i++)
+        shard_release(&cache->shards[i]);
+    object_eviction_release(&cache->eviction);
+    purges_release(&cache->purges);
+    bans_release(&cache->bans);
+    pthread_mutex_destroy(&cache->banning);
+    FREE_OBJ(cache);
 }
 
 /* Under the shard's lock. */
@@ -188,8 +205,16 @@ static struct object *find_made(struct cache *cache, const struct cache_name *na
 }
 
 bool cache_is_banned(struct cache *cache, struct object *object) {
-    return purges_check(&cache->purges, object) == PURGE_REMOVE ||
+    return purges_check(&cache->purges, object).action == PURGE_REMOVE ||
            bans_check(&cache->bans, object) == PURGE_REMOVE;
+}
+
+static bool remove_if_banned(struct cache *cache, struct object *object) {
+    struct filter_found found = purges_check(&cache->purges, object);
+    if (found.action != PURGE_REMOVE && bans_check(&cache->bans, object) != PURGE_REMOVE)
+        return false;
+    remove_found(cache, object, &found);
+    return true;
 }
 
 static void visit(struct object *object) {
@@ -201,20 +226,16 @@ struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
                             const struct http_head *request, enum object_scope scope) {
     struct object *found;
     while ((found = cache_find(cache, name, request, scope)) != NULL &&
-           cache_is_banned(cache, found)) {
-        remove_purged(cache, found);
+           remove_if_banned(cache, found))
         object_release(&found);
-    }
     visit(found);
     return found;
 }
 
 /* Removes the object if it is banned, and sets *objectp to NULL. */
 static void keep_allowed(struct cache *cache, struct object **objectp) {
-    if (*objectp == NULL || !cache_is_banned(cache, *objectp))
-        return;
-    remove_purged(cache, *objectp);
-    object_release(objectp);
+    if (*objectp != NULL && remove_if_banned(cache, *objectp))
+        object_release(objectp);
 }
 
 struct object *cache_lookup_made(struct cache *cache, const struct cache_name *name,
@@ -392,13 +413,6 @@ void cache_supersede(struct cache *cache, const struct object *object) {
     cache_walk_end(&gone);
 }
 
-static bool is_there(struct cache *cache, struct object *object) {
-    if (!cache_is_banned(cache, object))
-        return true;
-    remove_purged(cache, object);
-    return false;
-}
-
 /* Under the shard's lock. The object is in the index. */
 static void let_stay(struct cache *cache, struct object *object, bool pinned, unsigned holds) {
     object_eviction_leave(&cache->eviction, &object, 1);
@@ -409,7 +423,7 @@ static void let_stay(struct cache *cache, struct object *object, bool pinned, un
 
 bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
     struct shard *shard = shard_of(cache->shards, object->key);
-    if (!is_there(cache, object))
+    if (remove_if_banned(cache, object))
         return false;
     pthread_mutex_lock(&shard->lock);
     bool there = object->indexed;
@@ -424,7 +438,7 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
 
 bool cache_hold(struct cache *cache, struct object *object) {
     struct shard *shard = shard_of(cache->shards, object->key);
-    if (!is_there(cache, object))
+    if (remove_if_banned(cache, object))
         return false;
     pthread_mutex_lock(&shard->lock);
     bool there = object->indexed;
@@ -466,24 +480,6 @@ bool cache_has(struct cache *cache, const struct object *object) {
     bool there = object->indexed;
     pthread_mutex_unlock(&shard->lock);
     return there;
-}
-
-bool cache_remove(struct cache *cache, struct object *object) {
-    struct shard *shard = shard_of(cache->shards, object->key);
-    pthread_mutex_lock(&shard->lock);
-    bool removed = unlink_objects(cache, shard, &object, 1) > 0;
-    pthread_mutex_unlock(&shard->lock);
-    return removed;
-}
-
-/* For a purge or a ban. It is counted before the lock is released: a walk that no longer finds the object has had the lock behind
- * that, so the count of the purge has it. */
-static void remove_purged(struct cache *cache, struct object *object) {
-    struct shard *shard = shard_of(cache->shards, object->key);
-    pthread_mutex_lock(&shard->lock);
-    if (unlink_objects(cache, shard, &object, 1) > 0)
-        purges_note_removal(&cache->purges, object);
-    pthread_mutex_unlock(&shard->lock);
 }
 
 void cache_drop(struct cache *cache, struct object *object) {
@@ -552,7 +548,7 @@ static void apply_bans(struct cache *cache) {
     while (cache_walk(cache, &walk, CACHE_BATCH))
         for (size_t i = 0; i < walk.count; i++)
             if (bans_compare(&cache->bans, walk.objects[i]) == PURGE_REMOVE)
-                remove_purged(cache, walk.objects[i]);
+                cache_remove(cache, walk.objects[i]);
     cache_walk_end(&walk);
     bans_drop_spent(&cache->bans);
 }

@@ -349,6 +349,21 @@ START_TEST(purges_long_past_are_not_forgiven) {
 }
 END_TEST
 
+/* A purge that is repeated when the one before has become old counts anew. */
+START_TEST(purges_count_anew_in_each_table) {
+    struct object_filter filter = {.host = SLICE("a.org")}, elsewhere = {.host = SLICE("b.org")};
+    start_cache();
+    put_cached(SLICE("http://a.org/1"), 10);
+    put_cached(SLICE("http://a.org/2"), 10);
+    ck_assert_uint_eq(cache_change_purge(the_cache, &filter, PURGE_REMOVE), 2);
+    cache_purges(the_cache)->turned_at -= PURGES_SECONDS;
+    ck_assert_uint_eq(cache_change_purge(the_cache, &elsewhere, PURGE_REMOVE), 0);
+    put_cached(SLICE("http://a.org/1"), 10);
+    ck_assert_uint_eq(cache_change_purge(the_cache, &filter, PURGE_REMOVE), 1);
+    stop_cache();
+}
+END_TEST
+
 static struct slice numbered(const char *before, unsigned number, char text[64]) {
     return slice_make(text, (size_t)snprintf(text, 64, "%s%u", before, number));
 }
@@ -409,6 +424,7 @@ Suite *purge_suite(void) {
         bans_hit_what_is_on_its_way,
         purges_at_a_rate_concern_what_they_say,
         purges_long_past_are_not_forgiven,
+        purges_count_anew_in_each_table,
     };
     return suite_of("purge", tests, COUNT_OF(tests));
 }
