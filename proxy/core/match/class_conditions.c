@@ -401,10 +401,3 @@ bool class_hours_have(const struct class_hours *hours, int64_t wall) {
     int minute = wall <= 0 ? -1 : minute_of_week(wall);
     return minute >= 0 && (hours->minutes[minute / 64] >> minute % 64 & 1) != 0;
 }
-
-bool class_hours_are_all(const struct class_hours *hours) {
-    for (unsigned minute = 0; minute < MINUTES_OF_WEEK; minute++)
-        if ((hours->minutes[minute / 64] >> minute % 64 & 1) == 0)
-            return false;
-    return true;
-}

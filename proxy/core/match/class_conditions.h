@@ -129,6 +129,5 @@ void class_hours_clear(struct class_hours *hours);
 bool class_hours_add(struct class_hours *hours, const char *text, char *error, size_t error_size);
 /* `wall`: seconds since 1970; 0: not known, and no hours have it. */
 bool class_hours_have(const struct class_hours *hours, int64_t wall);
-bool class_hours_are_all(const struct class_hours *hours);
 
 #endif

@@ -121,8 +121,3 @@ bool network_set_has(const struct network_set *set, const struct address *addres
     }
     return from < set->count && value >= set->ranges[from].from;
 }
-
-bool network_set_is_empty(const struct network_set *set) {
-    CHECK_OBJ(set, NETWORK_SET_MAGIC);
-    return set->count == 0;
-}

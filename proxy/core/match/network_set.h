@@ -24,6 +24,5 @@ void network_set_free(struct network_set **setp);
 void network_set_add(struct network_set *set, const struct network *network);
 void network_set_seal(struct network_set *set);
 bool network_set_has(const struct network_set *set, const struct address *address);
-bool network_set_is_empty(const struct network_set *set);
 
 #endif

@@ -85,9 +85,6 @@ enum io_status connection_accept_secure(struct connection *connection, struct tl
  * (tls_stream_show). False: tls_server_error says why. */
 bool connection_prepare_secure(struct connection *connection, struct tls_server *server,
                                struct slice replay);
-static inline bool connection_is_secure(const struct connection *connection) {
-    return connection->tls != NULL;
-}
 /* NULL: clear text, or the handshake is not complete. They live as long as the connection. */
 const struct tls_facts *connection_tls_facts(const struct connection *connection);
 /* The TLS that the connection speaks becomes the way for further TLS, which the next

@@ -1,24 +1,5 @@
 #include "http2/frame.h"
 
-struct slice http2_frame_type_name(uint8_t type) {
-    switch ((enum http2_frame_type)type) {
-    case HTTP2_DATA: return SLICE("DATA");
-    case HTTP2_HEADERS: return SLICE("HEADERS");
-    case HTTP2_PRIORITY: return SLICE("PRIORITY");
-    case HTTP2_RST_STREAM: return SLICE("RST_STREAM");
-    case HTTP2_SETTINGS: return SLICE("SETTINGS");
-    case HTTP2_PUSH_PROMISE: return SLICE("PUSH_PROMISE");
-    case HTTP2_PING: return SLICE("PING");
-    case HTTP2_GOAWAY: return SLICE("GOAWAY");
-    case HTTP2_WINDOW_UPDATE: return SLICE("WINDOW_UPDATE");
-    case HTTP2_CONTINUATION: return SLICE("CONTINUATION");
-    case HTTP2_ALTSVC: return SLICE("ALTSVC");
-    case HTTP2_ORIGIN: return SLICE("ORIGIN");
-    case HTTP2_PRIORITY_UPDATE: return SLICE("PRIORITY_UPDATE");
-    }
-    return SLICE("unknown");
-}
-
 static struct http2_fault wrong_length(void) {
     return http2_connection_fault(HTTP2_FRAME_SIZE_ERROR,
                                   "a frame has a wrong length for its type");

@@ -161,9 +161,6 @@ static inline char *http2_frame_write(char *at, size_t length, enum http2_frame_
     return http2_put32(at, stream);
 }
 
-/* "DATA" or another name; "unknown". */
-struct slice http2_frame_type_name(uint8_t type);
-
 /* Which rule about lengths and stream identifiers does the head of this frame break (§4.2, §6)? It
  * can be asked before the payload is there. `max_frame_size` is the SETTINGS_MAX_FRAME_SIZE that we
  * announced. PUSH_PROMISE is always wrong: a client sends none, and we let no server push (§8.4).

@@ -107,10 +107,6 @@ char *hpack_put_path(char *at, struct slice path) {
     return put_named(at, STATIC_PATH, path);
 }
 
-char *hpack_put_protocol(char *at, struct slice protocol) {
-    return put_string(hpack_put_literal_name(at, 0, SLICE(":protocol")), protocol);
-}
-
 static inline char *put_found(char *at, unsigned index, struct slice name, struct slice value) {
     if (index == HPACK_NOT_SENT)
         return at;

@@ -46,8 +46,6 @@ char *hpack_put_method(char *at, struct slice method);
 char *hpack_put_scheme(char *at, struct slice scheme);
 char *hpack_put_authority(char *at, struct slice authority);
 char *hpack_put_path(char *at, struct slice path);
-/* ":protocol" (RFC 8441). */
-char *hpack_put_protocol(char *at, struct slice protocol);
 
 /* A field of any name. */
 char *hpack_put_field(char *at, struct slice name, struct slice value);

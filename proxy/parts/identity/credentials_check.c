@@ -208,11 +208,6 @@ void credentials_check_refuse(struct credentials_check *check, const char *reaso
     conclude(check, CHECK_REFUSED, reason);
 }
 
-void credentials_check_go_on(struct credentials_check *check, struct slice challenge) {
-    check->challenge = arena_slice(check->arena, challenge);
-    conclude(check, CHECK_CHALLENGE, NULL);
-}
-
 void credentials_check_fail(struct credentials_check *check, const char *reason) {
     check->net->counters.identity_unable++;
     conclude(check, CHECK_UNABLE, reason);

@@ -13,14 +13,13 @@
  *     switch (check->state) {
  *     case CHECK_PROVEN:    note check->identity, with a reference of its own
  *     case CHECK_REFUSED:   challenge again; check->reason says why, for the log
- *     case CHECK_CHALLENGE: 407 or 401 with check->challenge, on the same connection
  *     case CHECK_SLOWED:    429 with Retry-After: check->retry_after
  *     case CHECK_UNABLE:    503
  *     }
  *     credentials_check_end(check);                  in any state, also when the client has left
  *
  * What methods do (identity/identity_method.h) stands at the end: they end a check by one of
- * credentials_check_prove, _refuse, _go_on and _fail, once, in the worker's thread.
+ * credentials_check_prove, _refuse and _fail, once, in the worker's thread.
  *
  * Threads: the worker's.
  */
@@ -40,9 +39,8 @@ enum check_state {
     CHECK_WAITING,
     CHECK_PROVEN,
     CHECK_REFUSED,
-    CHECK_CHALLENGE, /* Negotiate: the client has to send another token */
-    CHECK_UNABLE,    /* nobody can say whether the credentials are good */
-    CHECK_SLOWED,    /* too many attempts have failed; these credentials prove nobody now */
+    CHECK_UNABLE, /* nobody can say whether the credentials are good */
+    CHECK_SLOWED, /* too many attempts have failed; these credentials prove nobody now */
 };
 
 struct credentials_check {
@@ -51,14 +49,11 @@ struct credentials_check {
     struct authentication *authentication;
     struct arena *arena;
     const struct tls_facts *tls; /* of the client's connection; NULL: clear text */
-    bool more;      /* another authenticator is asked if this one refuses: it counts no failure */
-    void **session; /* the connection's place for what a method keeps between two rounds of
-                       Negotiate; NULL: there is none */
+    bool more; /* another authenticator is asked if this one refuses: it counts no failure */
 
     /* The result. */
     enum check_state state;
     struct identity *identity; /* PROVEN; the check's reference */
-    struct slice challenge;    /* CHALLENGE: the value of WWW- or Proxy-Authenticate */
     struct slice answer;       /* PROVEN: a token for the client that belongs to the response, as
                                   the value of WWW- or Proxy-Authenticate; empty: none */
     unsigned retry_after;      /* SLOWED: seconds, at least 1 */
@@ -102,7 +97,6 @@ void credentials_check_prove(struct credentials_check *check, struct slice name,
 void credentials_check_prove_whole(struct credentials_check *check, struct slice name,
                                    const struct slice *groups, size_t group_count, int64_t until);
 void credentials_check_refuse(struct credentials_check *check, const char *reason);
-void credentials_check_go_on(struct credentials_check *check, struct slice challenge);
 void credentials_check_fail(struct credentials_check *check, const char *reason);
 
 #endif

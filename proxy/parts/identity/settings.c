@@ -34,9 +34,8 @@ struct identity_proof {
     /* The answer so far: of several that did not prove the user, the one that says most. REFUSED as
      * long as nothing has been asked. */
     enum check_state state;
-    struct slice challenge; /* CHECK_CHALLENGE */
-    unsigned retry_after;   /* CHECK_SLOWED: seconds */
-    const char *reason;     /* a static sentence; NULL: none */
+    unsigned retry_after; /* CHECK_SLOWED: seconds */
+    const char *reason;   /* a static sentence; NULL: none */
     struct credentials_check check;
 };
 
@@ -102,11 +101,10 @@ static void ask_next(struct transaction *transaction, struct identity_proof *pro
                         &transaction->task);
 }
 
-/* Of two answers that prove nobody, the one that a client can do something about: to wait, to send
- * another token, to try again later. */
+/* Of two answers that prove nobody, the one that a client can do something about: to wait, to try
+ * again later. */
 static unsigned proof_weight(enum check_state state) {
     switch (state) {
-    case CHECK_CHALLENGE: return 3;
     case CHECK_SLOWED: return 2;
     case CHECK_UNABLE: return 1;
     default: return 0;
@@ -119,7 +117,6 @@ static void proof_note(struct identity_proof *proof) {
     if (proof_weight(check->state) < proof_weight(proof->state))
         return;
     proof->state = check->state;
-    proof->challenge = check->challenge;
     proof->retry_after = check->retry_after;
     proof->reason = check->reason;
 }
@@ -189,7 +186,6 @@ static enum step proof_ask(struct transaction *transaction, const struct proof *
     struct slice challenges[AUTHENTICATOR_CHALLENGES];
     const bool reverse = access_credentials_field(transaction) == HTTP_AUTHORIZATION;
     const bool refused = proof != NULL && proof->refused;
-    size_t count = 1;
     if (refused && proof->state == CHECK_SLOWED)
         return fail_later(transaction, 429,
                           "too many credentials from this client or of this user were wrong",
@@ -198,10 +194,7 @@ static enum step proof_ask(struct transaction *transaction, const struct proof *
         return fail_with(transaction, 503,
                          proof->reason != NULL ? proof->reason
                                                : "nobody can check the credentials now");
-    if (refused && proof->state == CHECK_CHALLENGE)
-        challenges[0] = proof->challenge;
-    else
-        count = proof_challenges(transaction, section, refused, challenges);
+    size_t count = proof_challenges(transaction, section, refused, challenges);
     if (count == 0)
         return fail_denied(transaction, "a certificate that the client shows when it connects has "
                                         "to prove who it is");

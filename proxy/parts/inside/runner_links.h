@@ -77,8 +77,5 @@ void inside_link_give(struct inside_link *link, uint32_t slot, bool opened, uint
 /* False: the ring has no room; the exchange is woken when there is some. */
 bool inside_link_send(struct inside_link *link, const struct frame *frame, const void *bytes,
                       struct list_link *blocked);
-static inline bool inside_link_is_alive(const struct inside_link *link) {
-    return link->run != NULL;
-}
 
 #endif

@@ -262,7 +262,3 @@ void inside_watches_free(struct inside_watches **watchesp) {
     free(watches->watched);
     FREE_OBJ(watches);
 }
-
-size_t inside_watches_count(const struct inside_watches *watches) {
-    return watches == NULL ? 0 : watches->count;
-}

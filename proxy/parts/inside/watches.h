@@ -43,9 +43,6 @@ struct inside_watches *inside_watches_new(struct loop *loop, struct inside_insta
                                           size_t most, const struct inside_watches_tally *tally);
 void inside_watches_free(struct inside_watches **watchesp);
 
-/* How many descriptors are watched; watches may be NULL. */
-size_t inside_watches_count(const struct inside_watches *watches);
-
 /* service_host.watch, with an instance as its context. */
 bool inside_watches_add(void *context, int fd, short events);
 
