@@ -10,9 +10,9 @@ adrdir = $(docdir)/adr
 dist_adr_DATA = docs/adr/adaptation.md docs/adr/cache.md docs/adr/calls-to-origins.md docs/adr/clients.md docs/adr/http2.md docs/adr/interception.md docs/adr/journal.md docs/adr/origins.md docs/adr/rules.md docs/adr/services-as-adapters.md docs/adr/services.md docs/adr/surprises.md docs/adr/takeover.md docs/adr/tls.md docs/adr/urls.md
 EXTRA_DIST += docs/build-site.sh docs/site/mkdocs.yml docs/site/check_links.py docs/write-metrics.sh docs/plots docs/pictures examples/security-headers.conf
 
-docs/retort.conf.5: proxy/retort$(EXEEXT)
+docs/retort.conf.5: proxy/print-options$(EXEEXT)
 	$(MKDIR_P) docs
-	proxy/retort$(EXEEXT) --print-options man > $@.new
+	proxy/print-options$(EXEEXT) > $@.new
 	mv $@.new $@
 
 docs: proxy/retort$(EXEEXT) proxy/retortctl$(EXEEXT) icap-services/retort-helperd$(EXEEXT) icap-services/retort-service-test$(EXEEXT)

@@ -75,14 +75,13 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/net/listener.c proxy/core/net/listener.h \
 	proxy/core/net/sender.c proxy/core/net/sender.h \
 	proxy/core/net/name_review.c proxy/core/net/name_review.h \
-	proxy/core/net/own_connections.c proxy/core/net/own_connections.h \
+	proxy/core/net/own_connections.h \
 	proxy/core/net/pool.c proxy/core/net/pool.h \
 	proxy/core/net/privileges.c proxy/core/net/privileges.h \
 	proxy/core/net/egress.c proxy/core/net/egress.h \
 	proxy/core/net/lookup_share.c proxy/core/net/lookup_share.h \
 	proxy/core/net/remembered_name.h \
 	proxy/core/net/resolver.c proxy/core/net/resolver.h \
-	proxy/core/net/resolver_report.c proxy/core/net/resolver_report.h \
 	proxy/core/origin/choice.c \
 	proxy/core/origin/lookup.c proxy/core/origin/lookup.h \
 	proxy/core/origin/member.c proxy/core/origin/member.h \
@@ -104,7 +103,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/tls/certificate_text.c proxy/core/tls/certificate_text.h \
 	proxy/core/tls/client_authority.c proxy/core/tls/client_authority.h \
 	proxy/core/tls/client.c proxy/core/tls/client.h \
-	proxy/core/tls/client_hello.c proxy/core/tls/client_hello.h \
+	proxy/core/tls/client_hello.c proxy/core/tls/client_hello.h proxy/core/tls/server_name.c proxy/core/tls/server_name.h \
 	proxy/core/tls/context.c proxy/core/tls/context.h \
 	proxy/core/tls/facts.c proxy/core/tls/facts.h \
 	proxy/core/tls/server.c proxy/core/tls/server.h \
@@ -139,7 +138,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/refresh.c proxy/core/transaction/refresh.h \
 	proxy/core/transaction/relay.c proxy/core/transaction/relay.h \
 	proxy/core/transaction/request.c proxy/core/transaction/request.h \
-	proxy/core/transaction/request_counts.c proxy/core/transaction/request_counts.h \
 	proxy/core/transaction/request_rules.c proxy/core/transaction/request_rules.h \
 	proxy/core/transaction/response.c proxy/core/transaction/response.h \
 	proxy/core/transaction/reverse_map.c proxy/core/transaction/reverse_map.h \
@@ -155,8 +153,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/transaction/steps/receive.c \
 	proxy/core/transaction/steps/admit.c proxy/core/transaction/steps/admit.h \
 	proxy/core/transaction/access.c proxy/core/transaction/access.h \
-	proxy/core/transaction/purge_orders.c proxy/core/transaction/purge_orders.h \
-	proxy/core/transaction/invalidation_relay.c proxy/core/transaction/invalidation_relay.h \
 	proxy/core/transaction/steps/lookup.c proxy/core/transaction/steps/lookup.h \
 	proxy/core/transaction/destination.c proxy/core/transaction/destination.h \
 	proxy/core/transaction/early_tunnel.h proxy/core/transaction/limiting.h proxy/core/transaction/head_changes.h \
@@ -174,11 +170,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/configured_names.c proxy/core/configured_names.h \
 	proxy/core/xxh3.c \
 	proxy/core/turn.c proxy/core/turn.h \
-	proxy/core/worker_report.c proxy/core/worker_report.h proxy/core/settings/outcome.h \
+	proxy/core/settings/outcome.h \
 	proxy/core/worker.c proxy/core/worker.h proxy/core/worker_internal.h proxy/core/worker_orders.c \
 	proxy/core/match/literals.c proxy/core/match/literals.h \
 	proxy/core/settings/load.c proxy/core/settings/load.h \
-	proxy/core/settings/service_change.c proxy/core/settings/service_change.h proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
+	proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
 	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
@@ -196,9 +192,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/options_classes.def \
 	proxy/core/settings/options_listen_tls.def \
 	proxy/core/settings/origins.c proxy/core/settings/origins.h \
-	proxy/core/settings/option_path.c proxy/core/settings/option_path.h \
-	proxy/core/settings/overrides.c proxy/core/settings/overrides.h proxy/core/settings/overrides_file.c \
-	proxy/core/settings/settings_plan.c proxy/core/settings/settings_plan.h \
 	proxy/core/settings/class_warnings.c proxy/core/settings/class_warnings.h \
 	proxy/core/settings/policy.c proxy/core/settings/policy.h \
 	proxy/core/settings/rule_kinds.c proxy/core/settings/rule_kinds.h \
@@ -249,3 +242,9 @@ proxy_below = common/libconfig.la common/libtable.la common/librecord.la common/
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) $(CRYPT_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
+
+noinst_PROGRAMS += proxy/print-options
+proxy_print_options_CPPFLAGS = $(proxy_cppflags)
+proxy_print_options_CFLAGS = $(proxy_cflags)
+proxy_print_options_SOURCES = proxy/tools/print_options.c
+proxy_print_options_LDADD = $(proxy_libs)

@@ -55,6 +55,13 @@ static void main_tell(const char *message) {
         fprintf(stderr, "retort: %.*s\n", SLICE_PRINT(line));
 }
 
+static void main_tell_of_missing(const char *option, const char *part) {
+    fprintf(stderr,
+            "retort: %s: this retort was built without the part %s; build it with configure "
+            "--with-parts=all, or with a list that names %s\n",
+            option, part, part);
+}
+
 /* While the workers drain, a second signal ends them at once. */
 struct hurry {
     struct thread thread;
@@ -225,8 +232,7 @@ static int main_run(struct server *server, char **arguments, bool takes_over) {
     PARTS_FOR_EACH (number, takeover.begin)
         running.takeover = part_table[number];
     if (takes_over && running.takeover == NULL) {
-        main_tell("--take-over: this retort was built without the part takeover; build it with "
-                  "configure --with-parts=all, or with a list that names takeover");
+        main_tell_of_missing("--take-over", "takeover");
         return 1;
     }
     char error[SETTINGS_ERROR];
@@ -284,14 +290,11 @@ static int main_tell_of_check(const struct server *server, bool alone) {
     return 0;
 }
 
-static int print_options(const char *format) {
-    if (strcmp(format, "markdown") == 0)
-        settings_print_markdown(stdout);
-    else if (strcmp(format, "man") == 0)
-        settings_print_man(stdout);
-    else
-        return 2;
-    return 0;
+static int print_options(const char *form) {
+    PARTS_FOR_EACH (number, print_options)
+        return part_table[number]->print_options(form) ? 0 : 2;
+    main_tell_of_missing("--print-options", "admin");
+    return 1;
 }
 
 static void main_print_version(void) {

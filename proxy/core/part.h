@@ -62,6 +62,7 @@ struct part_settings;
 struct patience_class;
 struct second_level;
 struct server;
+struct service_report;
 struct settings;
 struct spans_start;
 struct step_row;
@@ -71,7 +72,6 @@ struct trickle_class;
 struct variant_class;
 struct worker;
 struct tls_pki;
-struct worker_report;
 struct version_library;
 
 enum part_number {
@@ -141,8 +141,8 @@ struct part {
         /* The loop has ended: what is under way is broken off, before transactions and connections are. */
         void (*cut)(struct transaction_host *host);
         void (*leave)(struct transaction_host *host);
-        /* Adds what the part has to say to the admin plane (worker_report.h). */
-        void (*report)(const struct transaction_host *host, struct worker_report *report);
+        /* What it knows of each service of the settings, for the admin plane, which frees it. Of one part. */
+        struct service_report *(*report)(const struct transaction_host *host);
         /* Is the worker in a function of somebody else, in which it may hang? For so long, and why: "it has been in the
          * function begin of the service gray for 12 s" (WORKER_REASON bytes). Any thread. */
         bool (*is_held)(struct transaction_host *host, uint64_t *milliseconds, char *reason);
@@ -159,6 +159,11 @@ struct part {
          * such page. */
         bool (*answer_internal)(struct transaction *transaction, struct slice path);
     } worker;
+    /* Loads all settings, with what was changed at run time over what the files say: as settings_load_for, or
+     * settings_load_again where there is `before`. `purpose`: enum settings_purpose. Of one part; NULL: the files alone
+     * count. Any thread. */
+    struct settings *(*load_settings)(int purpose, const char *path, const struct settings *before,
+                                      char *error);
     /* Its sections and options (settings/part_settings.h); NULL: none, or they are in the core's table. */
     const struct part_settings *settings;
     /* The steps of a transaction that are this part's (transaction/step.h); ends with NULL. What the part keeps for a
@@ -242,6 +247,8 @@ struct part {
         /* The workers have ended, or have never begun: calls the server no more. Also without `open`. */
         void (*close)(struct server *server);
     } socket;
+    /* retort --print-options: the manual of all options. False: there is no such form. */
+    bool (*print_options)(const char *form);
     /* Libraries that no other part needs, for retort --version; ends with a NULL name. */
     const struct version_library *(*libraries)(void);
 };

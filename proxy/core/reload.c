@@ -6,7 +6,6 @@
 #include "log/target.h"
 #include "net/notify.h"
 #include "readiness.h"
-#include "settings/overrides.h"
 #include "settings/start_only.h"
 #include "transaction/step.h"
 
@@ -35,11 +34,9 @@ struct claims *server_claim(const struct settings *settings, const struct settin
 /* A worker that hangs in a module has the settings from before until it comes back. */
 static void await_settings(struct server *server, struct findings *refused) {
     for (unsigned i = 0; i < server->worker_count && !atomic_load(&server->ended); i++) {
-        struct worker_report answer;
         char reason[WORKER_REASON];
-        if (worker_ask(server->workers[i], &answer, SERVER_PATIENCE))
-            worker_report_release(&answer);
-        else if (worker_explain(server->workers[i], reason))
+        if (!worker_answers(server->workers[i], SERVER_PATIENCE) &&
+            worker_explain(server->workers[i], reason))
             findings_add(refused, "worker %u goes on with the settings from before: %s", i, reason);
     }
 }
@@ -109,37 +106,23 @@ static bool takes_settings(const struct server *server, struct settings_outcome 
     return true;
 }
 
-/* What is saved must not keep the next start from starting. */
-static bool may_save(const struct settings *old, const struct settings *new,
-                     char error[SETTINGS_ERROR]) {
-    PARTS_FOR_EACH (number, process.may_save)
-        if (!part_table[number]->process.may_save(old, new, error))
-            return false;
-    return true;
-}
-
 /* What can still be refused when the services have started. NULL: it is, with a message. */
-static struct claims *last_claims(struct server *server, struct settings *settings, bool keep,
+static struct claims *last_claims(struct server *server, struct settings *settings,
+                                  const struct settings_change *change,
                                   struct settings_outcome *outcome) {
     struct claims *claims = NULL;
-    if (takes_settings(server, outcome) &&
-        (!keep || may_save(server->settings, settings, outcome->error)))
+    if (takes_settings(server, outcome))
         claims = server_claim(settings, server->settings, NULL, outcome->error);
-    enum overrides_written written = OVERRIDES_WRITTEN;
-    if (claims != NULL && keep)
-        written = overrides_write(settings->saved, settings->saved_settings_path, outcome->error,
-                                  SETTINGS_ERROR);
-    outcome->disk_failed = written == OVERRIDES_FAILED;
-    outcome->disk_unsure = written == OVERRIDES_UNSURE;
-    if (outcome->disk_failed)
+    if (claims != NULL && change != NULL && change->keep != NULL &&
+        !change->keep(settings, outcome))
         claims_free(&claims);
     return claims;
 }
 
 /* Under `applying`. False: the settings are refused. */
-static bool server_adopt(struct server *server, struct settings *settings, bool keep,
-                         struct settings_outcome *outcome) {
-    struct claims *claims = last_claims(server, settings, keep, outcome);
+static bool server_adopt(struct server *server, struct settings *settings,
+                         const struct settings_change *change, struct settings_outcome *outcome) {
+    struct claims *claims = last_claims(server, settings, change, outcome);
     if (claims == NULL)
         return false;
     start_only_compare(server->first, settings, &outcome->waits);
@@ -152,18 +135,17 @@ static bool server_adopt(struct server *server, struct settings *settings, bool 
     return true;
 }
 
-/* Puts the settings to use, which may be NULL. `keep`: what was changed is in the file of
- * saved_settings first. Who ends the process sets `draining` and then takes `applying` to forget the sockets.
+/* Puts the settings to use, which may be NULL. `change`: that they are of; NULL: of a reload. Who ends the process sets `draining` and then takes `applying` to forget the sockets.
  * So no settings that were taken before open and store sockets behind that. */
-static bool server_use(struct server *server, struct settings *settings, bool keep,
-                       struct settings_outcome *outcome) {
+static bool server_use(struct server *server, struct settings *settings,
+                       const struct settings_change *change, struct settings_outcome *outcome) {
     if (settings == NULL)
         return false;
     settings->start = settings_reference(server->first);
     steps_compile(settings);
     bool prepared = server_prepare_settings(server, settings, outcome->error);
     pthread_mutex_lock(&server->applying);
-    bool used = prepared && server_adopt(server, settings, keep, outcome);
+    bool used = prepared && server_adopt(server, settings, change, outcome);
     pthread_mutex_unlock(&server->applying);
     if (!used)
         settings_end_use(&settings);
@@ -232,7 +214,7 @@ static bool reload_in_turn(struct server *server, struct settings_outcome *outco
     if (takes)
         tell_of_reload();
     bool good = takes && server_use(server, settings_load_again(server->settings, outcome->error),
-                                    false, outcome);
+                                    NULL, outcome);
     if (takes)
         tell_of_reloaded(server, outcome, good);
     turn_end(&server->turn);
@@ -258,61 +240,16 @@ bool server_reload_in_turn(struct server *server, struct settings_outcome *outco
     return reload_in_turn(server, outcome);
 }
 
-/* A restart would drop what it is needed for. */
-static bool would_be_lost(const struct overrides *changes, struct settings_outcome *outcome) {
-    const char *name = overrides_at_start(changes);
-    if (name == NULL)
-        return false;
-    snprintf(outcome->error, SETTINGS_ERROR,
-             "%.200s waits for a restart, and a restart drops what is not saved: save the change "
-             "too (--save)",
-             name);
-    return true;
-}
-
-/* The file is written as a whole: what somebody has written into it would be gone. */
-static bool can_be_saved(const struct settings *settings, struct settings_outcome *outcome) {
-    const char *path = settings->saved_settings_path;
-    if (path == NULL)
-        return server_refuse(outcome, "nothing can be saved: set saved_settings to a file in the "
-                                      "configuration, and reload");
-    if (overrides_are_in(settings->saved, path))
-        return true;
-    snprintf(outcome->error, SETTINGS_ERROR,
-             "%.1000s was changed since retort has read it: reload first (retortctl reload), then "
-             "repeat this",
-             path);
-    return false;
-}
-
-static bool change_is_possible(const struct server *server, const struct overrides *changes,
-                               bool keep, struct settings_outcome *outcome) {
-    if (!takes_settings(server, outcome) || (!keep && would_be_lost(changes, outcome)))
-        return false;
-    return !keep || can_be_saved(server->settings, outcome);
-}
-
-static struct settings *changed_settings(const struct server *server,
-                                         const struct overrides *changes, bool keep,
-                                         const char *anew, struct settings_outcome *outcome) {
-    return anew == NULL
-               ? settings_change(server->settings, changes, keep, outcome->error)
-               : settings_change_service(server->settings, anew, changes, keep, outcome->error);
-}
-
-bool server_change(struct server *server, const struct overrides *changes, bool keep,
-                   const char *anew, struct settings_outcome *outcome) {
-    const char *what = anew == NULL ? "a change of options" : "a change that starts a service anew";
-    if (!server_take_turn(server, what, outcome))
+bool server_change(struct server *server, struct settings_change *change,
+                   struct settings_outcome *outcome) {
+    if (!server_take_turn(server, change->what, outcome))
         return false;
     bool good =
-        change_is_possible(server, changes, keep, outcome) &&
-        server_use(server, changed_settings(server, changes, keep, anew, outcome), keep, outcome);
+        takes_settings(server, outcome) &&
+        server_use(server, change->make(change, server->settings, outcome), change, outcome);
     turn_end(&server->turn);
     log_left(outcome);
-    if (good)
-        log_info("settings changed at run time%s", keep ? " and saved" : "");
-    else
+    if (!good)
         log_refusal("change", outcome->error);
     return good;
 }

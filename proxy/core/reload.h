@@ -24,7 +24,6 @@
 #include "server.h"
 #include "settings/outcome.h"
 
-struct overrides;
 struct reloader;
 
 /* Reads the configuration again. False: it is refused, and nothing has changed; at once where another change is
@@ -32,11 +31,19 @@ struct reloader;
 bool server_reload(struct server *server, struct settings_outcome *outcome);
 /* Likewise, behind a change that is under way: for SIGHUP, which nobody would repeat. */
 bool server_reload_in_turn(struct server *server, struct settings_outcome *outcome);
-/* Changes options at run time (settings/overrides.h); `keep`: also in the file of saved_settings,
- * before they are in use; `anew`: a service of the settings that begins anew, with its section, its lists
- * and its module as they are now; NULL: none. Else as server_reload. */
-bool server_change(struct server *server, const struct overrides *changes, bool keep,
-                   const char *anew, struct settings_outcome *outcome);
+/* Settings that are not read but made: a change at run time. Who has the turn calls the functions. */
+struct settings_change {
+    const char *what; /* for who waits: "a change of options" */
+    /* NULL: it is refused, with a message. */
+    struct settings *(*make)(struct settings_change *change, const struct settings *now,
+                             struct settings_outcome *outcome);
+    /* Writes what shall outlive the process, right before it is in use. False: the change is refused. NULL: nothing
+     * shall. */
+    bool (*keep)(const struct settings *settings, struct settings_outcome *outcome);
+};
+/* Else as server_reload. */
+bool server_change(struct server *server, struct settings_change *change,
+                   struct settings_outcome *outcome);
 /* Opens the logs by their names again, after somebody has renamed the files. */
 void server_reopen_logs(struct server *server);
 /* From now on, or no longer: reloads are refused, because another process takes over. */

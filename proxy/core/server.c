@@ -3,17 +3,14 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
-#include "cache/key.h"
 #include "cache/memory.h"
-#include "cache/removal.h"
+#include "cache/second_level.h"
 #include "log/target.h"
 #include "net/memory_share.h"
 #include "net/notify.h"
 #include "readiness.h"
 #include "reload.h"
 #include "tls/ticket_keys.h"
-#include "transaction/invalidation_relay.h"
-#include "transaction/purge_orders.h"
 #include "transaction/step.h"
 
 #include <signal.h>
@@ -32,7 +29,6 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
         .second_level = server->second_level,
         .shared_fetches = server->shared_fetches,
         .origin_hosts = server->origin_hosts,
-        .purge_orders = server->purge_orders,
         .parts = server->parts,
         .origins = server->origins,
     };
@@ -50,21 +46,14 @@ static bool make_workers(struct server *server, char error[SETTINGS_ERROR]) {
 }
 
 void server_await_workers(struct server *server) {
-    for (unsigned i = 0; i < server->worker_count && !atomic_load(&server->ended); i++) {
-        struct worker_report answer;
-        if (worker_ask(server->workers[i], &answer, SERVER_PATIENCE))
-            worker_report_release(&answer);
-    }
+    for (unsigned i = 0; i < server->worker_count && !atomic_load(&server->ended); i++)
+        worker_answers(server->workers[i], SERVER_PATIENCE);
 }
 
 bool server_answers(struct server *server) {
     bool answered = true;
-    for (unsigned i = 0; answered && i < server->worker_count; i++) {
-        struct worker_report answer;
-        answered = worker_ask(server->workers[i], &answer, SERVER_PATIENCE);
-        if (answered)
-            worker_report_release(&answer);
-    }
+    for (unsigned i = 0; answered && i < server->worker_count; i++)
+        answered = worker_answers(server->workers[i], SERVER_PATIENCE);
     return answered;
 }
 
@@ -236,33 +225,10 @@ static bool open_second_level(struct server *server, bool taken, char error[SETT
 bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]) {
     if (!open_second_level(server, taken, error))
         return false;
-    server->purge_orders = purge_orders_new(server->cache, server->second_level);
     bool made =
         server_prepare_settings(server, server->settings, error) && make_workers(server, error);
     claims_free(&server->claims);
     return made;
-}
-
-/* Of a client of the process before. The settings of that one may have made another name of the URL. */
-static void remove_told(void *context, struct slice url) {
-    struct server *server = context;
-    struct arena arena;
-    struct settings *settings = server_settings(server);
-    arena_init(&arena);
-    struct slice urls[] = {url, cache_url_by_settings(url, settings, NULL, &arena)};
-    for (unsigned i = 0; i < 2; i++) {
-        struct cache_name name = cache_name_of(urls[i]);
-        removal_of_name(server->cache, server->second_level, &name);
-        purge_orders_pass_on(server->purge_orders, urls[i]);
-    }
-    arena_release(&arena);
-    settings_release(&settings);
-}
-
-int server_hear_removals(struct server *server) {
-    int fd = -1;
-    server->invalidation_relay = invalidation_relay_listen(remove_told, server, &fd);
-    return fd;
 }
 
 bool server_run(struct server *server, char error[SETTINGS_ERROR]) {
@@ -275,22 +241,18 @@ bool server_run(struct server *server, char error[SETTINGS_ERROR]) {
 }
 
 void server_write_out(struct server *server) {
-    invalidation_relay_stop(&server->invalidation_relay);
-    purge_orders_stop(server->purge_orders);
+    /* First: threads of parts use the second level. */
+    PARTS_FOR_EACH (number, process.write_out)
+        part_table[number]->process.write_out(server);
     second_level_stop(server->second_level);
     for (unsigned i = 0; i < server->worker_count; i++)
         worker_flush_logs(server->workers[i]);
     log_targets_finish();
-    PARTS_FOR_EACH (number, process.write_out)
-        part_table[number]->process.write_out(server);
 }
 
 /* The threads of parts and of the second level end before the workers, because they send messages to
  * workers. It is closed after the workers and the cache, which use it. */
 bool server_release(struct server *server) {
-    invalidation_relay_stop(&server->invalidation_relay);
-    if (server->purge_orders != NULL)
-        purge_orders_stop(server->purge_orders);
     PARTS_FOR_EACH (number, process.stop)
         part_table[number]->process.stop(server);
     claims_free(&server->claims);
@@ -299,7 +261,6 @@ bool server_release(struct server *server) {
         worker_join(&server->workers[i]);
     log_targets_finish();
     free(server->workers);
-    purge_orders_free(&server->purge_orders);
     memory_set_giver(NULL, NULL);
     if (server->cache != NULL)
         cache_free(&server->cache);

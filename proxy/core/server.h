@@ -37,10 +37,8 @@ struct server {
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
-    struct purge_orders *purge_orders;
-    struct invalidation_relay *invalidation_relay; /* by the process before; NULL: there was none */
-    struct origin_groups *origins;                 /* of settings */
-    void *parts[PART_COUNT];                       /* what each part keeps (part.h) */
+    struct origin_groups *origins; /* of settings */
+    void *parts[PART_COUNT];       /* what each part keeps (part.h) */
     struct worker **workers;
     unsigned worker_count;
     uint64_t started; /* milliseconds of the monotonic clock */
@@ -69,9 +67,6 @@ bool server_prepare(struct server *server, struct inherited *inherited, char err
 /* The second one opens the second level of the cache, and makes the workers. `taken`: another process
  * lends it. */
 bool server_open(struct server *server, bool taken, char error[SETTINGS_ERROR]);
-/* Between both: from now on another process may tell what its clients remove from the cache, at the
- * descriptor, which the caller passes to it and closes. -1: it can't. */
-int server_hear_removals(struct server *server);
 /* The third one accepts connections. */
 bool server_run(struct server *server, char error[SETTINGS_ERROR]);
 /* As server_drain, while another process goes on to accept from the same sockets (worker.h). */

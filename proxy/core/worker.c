@@ -15,7 +15,6 @@
 #include "origin/lookup.h"
 #include "origin/security.h"
 #include "tls/server.h"
-#include "transaction/request_counts.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -251,7 +250,6 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->second_level = shared->second_level;
     host->shared_fetches = shared->shared_fetches;
     host->origin_hosts = shared->origin_hosts;
-    host->purge_orders = shared->purge_orders;
     host->clients = &worker->clients;
     host->client_total = shared->clients;
     transaction_host_init(host);
@@ -420,8 +418,8 @@ static void worker_main(void *arg) {
     cut_everything(worker);
 }
 
-struct clients *worker_clients(struct worker *worker) {
-    return &worker->clients;
+struct transaction_host *worker_host(struct worker *worker) {
+    return &worker->host;
 }
 
 bool worker_start(struct worker *worker) {
@@ -531,7 +529,6 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     worker_open_logs_again(worker);
     PARTS_FOR_EACH (number, worker.change)
         part_table[number]->worker.change(&worker->host);
-    request_counts_settings_changed(worker->host.request_counts);
     /* Transactions under way hold the old settings through their snapshot. All others use the new
      * settings. */
     settings_end_use(&old);

@@ -5,7 +5,7 @@
  *     struct worker *worker = worker_new(settings, &shared, index, claims, error);
  *     worker_start(worker);
  *     worker_reload(worker, settings, origins, &claims);              from any thread
- *     if (worker_ask(worker, &report, 1000)) ...                    admin/worker_report.h
+ *     if (worker_answers(worker, 1000)) ...                           it has the settings
  *     worker_drain(worker);
  *     worker_join(&worker);
  *
@@ -19,14 +19,12 @@
 #include "cache/store.h"
 #include "claims.h"
 #include "client/clients.h"
-#include "net/resolver_report.h"
 #include "origin/host.h"
 #include "settings/settings.h"
-#include "worker_report.h"
 
 enum { WORKER_REASON = 200 };
 
-struct purge_orders;
+struct question_class;
 struct transaction_host;
 struct worker;
 
@@ -38,7 +36,6 @@ struct worker_shared {
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
-    struct purge_orders *purge_orders;
     void *const *parts;            /* what each part keeps for the process */
     struct origin_groups *origins; /* of the settings; a worker takes its own reference */
 };
@@ -56,14 +53,17 @@ void worker_reopen_logs(struct worker *worker);
  * is joined. */
 void worker_post(struct worker *worker, void (*run)(struct transaction_host *host, void *arg),
                  void *arg);
-/* Asks for the worker's report. False: the worker did not answer within `patience` milliseconds.
+/* Asks the worker (event/mailbox.h). False: the worker did not answer within `patience` milliseconds.
  * When the answer comes, all messages that the caller posted before have been delivered. */
-bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience);
-/* Likewise: what the worker's resolver remembers; or it forgets that. */
-bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
-                      struct resolver_report *report, unsigned patience);
-/* Where requests begin that no client sends. */
-struct clients *worker_clients(struct worker *worker);
+bool worker_ask(struct worker *worker, const struct question_class *question, void *subject,
+                void *answer, unsigned patience);
+/* A worker that has been in a module's function for longer than anybody waits is not asked: nobody
+ * would take the question out of its mailbox. */
+bool worker_may_answer(struct worker *worker, unsigned patience);
+/* Does it answer at all? As worker_ask. */
+bool worker_answers(struct worker *worker, unsigned patience);
+/* What its transactions share: for the worker's thread, or as a subject. */
+struct transaction_host *worker_host(struct worker *worker);
 /* Further descriptors of the worker's listening sockets. */
 struct worker_sockets {
     int *fds;

@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "event/mailbox.h"
 #include "net/listener.h"
-#include "net/resolver.h"
 
 #include <unistd.h>
 
@@ -60,74 +59,27 @@ void worker_post(struct worker *worker, void (*run)(struct transaction_host *hos
     mailbox_post(&worker->mailbox, &post->message);
 }
 
-static void worker_on_question(void *subject, void *answer) {
-    struct worker *worker;
-    CAST_OBJ(worker, subject, WORKER_MAGIC);
-    access_logs_count_lost(worker->host.logs);
-    worker_report_fill(answer, &worker->host);
-}
-
-static void release_answer(void *answer) {
-    worker_report_release(answer);
-}
-
-/* A worker that has been in a module's function for longer than anybody waits is not asked: nobody
- * would take the question out of its mailbox. */
-static bool may_answer(struct worker *worker, unsigned patience) {
+bool worker_may_answer(struct worker *worker, unsigned patience) {
     char reason[WORKER_REASON];
     uint64_t held;
     return !worker_is_held(worker, &held, reason) || held < patience;
 }
 
-bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience) {
-    static const struct question_class question = {sizeof *report, worker_on_question,
-                                                   release_answer};
+bool worker_ask(struct worker *worker, const struct question_class *question, void *subject,
+                void *answer, unsigned patience) {
     CHECK_OBJ(worker, WORKER_MAGIC);
-    return may_answer(worker, patience) &&
-           question_ask(&worker->mailbox, &question, worker, report, patience);
+    return worker_may_answer(worker, patience) &&
+           question_ask(&worker->mailbox, question, subject, answer, patience);
 }
 
-/* The wish lives until the question is answered, also when nobody waits any more. */
-struct names_wish {
-    struct worker *worker;
-    struct resolver_wish wish;
-};
-
-struct names_answer {
-    struct names_wish *wish;
-    struct resolver_report report;
-};
-
-static void on_names_question(void *subject, void *answer) {
-    struct names_wish *wish = subject;
-    struct names_answer *names = answer;
-    CHECK_OBJ(wish->worker, WORKER_MAGIC);
-    names->wish = wish;
-    resolver_report_fill(&names->report, wish->worker->net.resolver, &wish->wish);
+static void on_nothing(void *subject, void *answer) {
+    *(bool *)answer = subject != NULL;
 }
 
-static void release_names(void *answer) {
-    struct names_answer *names = answer;
-    resolver_report_release(&names->report);
-    free(names->wish);
-}
-
-bool worker_ask_names(struct worker *worker, const struct resolver_wish *wish,
-                      struct resolver_report *report, unsigned patience) {
-    static const struct question_class question = {sizeof(struct names_answer), on_names_question,
-                                                   release_names};
-    struct names_answer answer;
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    if (!may_answer(worker, patience))
-        return false;
-    struct names_wish *copy = xcalloc(1, sizeof *copy);
-    copy->worker = worker;
-    copy->wish = *wish;
-    if (!question_ask(&worker->mailbox, &question, copy, &answer, patience))
-        return false;
-    *report = answer.report;
-    free(copy);
-    return true;
+bool worker_answers(struct worker *worker, unsigned patience) {
+    static const struct question_class question = {sizeof(bool), on_nothing, NULL};
+    bool answer;
+    return worker_ask(worker, &question, worker, &answer, patience);
 }
 
 static void worker_on_sockets(void *subject, void *answer) {
@@ -156,9 +108,7 @@ static void release_sockets(void *answer) {
 bool worker_ask_sockets(struct worker *worker, struct worker_sockets *sockets, unsigned patience) {
     static const struct question_class question = {sizeof *sockets, worker_on_sockets,
                                                    release_sockets};
-    CHECK_OBJ(worker, WORKER_MAGIC);
-    return may_answer(worker, patience) &&
-           question_ask(&worker->mailbox, &question, worker, sockets, patience);
+    return worker_ask(worker, &question, worker, sockets, patience);
 }
 
 struct order_message {

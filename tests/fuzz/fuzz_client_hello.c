@@ -57,12 +57,12 @@ static bool contains_nocase(struct slice text, struct slice part) {
 }
 
 static void check_hello(const struct client_hello *hello, struct slice message) {
-    char name[CLIENT_HELLO_NAME_MAX];
+    char name[SERVER_NAME_MAX];
     struct slice rest = slice_make(hello->alpn, hello->alpn_length), protocol;
     ASSERT((hello->name_state == CLIENT_HELLO_NAME_VALID) == (hello->name_length > 0));
     if (hello->name_length > 0) {
         struct slice found = client_hello_name(hello);
-        ASSERT(client_hello_put_name(name, found) == found.length);
+        ASSERT(server_name_put(name, found) == found.length);
         ASSERT(memcmp(name, found.base, found.length) == 0);
         ASSERT(contains_nocase(message, found));
     }

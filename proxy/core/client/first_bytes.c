@@ -43,11 +43,3 @@ enum first_bytes first_bytes_judge(struct slice bytes) {
         return FIRST_BYTES_MORE;
     return begins_target(at[1], slice_make(method, length)) ? FIRST_BYTES_HTTP : FIRST_BYTES_OTHER;
 }
-
-enum http2_preface first_bytes_preface(struct slice bytes) {
-    static const char text[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    struct slice preface = slice_make(text, sizeof text - 1);
-    if (slice_starts_with(bytes, preface))
-        return HTTP2_PREFACE_WHOLE;
-    return slice_starts_with(preface, bytes) ? HTTP2_PREFACE_PART : HTTP2_PREFACE_NONE;
-}

@@ -24,6 +24,12 @@ enum first_bytes first_bytes_judge(struct slice bytes);
 enum http2_preface { HTTP2_PREFACE_NONE, HTTP2_PREFACE_PART, HTTP2_PREFACE_WHOLE };
 
 /* Do the bytes begin with the preface, or are they a part of it so far? */
-enum http2_preface first_bytes_preface(struct slice bytes);
+static inline enum http2_preface first_bytes_preface(struct slice bytes) {
+    static const char text[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    struct slice preface = slice_make(text, sizeof text - 1);
+    if (slice_starts_with(bytes, preface))
+        return HTTP2_PREFACE_WHOLE;
+    return slice_starts_with(preface, bytes) ? HTTP2_PREFACE_PART : HTTP2_PREFACE_NONE;
+}
 
 #endif

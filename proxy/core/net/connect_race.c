@@ -57,11 +57,12 @@ static int attempt_begin(struct connect_race *race, struct connect_attempt *atte
         return errno;
     struct own_connection *own =
         net->configured.transparent
-            ? own_connections_add(net->own_connections, fd, &attempt->address)
+            ? net->own_connections->add(net->own_connections, fd, &attempt->address)
             : NULL;
     attempt->connection = connection_new(net, &fd, on_attempt_ready, race);
     if (attempt->connection == NULL) {
-        own_connections_remove(net->own_connections, &own);
+        if (own != NULL)
+            net->own_connections->remove(net->own_connections, &own);
         return ENOMEM;
     }
     attempt->connection->own = own;

@@ -112,7 +112,9 @@ void connection_close(struct connection **connectionp) {
     tls_stream_free(&connection->below);
     if (connection->watched)
         loop_remove(connection->net->loop, &connection->event);
-    own_connections_remove(connection->net->own_connections, &connection->own);
+    if (connection->own != NULL)
+        connection->net->own_connections->remove(connection->net->own_connections,
+                                                 &connection->own);
     free(connection->remote);
     close(fd);
     FREE_OBJ(connection);

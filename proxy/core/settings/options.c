@@ -78,14 +78,6 @@ static const struct option options[] = {
          "own. The value 0 starts one thread for each CPU core. A reload does not change this "
          "setting.",
      .example = "4"},
-    {TOP(saved_settings), .name = "saved_settings", STRING, .fallback_note = "none",
-     DOC
-     "Sets the file that keeps what \"retortctl set --save\" has changed. It is read behind the "
-     "configuration, and its values take precedence. retort writes it as a whole, with mode "
-     "0600; it must be able to make files in its directory. A file that is not there is good. "
-     "Without this option nothing can be saved. A path that does not begin with / is relative "
-     "to the directory of the configuration.",
-     .example = "\"/var/lib/retort/saved.conf\""},
     {TOP(share_listeners), .name = "share_listeners", BOOL, DEFAULT("false"),
      DOC "Lets a second retort of the same user listen at the same addresses at the same time, "
          "so that a new process can start before the old one stops. The kernel divides new "

@@ -9,10 +9,7 @@
 #include "part.h"
 #include "settings/class_warnings.h"
 #include "settings/load.h"
-#include "settings/overrides.h"
 #include "settings/part_settings.h"
-#include "settings/service_change.h"
-#include "settings/settings_plan.h"
 #include "tls/trust_files.h"
 
 #include <sched.h>
@@ -200,162 +197,44 @@ static struct settings *make_without_faults(struct load *load) {
     return settings;
 }
 
-/* Overrides. */
-
-static void tell_of_dropped(const struct findings *dropped, const struct settings *settings) {
-    for (unsigned i = 0; settings != NULL && i < dropped->count; i++)
-        log_warn("%s", dropped->text[i]);
-}
-
-/* The snapshot takes over what it was made from. */
-static void keep_plan(struct settings *settings, struct settings_plan *plan) {
-    note_files(settings, plan->document);
-    settings->saved_settings_path = settings_plan_saved_path(plan);
-    settings->document = plan->document;
-    settings->saved = plan->saved;
-    settings->changes = plan->changes;
-    *plan = (struct settings_plan){.document = NULL};
-}
-
-struct document *settings_document(const struct settings *settings) {
-    struct findings dropped = {0};
-    struct settings_plan plan = {.document = settings->document, .saved = settings->saved};
-    CHECK_OBJ(settings, SETTINGS_MAGIC);
-    plan.changes = overrides_copy(settings->changes);
-    struct document *document = settings_plan_document(&plan, &dropped);
-    overrides_free(&plan.changes);
-    return document;
-}
-
-static struct settings *make_by_plan(struct settings_plan *plan, struct faults *faults) {
-    struct findings dropped = {0};
-    struct load load = {.faults = faults,
-                        .without_files = plan->purpose == SETTINGS_FOR_ELSEWHERE,
-                        .quiet = plan->quiet};
-    if (!settings_plan_read(plan, faults))
-        return NULL;
-    load.document = settings_plan_document(plan, &dropped);
+struct settings *settings_make(struct document *document, const struct settings_how *how,
+                               struct faults *faults) {
+    struct load load = {.document = document,
+                        .faults = faults,
+                        .without_files = how->purpose == SETTINGS_FOR_ELSEWHERE,
+                        .quiet = how->quiet};
     struct settings *settings = make_without_faults(&load);
-    document_free(&load.document);
-    if (!plan->quiet)
-        tell_of_dropped(&dropped, settings);
     if (settings != NULL)
-        keep_plan(settings, plan);
+        note_files(settings, how->files);
     return settings;
 }
 
-/* Takes what the plan has. `faults`: those of the document. */
-static struct settings *settings_make(struct settings_plan *plan, struct faults *faults,
-                                      char error[SETTINGS_ERROR]) {
-    struct settings *settings = plan->document == NULL ? NULL : make_by_plan(plan, faults);
+static struct settings *load_with(enum settings_purpose purpose, const char *path,
+                                  const struct settings *before, char error[SETTINGS_ERROR]) {
+    PARTS_FOR_EACH (part, load_settings)
+        return part_table[part]->load_settings((int)purpose, path, before, error);
+    struct faults faults = {0};
+    struct document *document = document_parse(path, settings_table(), &faults);
+    const struct settings_how how = {.purpose = purpose, .files = document};
+    struct settings *settings = document == NULL ? NULL : settings_make(document, &how, &faults);
     if (settings == NULL)
-        faults_join(faults, error, SETTINGS_ERROR);
-    faults_release(faults);
-    settings_plan_release(plan);
+        faults_join(&faults, error, SETTINGS_ERROR);
+    faults_release(&faults);
+    document_free(&document);
     return settings;
 }
 
 struct settings *settings_load_for(enum settings_purpose purpose, const char *path,
                                    char error[SETTINGS_ERROR]) {
-    struct faults faults = {0};
-    struct settings_plan plan = {.document = document_parse(path, settings_table(), &faults),
-                                 .purpose = purpose};
-    return settings_make(&plan, &faults, error);
+    return load_with(purpose, path, NULL, error);
 }
 
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
-    return settings_load_for(SETTINGS_TO_USE, path, error);
-}
-
-/* Would a start be possible with what stays of the snapshot, and with the change `with` (NULL: none), which does not,
- * so that what is asked for is in use? False with the faults. */
-static bool could_start(const struct settings *settings, const char *with, struct overrides *asked,
-                        char error[SETTINGS_ERROR]) {
-    struct faults faults = {0};
-    struct settings *alone = NULL;
-    struct settings_plan plan = settings_plan_of_start(settings, with);
-    plan.quiet = true;
-    if (asked == NULL || settings_plan_holds(&plan, asked, error))
-        alone = settings_make(&plan, &faults, error);
-    bool good = alone != NULL;
-    settings_plan_release(&plan);
-    settings_release(&alone);
-    return good;
-}
-
-/* Something stays that needs a change which does not: that whose option the faults name. A look loads the whole
- * configuration: so there is one, and several changes that are needed together are not told apart. */
-static void say_what_is_needed(const struct settings *settings, struct overrides *asked,
-                               char error[SETTINGS_ERROR]) {
-    const struct overrides *unsaved = settings->changes;
-    bool one = unsaved->count == 1;
-    const char *named = one ? unsaved->list[0].name : overrides_named(unsaved, error, asked, &one);
-    one = one && (unsaved->count == 1 || could_start(settings, named, asked, error));
-    snprintf(error, SETTINGS_ERROR,
-             "%.500s%s needs %.500s%s, which is not saved: save it too (--save), or retort could "
-             "not start again",
-             asked->list[0].name, asked->count > 1 ? " or another of these changes" : "",
-             named != NULL ? named : unsaved->list[0].name, one ? "" : " or other changes");
-}
-
-static void say_more(char error[SETTINGS_ERROR], const char *line) {
-    size_t length = strlen(error);
-    snprintf(error + length, SETTINGS_ERROR - length, "\n%s", line);
+    return load_with(SETTINGS_TO_USE, path, NULL, error);
 }
 
 struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]) {
-    struct faults faults = {0};
-    struct settings_plan plan = {
-        .document = document_parse(before->path, settings_table(), &faults),
-        .changes = overrides_copy(before->changes),
-    };
-    struct settings *settings = settings_make(&plan, &faults, error);
-    if (settings != NULL && settings->changes->count > 0 &&
-        !could_start(settings, NULL, NULL, error)) {
-        say_more(error, "this is hidden by what \"retortctl set\" has changed, but retort "
-                        "could not start again");
-        settings_release(&settings);
-    }
-    return settings;
-}
-
-/* Takes what the plan has. */
-static struct settings *change_plan(struct settings_plan *plan, const struct overrides *changes,
-                                    bool keep, char error[SETTINGS_ERROR]) {
-    struct faults faults = {0};
-    struct overrides *asked = settings_plan_join(plan, changes, keep, error);
-    struct settings *settings = asked == NULL ? NULL : settings_make(plan, &faults, error);
-    if (settings != NULL && keep && settings->changes->count > 0 &&
-        !could_start(settings, NULL, asked, error)) {
-        say_what_is_needed(settings, asked, error);
-        settings_release(&settings);
-    }
-    overrides_free(&asked);
-    settings_plan_release(plan);
-    return settings;
-}
-
-struct settings *settings_change(const struct settings *before, const struct overrides *changes,
-                                 bool keep, char error[SETTINGS_ERROR]) {
-    struct settings_plan plan = settings_plan_of(before);
-    struct settings *settings = change_plan(&plan, changes, keep, error);
-    if (settings != NULL)
-        service_change_note(settings, before, NULL);
-    return settings;
-}
-
-struct settings *settings_change_service(const struct settings *before, const char *service,
-                                         const struct overrides *changes, bool keep,
-                                         char error[SETTINGS_ERROR]) {
-    struct settings_plan plan = settings_plan_of(before);
-    struct settings *settings = NULL;
-    if (service_change_read(&plan, before, service, error))
-        settings = change_plan(&plan, changes, keep, error);
-    else
-        settings_plan_release(&plan);
-    if (settings != NULL)
-        service_change_note(settings, before, service);
-    return settings;
+    return load_with(SETTINGS_TO_USE, before->path, before, error);
 }
 
 bool settings_listens_at(const struct settings *settings, const struct address *address) {
@@ -409,10 +288,6 @@ void settings_release(struct settings **settingsp) {
     release_single(settings);
     settings_release(&settings->start);
     free(settings->steps);
-    document_free(&settings->document);
-    overrides_free(&settings->saved);
-    overrides_free(&settings->changes);
-    free(settings->saved_settings_path);
     for (size_t i = 0; settings->files != NULL && settings->files[i] != NULL; i++)
         free(settings->files[i]);
     free(settings->files);

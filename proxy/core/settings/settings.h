@@ -224,20 +224,15 @@ struct adapt_settings {
 };
 
 struct document;
-struct overrides;
+struct faults;
 
 struct settings {
     unsigned magic;
 #define SETTINGS_MAGIC 0x53455454u
     _Atomic unsigned references, users;
-    char *path;                        /* path of the configuration file */
-    char **include;                    /* as configured; ends with NULL; NULL: none */
-    char **files;                      /* the paths of all files that were read; ends with NULL */
-    struct document *document;         /* what the files say */
-    struct overrides *saved, *changes; /* over them: what saved_settings keeps, and over that
-                                              what was changed since; see overrides.h */
-    char *saved_settings, *saved_settings_path; /* as configured, and from the directory of the file
-                                                   that says so; NULL: nothing can be saved */
+    char *path;     /* path of the configuration file */
+    char **include; /* as configured; ends with NULL; NULL: none */
+    char **files;   /* the paths of all files that were read; ends with NULL */
 
     unsigned workers;            /* at least 1: a 0 in the file is already resolved */
     unsigned configured_workers; /* those of the next start */
@@ -392,16 +387,15 @@ struct settings *settings_load_for(enum settings_purpose purpose, const char *pa
                                    char error[SETTINGS_ERROR]);
 /* Reads the configuration again. What was changed at run time stays changed. */
 struct settings *settings_load_again(const struct settings *before, char error[SETTINGS_ERROR]);
-/* The snapshot with the changes over what was changed before. Reads no configuration again, but the
- * files that it names. `keep`: the changes become those of `saved`, and nothing is written yet. */
-struct settings *settings_change(const struct settings *before, const struct overrides *changes,
-                                 bool keep, char error[SETTINGS_ERROR]);
-/* Likewise, and reads the section of that service again, which the settings have. */
-struct settings *settings_change_service(const struct settings *before, const char *service,
-                                         const struct overrides *changes, bool keep,
-                                         char error[SETTINGS_ERROR]);
-/* What the files say, with what was changed at run time in its place. The caller frees it. */
-struct document *settings_document(const struct settings *settings);
+/* For who has a document: the part that knows what was changed at run time. Sections with faults are dropped
+ * from it. NULL: there are faults. */
+struct settings_how {
+    enum settings_purpose purpose;
+    bool quiet;                   /* nothing is logged */
+    const struct document *files; /* as they were read */
+};
+struct settings *settings_make(struct document *document, const struct settings_how *how,
+                               struct faults *faults);
 /* How many workers use the settings: a reload does not change their number. */
 static inline unsigned settings_workers(const struct settings *settings) {
     return settings->start != NULL ? settings->start->workers : settings->workers;

@@ -1,8 +1,8 @@
 #include "tls/certificate_text.h"
 
 #include "base/assert.h"
-#include "tls/client_hello.h"
 #include "tls/context.h"
+#include "tls/server_name.h"
 
 #include <arpa/inet.h>
 #include <openssl/bn.h>
@@ -108,7 +108,7 @@ enum { NAMES_LISTED = 5, ADDRESS_MOST = 16 };
 bool certificate_names_match(struct slice pattern, struct slice host) {
     if (host.length > 0 && host.base[host.length - 1] == '.')
         host.length--;
-    if (!client_hello_name_is_valid(host))
+    if (!server_name_is_valid(host))
         return false; /* an address in another spelling, for example */
     if (pattern.length < 2 || memcmp(pattern.base, "*.", 2) != 0)
         return slice_equal_nocase(pattern, host);

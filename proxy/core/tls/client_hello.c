@@ -30,7 +30,7 @@ enum {
     EXTENSION_NUMBERS = 65536,
 };
 
-enum { NAME_TYPE_HOST = 0, LABEL_MAX = 63 };
+enum { NAME_TYPE_HOST = 0 };
 enum { GROUP_P256 = 23, GROUP_X25519_MLKEM768 = 0x11ec };
 enum { ECDSA_SHA256 = 0x0403, ECDSA_SHA384 = 0x0503, ECDSA_SHA512 = 0x0603 };
 
@@ -120,7 +120,7 @@ struct offers {
 static bool read_server_name(struct client_hello *hello, struct reader *extension) {
     struct reader list, name;
     size_t type;
-    char text[CLIENT_HELLO_NAME_MAX + 1]; /* with the dot at the end */
+    char text[SERVER_NAME_MAX + 1]; /* with the dot at the end */
     if (!read_vector(extension, 2, &list) || extension->left > 0 ||
         !read_integer(&list, 1, &type) || type != NAME_TYPE_HOST || !read_vector(&list, 2, &name) ||
         list.left > 0 || name.left == 0)
@@ -131,8 +131,7 @@ static bool read_server_name(struct client_hello *hello, struct reader *extensio
         return true;
     for (size_t i = 0; i < length; i++)
         text[i] = (char)read_byte(&name);
-    hello->name_length =
-        (unsigned char)client_hello_put_name(hello->name, slice_make(text, length));
+    hello->name_length = (unsigned char)server_name_put(hello->name, slice_make(text, length));
     if (hello->name_length > 0)
         hello->name_state = CLIENT_HELLO_NAME_VALID;
     return true;
@@ -368,55 +367,4 @@ bool client_hello_offers_protocol(const struct client_hello *hello, struct slice
         if (slice_equal(offered, protocol))
             return true;
     return false;
-}
-
-static bool is_name_byte(unsigned char c) {
-    c = ascii_lower(c);
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
-static bool is_hex_digit(unsigned char c) {
-    c = ascii_lower(c);
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-/* Decimal digits, or hexadecimal ones behind "0x": the last label of the spellings of IPv4. */
-static bool is_number(struct slice label) {
-    bool hex = slice_starts_with_nocase(label, SLICE("0x"));
-    for (size_t i = hex ? 2 : 0; i < label.length; i++) {
-        unsigned char c = (unsigned char)label.base[i];
-        if (hex ? !is_hex_digit(c) : c < '0' || c > '9')
-            return false;
-    }
-    return true;
-}
-
-static struct slice without_last_dot(struct slice name) {
-    name.length -= name.length > 0 && name.base[name.length - 1] == '.';
-    return name;
-}
-
-bool client_hello_name_is_valid(struct slice name) {
-    size_t label = 0;
-    name = without_last_dot(name);
-    if (name.length == 0 || name.length > CLIENT_HELLO_NAME_MAX)
-        return false;
-    for (size_t i = 0; i <= name.length; i++) {
-        if (i < name.length && name.base[i] != '.') {
-            if (!is_name_byte((unsigned char)name.base[i]))
-                return false;
-            continue;
-        }
-        if (i == label || i - label > LABEL_MAX)
-            return false;
-        if (i < name.length)
-            label = i + 1;
-    }
-    return !is_number(slice_make(name.base + label, name.length - label));
-}
-
-size_t client_hello_put_name(char out[CLIENT_HELLO_NAME_MAX], struct slice name) {
-    if (!client_hello_name_is_valid(name))
-        return 0;
-    return (size_t)(slice_put_lower(out, without_last_dot(name)) - out);
 }

@@ -26,7 +26,7 @@
 #ifndef RETORT_TLS_CLIENT_HELLO_H
 #define RETORT_TLS_CLIENT_HELLO_H
 
-#include "base/slice.h"
+#include "tls/server_name.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,8 +35,6 @@
 enum {
     /* A message that needs more bytes than this, with its records, is an error. */
     CLIENT_HELLO_MAX = 65536,
-    /* Room for the longest valid name (RFC 1035 §2.3.4). */
-    CLIENT_HELLO_NAME_MAX = 253,
     /* Protocols behind this many bytes of the list are left out. */
     CLIENT_HELLO_ALPN_MAX = 255,
 };
@@ -48,11 +46,11 @@ enum client_hello_name_state {
 };
 
 struct client_hello {
-    /* server_name (RFC 6066 §3), as client_hello_put_name writes it. With ECH it is the name of the
+    /* server_name (RFC 6066 §3), as server_name_put writes it. With ECH it is the name of the
      * outer hello, that of the operator of many sites, and not the site's. */
     enum client_hello_name_state name_state;
     unsigned char name_length; /* 0: not valid, or none */
-    char name[CLIENT_HELLO_NAME_MAX];
+    char name[SERVER_NAME_MAX];
 
     /* Application protocols (RFC 7301) in the client's order, each behind a byte with its length;
      * see client_hello_next_protocol. */
@@ -84,14 +82,5 @@ static inline struct slice client_hello_name(const struct client_hello *hello) {
  */
 bool client_hello_next_protocol(struct slice *rest, struct slice *protocol);
 bool client_hello_offers_protocol(const struct client_hello *hello, struct slice protocol);
-
-/* May the name be used as a host name, and stand in a certificate? It consists of labels of 1 to 63
- * letters, digits, '-' and '_', and has at most 253 bytes. One dot may stand at the end. An IP
- * address is no name, in whatever spelling: the last label is not a number (WHATWG URL §3.5).
- * Internationalized names are valid in the form of A-labels ("xn--...") only. */
-bool client_hello_name_is_valid(struct slice name);
-/* Writes a valid name in lower case and without a dot at its end. Returns the length, and 0 for a
- * name that is not valid. */
-size_t client_hello_put_name(char out[CLIENT_HELLO_NAME_MAX], struct slice name);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "cache/key.h"
 #include "cache/removal.h"
-#include "transaction/purge_orders.h"
 #include "transaction/transaction.h"
 
 /* Invalidates stored responses that an unsafe method may have changed (RFC 9111 §4.4): the
@@ -14,17 +13,19 @@ static struct cache_name invalidate_name_of(struct transaction *transaction,
                                                request_client(transaction), &transaction->arena));
 }
 
-/* Orders are carried out in their order, so the last one is waited for. */
+/* They are told in their order, so the last one is waited for. */
 static void tell_removal(struct transaction *transaction, struct slice url) {
-    bool untold;
-    struct purge_order *order =
-        purge_orders_removed(transaction->host->purge_orders, url, transaction->host->mailbox,
-                             &transaction->task, &untold);
-    transaction->net->counters.removals_untold += untold;
-    if (order == NULL)
+    struct removal_teller *teller = transaction->host->removals;
+    bool untold = false;
+    if (teller == NULL)
         return;
-    purge_order_leave(&transaction->told);
-    transaction->told = order;
+    struct removal_notice *notice =
+        teller->removed(teller, url, transaction->host->mailbox, &transaction->task, &untold);
+    transaction->net->counters.removals_untold += untold;
+    if (notice == NULL)
+        return;
+    invalidate_end(transaction);
+    transaction->told = notice;
 }
 
 static void remove_stored(struct transaction *transaction, const struct cache_name *name) {
@@ -65,12 +66,19 @@ void invalidate_stored(struct transaction *transaction) {
 bool invalidate_is_told(struct transaction *transaction) {
     if (transaction->told != NULL && !transaction->told->done)
         return false;
-    if (transaction->told != NULL && !transaction->told->kept)
+    if (transaction->told != NULL && !transaction->told->told)
         transaction->net->counters.removals_untold++;
     invalidate_end(transaction);
     return true;
 }
 
 void invalidate_end(struct transaction *transaction) {
-    purge_order_leave(&transaction->told);
+    if (transaction->told != NULL)
+        transaction->told->leave(transaction->told);
+    transaction->told = NULL;
+}
+
+bool invalidate_is_in_vain(const struct transaction *transaction) {
+    const struct removal_teller *teller = transaction->host->removals;
+    return teller != NULL && teller->are_elsewhere(teller);
 }

@@ -4,7 +4,6 @@
 #include "base/clocks.h"
 #include "base/log.h"
 #include "client/identity.h"
-#include "transaction/request_counts.h"
 #include "transaction/spans.h"
 #include "transaction/trace.h"
 
@@ -215,7 +214,6 @@ void transaction_host_init(struct transaction_host *host) {
         host->variants = part_table[number]->variants;
     PARTS_FOR_EACH (number, patience)
         host->patience = part_table[number]->patience;
-    host->request_counts = xcalloc(1, sizeof *host->request_counts);
 }
 
 void transaction_host_release(struct transaction_host *host) {
@@ -226,10 +224,6 @@ void transaction_host_release(struct transaction_host *host) {
         host->free_list = next;
     }
     host->free_count = 0;
-    if (host->request_counts != NULL)
-        request_counts_release(host->request_counts);
-    free(host->request_counts);
-    host->request_counts = NULL;
 }
 
 void transaction_abort_all(struct transaction_host *host) {

@@ -41,7 +41,12 @@
 #include "transaction/steps/tunnel.h"
 #include "transaction/watcher.h"
 
-struct request_counts;
+/* Counts what becomes of requests: the part admin (admin/request_counts.h). */
+struct request_counter {
+    /* A transaction that has ended, with its exchange. `took`: microseconds. */
+    void (*add)(struct request_counter *counter, const struct transaction *transaction,
+                uint64_t took);
+};
 
 /* What all transactions of a worker share; the worker's. */
 struct transaction_host {
@@ -51,8 +56,8 @@ struct transaction_host {
     struct second_level *second_level; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
-    struct purge_orders *purge_orders;
-    unsigned index; /* of the worker */
+    struct removal_teller *removals; /* NULL: no process takes over (invalidate.h) */
+    unsigned index;                  /* of the worker */
     struct clients *clients;
     struct client_total *client_total;
     struct snapshot *snapshot;             /* the present one */
@@ -70,14 +75,13 @@ struct transaction_host {
     struct transaction *free_list;
     unsigned free_count;
     uint64_t id_prefix, id_next;
-    struct request_counts *request_counts;
-    void (*on_end)(void *arg); /* a transaction has ended: a draining worker counts */
+    struct request_counter *counter; /* NULL: nobody counts */
+    void (*on_end)(void *arg);       /* a transaction has ended: a draining worker counts */
     void *on_end_arg;
 };
 
 struct access;
-struct purge_order;
-struct purge_orders;
+struct removal_notice;
 struct destination;
 struct client_total;
 struct clients;
@@ -119,7 +123,8 @@ struct transaction {
     struct adapting *adapting; /* NULL: no service wants it so far */
     struct outgoing *outgoing; /* NULL: the origin gets the request as it is */
     struct identity *identity; /* who the client is, once proven; NULL: nobody (access.h) */
-    struct purge_order *told;  /* owned by invalidate.c; NULL: nobody has to be told of a removal */
+    struct removal_notice
+        *told; /* owned by invalidate.c; NULL: nobody has to be told of a removal */
     struct destination *destination;   /* NULL: the client named the server itself */
     struct early_tunnel *early_tunnel; /* NULL: nobody looks into this CONNECT */
 

@@ -1,8 +1,9 @@
+#include "access/purge_orders.h"
 #include "access/state.h"
 #include "cache/key.h"
 #include "match/regex.h"
 #include "transaction/fail.h"
-#include "transaction/purge_orders.h"
+#include "transaction/invalidate.h"
 #include "transaction/steps/admit.h"
 
 /* PURGE: carries out the methods PURGE and BAN of a client that an access section has let in.
@@ -55,10 +56,9 @@ static enum step purge_start(struct transaction *transaction) {
         url = cache_url_by_settings(url, transaction->settings, NULL, &transaction->arena);
     request_own(transaction);
     struct access_state *access = access_state(transaction);
-    access->purge =
-        purge_orders_send(transaction->host->purge_orders, one ? PURGE_ONE : PURGE_BELOW, url,
-                          regex, transaction->host->mailbox, &transaction->task);
-    if (access_state(transaction)->purge == NULL)
+    access->purge = purge_orders_send(transaction->host->parts[PART_ACCESS],
+                                      one ? PURGE_ONE : PURGE_BELOW, url, regex, transaction);
+    if (access->purge == NULL)
         return fail_later(transaction, 503, "too many orders to remove responses are waiting", 1);
     transaction->net->counters.client_purges++;
     return STEP_WAIT;
@@ -66,7 +66,7 @@ static enum step purge_start(struct transaction *transaction) {
 
 static enum step purge_answer(struct transaction *transaction) {
     const struct purge_order *order = access_state(transaction)->purge;
-    if (order->retired)
+    if (invalidate_is_in_vain(transaction))
         return fail_later(transaction, 503,
                           "another process of the proxy serves new connections by now: repeat this "
                           "on a new one",

@@ -75,11 +75,12 @@ void adapt_worker_drop(struct transaction_host *host, void *taken) {
     adapt_set_free(&set);
 }
 
-void adapt_worker_report(const struct transaction_host *host, struct worker_report *report) {
+struct service_report *adapt_worker_report(const struct transaction_host *host) {
     const struct adapt_set *set = adapt_worker_of(host)->set;
-    report->services = xcalloc(set->service_count + 1, sizeof *report->services);
+    struct service_report *reports = xcalloc(set->service_count + 1, sizeof *reports);
     for (size_t i = 0; i < set->service_count; i++)
-        adapter_report(set->services[i], &report->services[i]);
+        adapter_report(set->services[i], &reports[i]);
+    return reports;
 }
 
 bool adapt_worker_is_held(struct transaction_host *host, uint64_t *milliseconds, char *reason) {

@@ -17,7 +17,7 @@
 
 struct server;
 struct warm_up;
-struct worker_report;
+struct service_report;
 
 /* What the part keeps for the process. */
 struct adapt_process {
@@ -40,7 +40,7 @@ static inline struct adapt_worker *adapt_worker_of(const struct transaction_host
 
 void *adapt_worker_take(struct transaction_host *host, const struct settings *settings);
 void adapt_worker_drop(struct transaction_host *host, void *taken);
-void adapt_worker_report(const struct transaction_host *host, struct worker_report *report);
+struct service_report *adapt_worker_report(const struct transaction_host *host);
 bool adapt_worker_is_held(struct transaction_host *host, uint64_t *milliseconds, char *reason);
 void adapt_worker_forsake(struct transaction_host *host);
 

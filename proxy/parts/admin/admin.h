@@ -22,11 +22,11 @@
 #ifndef RETORT_ADMIN_ADMIN_H
 #define RETORT_ADMIN_ADMIN_H
 
+#include "admin/resolver_report.h"
+#include "admin/worker_report.h"
 #include "base/findings.h"
 #include "cache/second_level.h"
-#include "net/resolver_report.h"
 #include "settings/settings.h"
-#include "worker_report.h"
 
 /*
  * The state of the whole proxy at one moment: the sum of what its workers report, and what they share. Pages

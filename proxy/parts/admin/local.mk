@@ -23,7 +23,15 @@ proxy_libproxy_a_SOURCES += \
 	proxy/parts/admin/cache_object_page.c proxy/parts/admin/cache_object_page.h \
 	proxy/parts/admin/cache_page.c proxy/parts/admin/cache_page.h \
 	proxy/parts/admin/connections.c proxy/parts/admin/connections.h \
+	proxy/parts/admin/request_counts.c proxy/parts/admin/request_counts.h \
+	proxy/parts/admin/resolver_report.c proxy/parts/admin/resolver_report.h \
+	proxy/parts/admin/worker_report.c proxy/parts/admin/worker_report.h \
 	proxy/parts/admin/settings.c proxy/parts/admin/settings.h \
+	proxy/parts/admin/option_path.c proxy/parts/admin/option_path.h \
+	proxy/parts/admin/overrides.c proxy/parts/admin/overrides.h proxy/parts/admin/overrides_file.c \
+	proxy/parts/admin/service_change.c proxy/parts/admin/service_change.h \
+	proxy/parts/admin/settings_change.c proxy/parts/admin/settings_change.h \
+	proxy/parts/admin/settings_plan.c proxy/parts/admin/settings_plan.h \
 	proxy/parts/admin/settings_page.c proxy/parts/admin/settings_page.h \
 	proxy/parts/admin/service_control_page.c proxy/parts/admin/service_control_page.h \
 	proxy/parts/admin/strict.c proxy/parts/admin/strict.h \

@@ -12,9 +12,9 @@
 #ifndef RETORT_ADMIN_METRIC_TEXT_H
 #define RETORT_ADMIN_METRIC_TEXT_H
 
+#include "admin/request_counts.h"
 #include "base/times.h"
 #include "net/counters.h"
-#include "transaction/request_counts.h"
 
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
 
 #include "admin/admin.h"
 #include "admin/settings.h"
+#include "admin/settings_change.h"
 #include "base/assert.h"
 #include "base/version.h"
 #include "net/inherited.h"
@@ -11,6 +12,9 @@
 
 #include <jansson.h>
 #include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The questions and orders of the admin plane to the server. They reach workers by messages. */
 
@@ -27,7 +31,7 @@ static void control_report(void *context, struct admin_report *report) {
     for (unsigned i = 0; i < server->worker_count; i++) {
         struct worker_report worker;
         if (atomic_load(&server->ended) ||
-            !worker_ask(server->workers[i], &worker, SERVER_PATIENCE)) {
+            !worker_report_ask(server->workers[i], &worker, SERVER_PATIENCE)) {
             report->workers_silent++;
             continue;
         }
@@ -44,14 +48,14 @@ static bool control_reload(void *context, struct settings_outcome *outcome) {
 
 static bool control_change(void *context, const struct overrides *changes, bool keep,
                            const char *anew, struct settings_outcome *outcome) {
-    return server_change(context, changes, keep, anew, outcome);
+    return settings_change(context, changes, keep, anew, outcome);
 }
 
 static bool control_names(void *context, unsigned worker, const struct resolver_wish *wish,
                           struct resolver_report *report) {
     struct server *server = context;
     return !atomic_load(&server->ended) &&
-           worker_ask_names(server->workers[worker], wish, report, SERVER_PATIENCE);
+           resolver_report_ask(server->workers[worker], wish, report, SERVER_PATIENCE);
 }
 
 static void control_drain(void *context) {
@@ -136,11 +140,38 @@ static void plane_close(struct server *server) {
     admin_stop(&admin, atomic_load(&server->hurried));
 }
 
+static void plane_join(struct transaction_host *host, void *state) {
+    (void)state;
+    host->parts[PART_ADMIN] = request_counts_new(host);
+}
+
+static void plane_change(struct transaction_host *host) {
+    request_counts_settings_changed(host->parts[PART_ADMIN]);
+}
+
+static void plane_leave(struct transaction_host *host) {
+    struct request_counts *counts = host->parts[PART_ADMIN];
+    host->parts[PART_ADMIN] = NULL;
+    host->counter = NULL;
+    if (counts != NULL)
+        request_counts_release(counts);
+    free(counts);
+}
+
 static const struct version_library *plane_libraries(void) {
     static struct version_library list[3];
     list[0] = (struct version_library){"libmicrohttpd", MHD_get_version()};
     list[1] = (struct version_library){"jansson", jansson_version_str()};
     return list;
+}
+
+static bool plane_print_options(const char *form) {
+    bool markdown = strcmp(form, "markdown") == 0, man = strcmp(form, "man") == 0;
+    if (markdown)
+        settings_print_markdown(stdout);
+    else if (man)
+        settings_print_man(stdout);
+    return markdown || man;
 }
 
 const struct part part_admin = {
@@ -154,6 +185,9 @@ const struct part part_admin = {
             .give_away = plane_give_away,
             .close = plane_close,
         },
+    .worker = {.join = plane_join, .change = plane_change, .leave = plane_leave},
     .settings = &admin_part_settings,
+    .load_settings = settings_load_with_changes,
+    .print_options = plane_print_options,
     .libraries = plane_libraries,
 };

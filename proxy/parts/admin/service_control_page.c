@@ -1,11 +1,13 @@
 #include "admin/service_control_page.h"
+#include "admin/settings.h"
 #include "admin/settings_list.h"
+#include "admin/settings_plan.h"
 
+#include "admin/overrides.h"
 #include "admin/settings_page.h"
 #include "base/assert.h"
 #include "config/document.h"
 #include "match/url_class.h"
-#include "settings/overrides.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -67,7 +69,8 @@ static void refuse_name(struct page *page, const struct settings *settings, cons
 /* What the files say of the option; NULL: nothing. */
 static const char *configured(const struct settings *settings,
                               const struct service_settings *service) {
-    DOCUMENT_FOR_EACH_SECTION (section, settings->document, service_section(service)) {
+    DOCUMENT_FOR_EACH_SECTION (section, admin_settings_of(settings)->plan->document,
+                               service_section(service)) {
         const struct document_value *value = document_value(section, "disabled");
         if (strcmp(section->title, service->name) == 0)
             return value == NULL ? NULL : value->text;

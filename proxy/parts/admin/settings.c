@@ -2,6 +2,7 @@
 #include "admin/settings.h"
 
 #include "admin/operators.h"
+#include "admin/settings_plan.h"
 #include "base/assert.h"
 #include "base/findings.h"
 #include "settings/load.h"
@@ -98,6 +99,15 @@ static const struct option rows[] = {
          "6 hours and a day. They take half a megabyte, and end with the process. A reload does "
          "not change this setting.",
      .example = "\"30s\""},
+    {ONE("", struct admin_settings, saved_settings), .name = "saved_settings", .after = "workers",
+     STRING, .fallback_note = "none",
+     DOC
+     "Sets the file that keeps what \"retortctl set --save\" has changed. It is read behind the "
+     "configuration, and its values take precedence. retort writes it as a whole, with mode "
+     "0600; it must be able to make files in its directory. A file that is not there is good. "
+     "Without this option nothing can be saved. A path that does not begin with / is relative "
+     "to the directory of the configuration.",
+     .example = "\"/var/lib/retort/saved.conf\""},
     {.name = NULL},
 };
 
@@ -260,7 +270,8 @@ static bool load_admin_address(struct load *load, const struct document_section 
 static bool plane_load(struct load *load, void *to) {
     struct admin_settings *mine = to;
     const struct document_section *section = document_section(load->document, "admin", NULL);
-    return load_values(load, section, "admin", mine) && load_tokens(load, section, mine) &&
+    return load_values(load, document_section(load->document, "", NULL), "", mine) &&
+           load_values(load, section, "admin", mine) && load_tokens(load, section, mine) &&
            check_tls_options(load, section, mine) && load_admin_address(load, section, mine) &&
            load_subjects(load, section, mine) && load_admin_tls(load, section, mine);
 }
@@ -270,6 +281,9 @@ static void plane_release(void *from) {
     operator_tokens_free(&mine->tokens);
     operator_subjects_free(&mine->subjects);
     admin_tls_release(&mine->tls);
+    if (mine->plan != NULL)
+        settings_plan_release(mine->plan);
+    free(mine->plan);
 }
 
 static void plane_compare(const void *from, const void *to, struct findings *left) {

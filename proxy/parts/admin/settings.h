@@ -30,6 +30,8 @@ struct admin_settings {
     struct operator_tokens *tokens;     /* of token_file */
     struct operator_subjects *subjects; /* of certificate_roles */
     struct admin_tls *tls;              /* NULL: it speaks clear text */
+    char *saved_settings;               /* as configured */
+    struct settings_plan *plan;         /* what the snapshot was made from */
 };
 
 extern const struct part_settings admin_part_settings;

@@ -1,9 +1,12 @@
 #include "admin/settings_list.h"
 
+#include "admin/option_path.h"
+#include "admin/overrides.h"
+#include "admin/settings.h"
+#include "admin/settings_change.h"
+#include "admin/settings_plan.h"
 #include "base/assert.h"
 #include "config/shown.h"
-#include "settings/option_path.h"
-#include "settings/overrides.h"
 #include "settings/part_settings.h"
 
 #include <stdio.h>
@@ -365,9 +368,9 @@ json_t *overrides_to_json(const struct overrides *overrides) {
 /* What the files say of an option, without what was changed at run time. */
 static json_t *configured_value(const struct settings *settings, const struct override *override) {
     struct option_path path = override_path(override);
-    size_t index = option_path_find(&path, settings->document);
-    const struct document_section *section =
-        index == SIZE_MAX ? NULL : &settings->document->sections[index];
+    const struct document *files = admin_settings_of(settings)->plan->document;
+    size_t index = option_path_find(&path, files);
+    const struct document_section *section = index == SIZE_MAX ? NULL : &files->sections[index];
     bool stated = document_value(section, path.option->name) != NULL;
     char **texts = stated ? texts_of(section, path.option) : NULL;
     json_t *value = path.key != NULL ? element_to_json(named_element(section, &path), &path)
@@ -386,11 +389,12 @@ static json_t *change_to_json(const struct settings *settings, const struct over
 
 json_t *settings_changes(const struct settings *settings) {
     json_t *list = json_array();
-    for (size_t i = 0; i < settings->saved->count; i++)
-        if (overrides_find(settings->changes, settings->saved->list[i].name) == NULL)
-            json_array_append_new(list, change_to_json(settings, &settings->saved->list[i], true));
-    for (size_t i = 0; i < settings->changes->count; i++)
-        json_array_append_new(list, change_to_json(settings, &settings->changes->list[i], false));
+    const struct settings_plan *plan = admin_settings_of(settings)->plan;
+    for (size_t i = 0; i < plan->saved->count; i++)
+        if (overrides_find(plan->changes, plan->saved->list[i].name) == NULL)
+            json_array_append_new(list, change_to_json(settings, &plan->saved->list[i], true));
+    for (size_t i = 0; i < plan->changes->count; i++)
+        json_array_append_new(list, change_to_json(settings, &plan->changes->list[i], false));
     return list;
 }
 

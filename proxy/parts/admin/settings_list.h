@@ -1,6 +1,6 @@
 /*
  * The settings as a list of options, for those who change and compare them: each with its name
- * (settings/option_path.h), its value, and where the value comes from.
+ * (admin/option_path.h), its value, and where the value comes from.
  *
  *     json_t *list = settings_list(settings, "cache");
  *     [{"name": "cache.memory", "value": "1GB", "from": "/etc/retort/retort.conf:12",
@@ -18,8 +18,8 @@
 #ifndef RETORT_ADMIN_SETTINGS_LIST_H
 #define RETORT_ADMIN_SETTINGS_LIST_H
 
+#include "admin/overrides.h"
 #include "settings/options.h"
-#include "settings/overrides.h"
 #include "settings/settings.h"
 
 #include <jansson.h>

@@ -3,11 +3,11 @@
 #include "admin/cache_call.h"
 #include "admin/helper_options.h"
 #include "admin/helperd_patience.h"
+#include "admin/overrides.h"
 #include "admin/settings.h"
 #include "admin/settings_list.h"
 #include "base/log.h"
 #include "settings/outcome.h"
-#include "settings/overrides.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ static void content_begin(struct server *server) {
 }
 
 static void content_add_worker(struct worker *worker) {
-    content_executor_add_worker(the_room, worker_clients(worker));
+    content_executor_add_worker(the_room, worker_host(worker)->clients);
 }
 
 static void content_drain(struct server *server) {

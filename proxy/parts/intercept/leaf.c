@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "net/address.h"
-#include "tls/client_hello.h"
+#include "tls/server_name.h"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
@@ -21,7 +21,7 @@ struct leaf_name {
 
 static bool read_leaf_name(struct leaf_name *name, struct slice text) {
     *name = (struct leaf_name){.ip_length = 0};
-    if (client_hello_put_name(name->text, text) > 0)
+    if (server_name_put(name->text, text) > 0)
         return true;
     char copy[INET6_ADDRSTRLEN];
     if (text.length >= sizeof copy || memchr(text.base, '\0', text.length) != NULL)

@@ -11,7 +11,7 @@
  *
  * The leaf is for exactly one name: its subjectAltName has that DNS name or IP address and nothing
  * else. The name is checked and then stored as an ASN.1 object; it is never part of a text that
- * anything parses. A text that is neither a valid host name (tls/client_hello.h) nor an IP address
+ * anything parses. A text that is neither a valid host name (tls/server_name.h) nor an IP address
  * is refused.
  *
  * A leaf begins LEAF_BACK_DATED before it is minted, since clocks of clients may be wrong. It is

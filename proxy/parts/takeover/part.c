@@ -2,12 +2,15 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "cache/key.h"
+#include "cache/removal.h"
 #include "reload.h"
 #include "takeover/handover.h"
+#include "takeover/invalidation_relay.h"
+#include "takeover/removals.h"
 #include "takeover/takeover.h"
 #include "takeover/wire.h"
-#include "transaction/invalidation_relay.h"
-#include "transaction/purge_orders.h"
+#include "transaction/transaction.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -130,6 +133,8 @@ struct upgrade {
     struct takeover *takeover; /* of the process before; NULL: there was none */
     struct handover *handover; /* NULL: nobody can take over */
     struct successor successor;
+    struct removals removals;         /* for a later process */
+    struct invalidation_relay *relay; /* of removals by the process before; NULL: there was none */
 };
 
 /* ---- what the server does that hands over; the handover's thread ------------------------------- */
@@ -163,24 +168,24 @@ static void upgrade_retire(void *context) {
 }
 
 static void upgrade_note_removals(void *context) {
-    const struct upgrade *upgrade = context;
-    purge_orders_note(upgrade->server->purge_orders);
+    struct upgrade *upgrade = context;
+    removals_note(&upgrade->removals);
 }
 
 static bool upgrade_tell_removals(void *context, int fd) {
-    const struct upgrade *upgrade = context;
-    return purge_orders_tell(upgrade->server->purge_orders, fd);
+    struct upgrade *upgrade = context;
+    return removals_tell(&upgrade->removals, fd);
 }
 
 static void upgrade_forget_removals(void *context) {
-    const struct upgrade *upgrade = context;
-    purge_orders_forget(upgrade->server->purge_orders);
+    struct upgrade *upgrade = context;
+    removals_forget(&upgrade->removals);
 }
 
 static unsigned upgrade_hears_removals(void *context, int *fds) {
     const struct upgrade *upgrade = context;
     _Static_assert((int)TOLD_PROCESSES <= (int)HANDOVER_HEARS, "there is room");
-    return invalidation_relay_copy(upgrade->server->invalidation_relay, fds);
+    return invalidation_relay_copy(upgrade->relay, fds);
 }
 
 static struct handover_calls upgrade_calls(struct upgrade *upgrade) {
@@ -205,6 +210,7 @@ static bool upgrade_begin(struct server *server, char **arguments, bool takes_ov
     struct upgrade *upgrade = xcalloc(1, sizeof *upgrade);
     upgrade->server = server;
     upgrade->successor.arguments = arguments;
+    removals_init(&upgrade->removals);
     server->parts[PART_TAKEOVER] = upgrade;
     if (takes_over)
         upgrade->takeover = takeover_begin(server->settings, inherited, error);
@@ -216,11 +222,30 @@ static bool upgrade_may_open(struct server *server, char *error) {
     return upgrade->takeover == NULL || takeover_get_disks(upgrade->takeover, error);
 }
 
+/* Of a client of the process before. The settings of that one may have made another name of the URL. */
+static void remove_told(void *context, struct slice url) {
+    struct upgrade *upgrade = context;
+    struct server *server = upgrade->server;
+    struct arena arena;
+    struct settings *settings = server_settings(server);
+    arena_init(&arena);
+    struct slice urls[] = {url, cache_url_by_settings(url, settings, NULL, &arena)};
+    for (unsigned i = 0; i < 2; i++) {
+        struct cache_name name = cache_name_of(urls[i]);
+        removal_of_name(server->cache, server->second_level, &name);
+        removals_pass_on(&upgrade->removals, urls[i]);
+    }
+    arena_release(&arena);
+    settings_release(&settings);
+}
+
+/* From now on the other process may tell what its clients remove from the cache. */
 static bool upgrade_may_serve(struct server *server, char *error) {
     struct upgrade *upgrade = server->parts[PART_TAKEOVER];
+    int removals = -1;
     if (upgrade->takeover == NULL)
         return true;
-    int removals = server_hear_removals(server);
+    upgrade->relay = invalidation_relay_listen(remove_told, upgrade, &removals);
     bool may = takeover_may_serve(upgrade->takeover, removals, error);
     if (removals >= 0)
         close(removals);
@@ -248,7 +273,7 @@ static void upgrade_started(struct server *server, bool good) {
     struct upgrade *upgrade = server->parts[PART_TAKEOVER];
     int fd;
     while (upgrade->takeover != NULL && (fd = takeover_take_removals(upgrade->takeover)) >= 0)
-        invalidation_relay_add(server->invalidation_relay, fd);
+        invalidation_relay_add(upgrade->relay, fd);
     if (good)
         handover_start(upgrade->handover);
 }
@@ -280,14 +305,40 @@ static void upgrade_stop(struct server *server) {
 
 static void upgrade_leave(struct server *server) {
     struct upgrade *upgrade = server->parts[PART_TAKEOVER];
-    server->parts[PART_TAKEOVER] = NULL;
     takeover_free(&upgrade->takeover);
+}
+
+static void upgrade_stop_removals(struct server *server) {
+    struct upgrade *upgrade = server->parts[PART_TAKEOVER];
+    if (upgrade == NULL)
+        return;
+    invalidation_relay_stop(&upgrade->relay);
+    removals_stop(&upgrade->removals);
+}
+
+static void upgrade_close(struct server *server) {
+    struct upgrade *upgrade = server->parts[PART_TAKEOVER];
+    server->parts[PART_TAKEOVER] = NULL;
+    if (upgrade != NULL)
+        removals_release(&upgrade->removals);
     free(upgrade);
+}
+
+static void upgrade_join(struct transaction_host *host, void *state) {
+    struct upgrade *upgrade = state;
+    host->removals = &upgrade->removals.base;
 }
 
 const struct part part_takeover = {
     .settings = &takeover_part_settings,
-    .process = {.is_possible = handover_possible},
+    .process =
+        {
+            .is_possible = handover_possible,
+            .write_out = upgrade_stop_removals,
+            .stop = upgrade_stop_removals,
+            .close = upgrade_close,
+        },
+    .worker = {.join = upgrade_join},
     .takeover =
         {
             .begin = upgrade_begin,

@@ -35,7 +35,7 @@ struct takeover *takeover_begin(const struct settings *settings, struct inherite
                                 char error[SETTINGS_ERROR]);
 /* The next three: false with a message: the other process runs, and goes on to serve. */
 bool takeover_get_disks(struct takeover *takeover, char error[SETTINGS_ERROR]);
-/* `removals` is passed to the other process, and stays the caller's (transaction/invalidation_relay.h); -1:
+/* `removals` is passed to the other process, and stays the caller's (takeover/invalidation_relay.h); -1:
  * there is none. */
 bool takeover_may_serve(struct takeover *takeover, int removals, char error[SETTINGS_ERROR]);
 /* `look` is called when the other process accepts nothing any more, and when it has ended, from any

@@ -11,7 +11,7 @@
  *     give                  ->                         the volumes
  *                           <-     given
  *     (opens the volumes)
- *     prepared              ->                         with a descriptor: see transaction/invalidation_relay.h
+ *     prepared              ->                         with a descriptor: see takeover/invalidation_relay.h
  *                                                      (tells what was removed since "give")
  *                           <-     serve
  *     (accepts connections)

@@ -5,7 +5,7 @@
 #include "client/first_bytes.h"
 #include "client/redirection.h"
 #include "net/egress.h"
-#include "net/own_connections.h"
+#include "transparent/own_connections.h"
 #include "transparent/settings.h"
 
 #include <errno.h>

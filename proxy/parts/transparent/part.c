@@ -1,9 +1,9 @@
 #include "part.h"
 
-#include "net/own_connections.h"
 #include "server.h"
 #include "transaction/transaction.h"
 #include "transparent/connection.h"
+#include "transparent/own_connections.h"
 #include "transparent/settings.h"
 
 /* The part transparent: listeners that a firewall redirects connections to. */

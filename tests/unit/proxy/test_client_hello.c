@@ -393,17 +393,17 @@ START_TEST(names_are_judged) {
         "a=b",
         "CN=a",
     };
-    char out[CLIENT_HELLO_NAME_MAX];
+    char out[SERVER_NAME_MAX];
     for (size_t i = 0; i < COUNT_OF(good); i++)
-        ck_assert_msg(client_hello_name_is_valid(guard_put(slice_from(good[i]))), "%s", good[i]);
+        ck_assert_msg(server_name_is_valid(guard_put(slice_from(good[i]))), "%s", good[i]);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        ck_assert_msg(client_hello_put_name(out, guard_put(slice_from(bad[i]))) == 0, "%s", bad[i]);
-    ck_assert(!client_hello_name_is_valid(slice_make("a\0b", 3)));
-    ck_assert(!client_hello_name_is_valid(slice_make("a.test\0", 7)));
-    ck_assert(client_hello_name_is_valid(slice_from(name_of(63, 253))));
-    ck_assert(!client_hello_name_is_valid(slice_from(name_of(63, 254))));
-    ck_assert(!client_hello_name_is_valid(slice_from(name_of(64, 100))));
-    ck_assert_uint_eq(client_hello_put_name(out, SLICE("A.TeSt.")), 6);
+        ck_assert_msg(server_name_put(out, guard_put(slice_from(bad[i]))) == 0, "%s", bad[i]);
+    ck_assert(!server_name_is_valid(slice_make("a\0b", 3)));
+    ck_assert(!server_name_is_valid(slice_make("a.test\0", 7)));
+    ck_assert(server_name_is_valid(slice_from(name_of(63, 253))));
+    ck_assert(!server_name_is_valid(slice_from(name_of(63, 254))));
+    ck_assert(!server_name_is_valid(slice_from(name_of(64, 100))));
+    ck_assert_uint_eq(server_name_put(out, SLICE("A.TeSt.")), 6);
     ck_assert_mem_eq(out, "a.test", 6);
 }
 END_TEST

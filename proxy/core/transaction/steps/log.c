@@ -1,6 +1,5 @@
 #include "base/clocks.h"
 #include "transaction/journal.h"
-#include "transaction/request_counts.h"
 #include "transaction/spans.h"
 #include "transaction/transaction.h"
 
@@ -14,7 +13,8 @@ static void note_request(struct transaction *transaction) {
     uint64_t end =
         logged ? clocks_nanoseconds(CLOCK_MONOTONIC) : transaction->net->loop->now_nanoseconds;
     uint64_t took = (end - transaction->exchange->started) / 1000;
-    request_counts_add(host->request_counts, transaction, took);
+    if (host->counter != NULL)
+        host->counter->add(host->counter, transaction, took);
     if (logged)
         journal_show(transaction, took);
 }

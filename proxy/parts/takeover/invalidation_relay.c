@@ -1,4 +1,4 @@
-#include "transaction/invalidation_relay.h"
+#include "takeover/invalidation_relay.h"
 
 #include "base/assert.h"
 #include "base/threads.h"

@@ -3,9 +3,9 @@
  * cache and class of the status; and how long they took, by result, with the latest transaction of
  * each class of duration as an example (of those that took longer than TIMES_FIRST).
  *
- *     request_counts_add(host->request_counts, transaction, took);    the step LOG
- *     request_counts_settings_changed(host->request_counts);          after a reload
- *     request_counts_copy(host->request_counts, &copy);               in the worker's thread
+ *     struct request_counts *counts = request_counts_new(host);       the step LOG adds from now on
+ *     request_counts_settings_changed(counts);                        after a reload
+ *     request_counts_copy(counts, &copy);                             in the worker's thread
  *     request_counts_sum(&all, &copy);                                of all workers
  *     request_counts_release(&copy);
  *
@@ -15,14 +15,15 @@
  *
  * Threads: the worker's; copies are values.
  */
-#ifndef RETORT_TRANSACTION_REQUEST_COUNTS_H
-#define RETORT_TRANSACTION_REQUEST_COUNTS_H
+#ifndef RETORT_ADMIN_REQUEST_COUNTS_H
+#define RETORT_ADMIN_REQUEST_COUNTS_H
 
 #include "base/times.h"
 #include "client/exchange.h"
 #include "http/names.h"
 #include "http/trace_context.h"
 #include "transaction/outcome.h"
+#include "transaction/transaction.h"
 
 /* COUNTED_STATUSES: none, 1xx to 5xx. */
 enum { COUNTED_PROTOCOLS = 4, COUNTED_STATUSES = 6, COUNTED_RESULTS = RESULT_ERROR + 1 };
@@ -49,17 +50,15 @@ struct result_times {
 
 /* Begins as {0}. */
 struct request_counts {
+    struct request_counter base;
     const struct settings *settings; /* the worker's snapshot that `of` is for; NULL: none */
     struct listener_counts **of;     /* in the order of settings->listens */
     struct listener_counts *listeners;
     struct result_times results[COUNTED_RESULTS];
 };
 
-struct transaction;
-
-/* A transaction that has ended, with its exchange. `took`: microseconds. */
-void request_counts_add(struct request_counts *counts, const struct transaction *transaction,
-                        uint64_t took);
+/* Those of the worker, whose host->counter they become. */
+struct request_counts *request_counts_new(struct transaction_host *host);
 /* `settings` may be released now. */
 void request_counts_settings_changed(struct request_counts *counts);
 /* `copy` is uninitialised. */

@@ -1,9 +1,9 @@
-#include "settings/overrides.h"
+#include "admin/overrides.h"
 
+#include "admin/option_path.h"
 #include "base/assert.h"
 #include "base/failure.h"
 #include "config/value.h"
-#include "settings/option_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

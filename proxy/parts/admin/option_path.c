@@ -1,4 +1,4 @@
-#include "settings/option_path.h"
+#include "admin/option_path.h"
 
 #include "base/assert.h"
 #include "base/failure.h"

@@ -1,4 +1,4 @@
-#include "transaction/request_counts.h"
+#include "admin/request_counts.h"
 
 #include "base/assert.h"
 #include "transaction/spans.h"
@@ -79,8 +79,9 @@ static void keep_example(struct request_example *example, const struct transacti
         memcpy(example->trace, trace->trace, TRACE_ID);
 }
 
-void request_counts_add(struct request_counts *counts, const struct transaction *transaction,
-                        uint64_t took) {
+static void request_counts_add(struct request_counter *counter,
+                               const struct transaction *transaction, uint64_t took) {
+    struct request_counts *counts = CONTAINER_OF(counter, struct request_counts, base);
     const struct exchange *exchange = transaction->exchange;
     const struct outcome *outcome = &transaction->outcome;
     unsigned class = outcome->status / 100;
@@ -93,6 +94,13 @@ void request_counts_add(struct request_counts *counts, const struct transaction 
     times_add(&result->times, took);
     if (index > 0)
         keep_example(&result->examples[index], transaction, took);
+}
+
+struct request_counts *request_counts_new(struct transaction_host *host) {
+    struct request_counts *counts = xcalloc(1, sizeof *counts);
+    counts->base.add = request_counts_add;
+    host->counter = &counts->base;
+    return counts;
 }
 
 void request_counts_settings_changed(struct request_counts *counts) {

@@ -26,12 +26,12 @@
  *
  * Threads: a list belongs to its caller.
  */
-#ifndef RETORT_SETTINGS_OVERRIDES_H
-#define RETORT_SETTINGS_OVERRIDES_H
+#ifndef RETORT_ADMIN_OVERRIDES_H
+#define RETORT_ADMIN_OVERRIDES_H
 
+#include "admin/option_path.h"
 #include "base/findings.h"
 #include "config/document.h"
-#include "settings/option_path.h"
 #include "settings/settings.h"
 
 enum { OVERRIDES_MAX = 1000, OVERRIDE_VALUES = 1000, OVERRIDE_TEXT = 4096, OVERRIDE_ERROR = 6000 };

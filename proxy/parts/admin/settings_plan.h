@@ -1,6 +1,6 @@
 /*
  * A plan of settings: what a snapshot is made from. It has the parsed files, what is saved of
- * earlier changes, and what was changed since the start without being saved. settings.c loads what
+ * earlier changes, and what was changed since the start without being saved. settings_change.c loads what
  * comes of the three.
  *
  *     struct settings_plan plan = {.document = document_parse(path, settings_table(), &faults)};
@@ -16,11 +16,11 @@
  *
  * Threads: a plan belongs to its caller.
  */
-#ifndef RETORT_SETTINGS_SETTINGS_PLAN_H
-#define RETORT_SETTINGS_SETTINGS_PLAN_H
+#ifndef RETORT_ADMIN_SETTINGS_PLAN_H
+#define RETORT_ADMIN_SETTINGS_PLAN_H
 
+#include "admin/overrides.h"
 #include "config/document.h"
-#include "settings/overrides.h"
 
 struct settings_plan {
     enum settings_purpose purpose;

@@ -13,10 +13,10 @@
  *
  * Threads: plans and settings belong to the caller. Errors: a sentence.
  */
-#ifndef RETORT_SETTINGS_SERVICE_CHANGE_H
-#define RETORT_SETTINGS_SERVICE_CHANGE_H
+#ifndef RETORT_ADMIN_SERVICE_CHANGE_H
+#define RETORT_ADMIN_SERVICE_CHANGE_H
 
-#include "settings/settings_plan.h"
+#include "admin/settings_plan.h"
 
 /* `before` has the service. False: the files can't be read, or have it no more. */
 bool service_change_read(struct settings_plan *plan, const struct settings *before,

@@ -1,4 +1,4 @@
-#include "net/own_connections.h"
+#include "transparent/own_connections.h"
 
 #include "base/assert.h"
 #include "base/shared_table.h"
@@ -16,33 +16,23 @@ struct own_connection {
     struct ends ends;
 };
 
-struct own_connections {
+struct own_table {
+    struct own_connections base;
     unsigned magic;
-#define OWN_CONNECTIONS_MAGIC 0x0e4c0ec5u
+#define OWN_TABLE_MAGIC 0x0e4c0ec5u
     struct shared_table *table;
 };
+
+static struct own_table *own_table_of(struct own_connections *base) {
+    struct own_table *set = CONTAINER_OF(base, struct own_table, base);
+    CHECK_OBJ(set, OWN_TABLE_MAGIC);
+    return set;
+}
 
 static void own_connection_on_removal(struct shared_entry *entry) {
     struct own_connection *own = CONTAINER_OF(entry, struct own_connection, entry);
     CHECK_OBJ(own, OWN_CONNECTION_MAGIC);
     FREE_OBJ(own);
-}
-
-struct own_connections *own_connections_new(void) {
-    struct own_connections *set;
-    ALLOC_OBJ(set, OWN_CONNECTIONS_MAGIC);
-    set->table = shared_table_new(SHARED_TABLE_ANY, own_connection_on_removal);
-    return set;
-}
-
-void own_connections_free(struct own_connections **setp) {
-    struct own_connections *set = *setp;
-    *setp = NULL;
-    if (set == NULL)
-        return;
-    CHECK_OBJ(set, OWN_CONNECTIONS_MAGIC);
-    shared_table_free(&set->table);
-    FREE_OBJ(set);
 }
 
 static void put_end(struct ends *ends, unsigned end, const struct address *address) {
@@ -67,10 +57,10 @@ static struct slice ends_bytes(const struct ends *ends) {
     return slice_make((const char *)ends, sizeof *ends);
 }
 
-struct own_connection *own_connections_add(struct own_connections *set, int fd,
-                                           const struct address *to) {
+static struct own_connection *own_connections_add(struct own_connections *base, int fd,
+                                                  const struct address *to) {
+    struct own_table *set = own_table_of(base);
     struct address from = {.length = sizeof from.v6};
-    CHECK_OBJ(set, OWN_CONNECTIONS_MAGIC);
     if (getsockname(fd, &from.any, &from.length) != 0)
         return NULL;
     struct own_connection *own;
@@ -83,23 +73,37 @@ struct own_connection *own_connections_add(struct own_connections *set, int fd,
     return own;
 }
 
-void own_connections_remove(struct own_connections *set, struct own_connection **ownp) {
+static void own_connections_remove(struct own_connections *base, struct own_connection **ownp) {
     struct own_connection *own = *ownp;
     *ownp = NULL;
-    if (own == NULL)
-        return;
-    CHECK_OBJ(set, OWN_CONNECTIONS_MAGIC);
-    struct shared_part *part = shared_table_lock_of(set->table, &own->entry);
+    struct shared_part *part = shared_table_lock_of(own_table_of(base)->table, &own->entry);
     shared_part_remove(part, &own->entry);
     shared_part_unlock(part);
 }
 
-bool own_connections_have(struct own_connections *set, const struct address *from,
+bool own_connections_have(struct own_connections *base, const struct address *from,
                           const struct address *to) {
     const struct ends ends = ends_of(from, to);
-    CHECK_OBJ(set, OWN_CONNECTIONS_MAGIC);
-    struct shared_part *part = shared_table_lock(set->table, ends_bytes(&ends), 0);
+    struct shared_part *part = shared_table_lock(own_table_of(base)->table, ends_bytes(&ends), 0);
     bool found = shared_part_find(part) != NULL;
     shared_part_unlock(part);
     return found;
+}
+
+struct own_connections *own_connections_new(void) {
+    struct own_table *set;
+    ALLOC_OBJ(set, OWN_TABLE_MAGIC);
+    set->base = (struct own_connections){own_connections_add, own_connections_remove};
+    set->table = shared_table_new(SHARED_TABLE_ANY, own_connection_on_removal);
+    return &set->base;
+}
+
+void own_connections_free(struct own_connections **basep) {
+    struct own_connections *base = *basep;
+    *basep = NULL;
+    if (base == NULL)
+        return;
+    struct own_table *set = own_table_of(base);
+    shared_table_free(&set->table);
+    FREE_OBJ(set);
 }

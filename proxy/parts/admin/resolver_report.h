@@ -2,19 +2,21 @@
  * What a resolver remembers, for people.
  *
  *     struct resolver_wish wish = {.name = "www.example.com"};          an empty name: all
- *     resolver_report_fill(&report, resolver, &wish);                   in the worker's thread
+ *     if (resolver_report_ask(worker, &wish, &report, 1000)) ...        filled in the worker's thread
  *     ... report.names[i] ...
  *     resolver_report_release(&report);
  *
  * Threads: a value; it is filled in the worker's thread and read in another one.
  */
-#ifndef RETORT_NET_RESOLVER_REPORT_H
-#define RETORT_NET_RESOLVER_REPORT_H
+#ifndef RETORT_ADMIN_RESOLVER_REPORT_H
+#define RETORT_ADMIN_RESOLVER_REPORT_H
 
 #include "net/dns_message.h"
 #include "net/resolver.h"
 
 enum { RESOLVER_REPORT_MOST = 1000 }; /* names in a report; the ones used last */
+
+struct worker;
 
 struct resolver_wish {
     char name[RESOLVER_NAME_MAX + 1];
@@ -39,8 +41,9 @@ struct resolver_report {
     struct resolver_name *names;
 };
 
-void resolver_report_fill(struct resolver_report *report, struct resolver *resolver,
-                          const struct resolver_wish *wish);
+/* As worker_ask; the resolver may be told to forget. */
+bool resolver_report_ask(struct worker *worker, const struct resolver_wish *wish,
+                         struct resolver_report *report, unsigned patience);
 void resolver_report_release(struct resolver_report *report);
 
 #endif

@@ -1,5 +1,6 @@
-#include "settings/service_change.h"
+#include "admin/service_change.h"
 
+#include "admin/settings_change.h"
 #include "settings/load.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The file that keeps overrides. */
+#include "admin/overrides.h"
 #include "config/config_file.h"
 #include "config/tokens.h"
-#include "settings/overrides.h"
 
 #include "base/assert.h"
 

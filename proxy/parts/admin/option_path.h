@@ -17,8 +17,8 @@
  *
  * Threads: values. The caller frees a name.
  */
-#ifndef RETORT_SETTINGS_OPTION_PATH_H
-#define RETORT_SETTINGS_OPTION_PATH_H
+#ifndef RETORT_ADMIN_OPTION_PATH_H
+#define RETORT_ADMIN_OPTION_PATH_H
 
 #include "config/document.h"
 #include "settings/options.h"

@@ -17,8 +17,8 @@
  * Threads: `remove` is called in a thread of the new process; invalidation_relay_tell blocks, for
  * TOLD_PATIENCE milliseconds at most, one call at a time; the others from any thread.
  */
-#ifndef RETORT_TRANSACTION_INVALIDATION_RELAY_H
-#define RETORT_TRANSACTION_INVALIDATION_RELAY_H
+#ifndef RETORT_TAKEOVER_INVALIDATION_RELAY_H
+#define RETORT_TAKEOVER_INVALIDATION_RELAY_H
 
 #include "base/slice.h"
 

@@ -1,8 +1,9 @@
-#include "settings/settings_plan.h"
+#include "admin/settings_plan.h"
 
+#include "admin/option_path.h"
+#include "admin/settings.h"
 #include "base/assert.h"
 #include "config/config_file.h"
-#include "settings/option_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,10 +31,11 @@ bool settings_plan_read(struct settings_plan *plan, struct faults *faults) {
 }
 
 struct settings_plan settings_plan_of(const struct settings *settings) {
+    const struct settings_plan *plan = admin_settings_of(settings)->plan;
     return (struct settings_plan){
-        .document = document_copy(settings->document),
-        .saved = overrides_copy(settings->saved),
-        .changes = overrides_copy(settings->changes),
+        .document = document_copy(plan->document),
+        .saved = overrides_copy(plan->saved),
+        .changes = overrides_copy(plan->changes),
     };
 }
 
