@@ -177,7 +177,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/settings/load_cache.c proxy/core/settings/load_class.c \
 	proxy/core/settings/load_listen.c proxy/core/settings/load_listen_tls.c proxy/core/settings/load_map.c proxy/core/settings/load_origins.c \
 	proxy/core/settings/forwarding.h proxy/core/settings/load_forwarding.c \
-	proxy/core/transaction/spans.c proxy/core/transaction/spans.h \
+	proxy/core/transaction/spans.h \
 	proxy/core/settings/options_forwarding.def proxy/core/settings/options_listen_proxies.def \
 	proxy/core/settings/load_trust.c \
 	proxy/core/settings/logs.h proxy/core/settings/load_logs.c proxy/core/settings/options_logs.def \

@@ -64,7 +64,6 @@ struct second_level;
 struct server;
 struct service_report;
 struct settings;
-struct spans_start;
 struct step_row;
 struct transaction;
 struct transaction_host;
@@ -148,11 +147,8 @@ struct part {
         bool (*is_held)(struct transaction_host *host, uint64_t *milliseconds, char *reason);
         /* If it comes back from there, it waits for the end of the process. Any thread. */
         void (*forsake)(struct transaction_host *host);
-        /* A transaction begins, while settings->traces: to which trace does it belong? (transaction/spans.h) */
-        void (*trace)(struct transaction *transaction, struct spans_start *start);
-        /* A transaction that is traced has ended, with its client, at `end` in nanoseconds of the monotonic
-         * clock (transaction/spans.h). */
-        void (*traced)(struct transaction *transaction, uint64_t end);
+        /* A transaction begins, while settings->traces: sets transaction->spans (transaction/spans.h). */
+        void (*trace)(struct transaction *transaction);
         /* Takes a connection to a listener with mode = transparent. It is counted in clients->total. */
         void (*accept_redirected)(struct clients *clients, const struct client_accepted *accepted);
         /* Answers a request for http://retort.internal and this path (transaction/internal.h). False: the part has no

@@ -95,7 +95,8 @@ static void begin_watching(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
     bool wanted = steps_are_wanted(host);
     if (transaction->settings->traces)
-        spans_begin(transaction);
+        PARTS_FOR_EACH (number, worker.trace)
+            part_table[number]->worker.trace(transaction);
     if (wanted || transaction->settings->log_level == LOG_LEVEL_DEBUG ||
         spans_sampled(transaction) != NULL) {
         transaction->times = arena_zalloc(&transaction->arena, sizeof *transaction->times);

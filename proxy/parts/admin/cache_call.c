@@ -1,7 +1,7 @@
 #include "admin/cache_call.h"
 
 #include "base/assert.h"
-#include "cache/key.h"
+#include "cache/stored.h"
 
 #include <stdio.h>
 #include <stdlib.h>

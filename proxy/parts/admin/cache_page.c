@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
-#include "cache/key.h"
+#include "cache/stored.h"
 
 #include <stdio.h>
 #include <stdlib.h>

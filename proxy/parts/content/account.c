@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "cache/key.h"
+#include "cache/stored.h"
 #include "content/fetch.h"
 
 #include <stdlib.h>

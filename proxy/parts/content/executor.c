@@ -1,7 +1,7 @@
 #include "content/executor.h"
 
 #include "base/assert.h"
-#include "cache/key.h"
+#include "cache/stored.h"
 #include "content/injection.h"
 #include "content/operation.h"
 #include "settings/settings.h"

@@ -5,8 +5,8 @@
 #include "server.h"
 #include "spans/exporter.h"
 #include "spans/settings.h"
+#include "spans/spans.h"
 #include "transaction/access.h"
-#include "transaction/spans.h"
 #include "transaction/transaction.h"
 
 /*
@@ -49,27 +49,28 @@ static bool is_chosen(const struct tracing_settings *tracing, struct trace_ids *
 }
 
 /* A caller's trace goes on. One that it does not record passes through as it is. */
-static void join_trace(struct spans_start *start, struct trace_ids *ids,
+static void join_trace(struct span_notes *notes, struct trace_ids *ids,
                        const struct trace_context *caller) {
-    start->context = *caller;
+    notes->base.context = *caller;
     if (!caller->sampled)
         return;
-    start->caller = caller->span;
-    start->context.span = trace_ids_draw(ids) | 1;
+    notes->caller = caller->span;
+    notes->base.context.span = trace_ids_draw(ids) | 1;
 }
 
 /* Takes the fields off the request. */
-static void joining_decide(struct transaction *transaction, struct trace_ids *ids,
-                           struct spans_start *start) {
+static void joining_decide(struct transaction *transaction, struct trace_ids *ids) {
     const struct tracing_settings *tracing = tracing_settings_of(transaction->settings);
+    struct span_notes *notes = span_notes_begin(transaction);
     struct trace_context caller;
-    start->services = tracing->icap;
     if (transaction->exchange->error_status == 0 && take_context(transaction, &caller)) {
-        join_trace(start, ids, &caller);
+        join_trace(notes, ids, &caller);
     } else {
-        trace_context_new(&start->context, ids);
-        start->context.sampled = is_chosen(tracing, ids);
+        trace_context_new(&notes->base.context, ids);
+        notes->base.context.sampled = is_chosen(tracing, ids);
     }
+    notes->base.adapt =
+        (struct adapt_trace){notes->base.context, tracing->icap, SPANS_SERVICES_FROM};
 }
 
 /* The part spans: what a traced transaction has noted (transaction/spans.h) becomes spans, which go to the
@@ -141,7 +142,7 @@ static void add_root(struct spans_text *text) {
     struct slice method = transaction->request.original_method;
     struct span *span = add_span(text, method.length > 0 ? method : SLICE("HTTP"),
                                  exchange->background ? SPAN_INTERNAL : SPAN_SERVER, 0,
-                                 transaction->spans->caller, exchange->started, text->end);
+                                 span_notes(transaction)->caller, exchange->started, text->end);
     if (span == NULL)
         return;
     span->id = text->set->context.span;
@@ -187,7 +188,7 @@ static void add_services(struct spans_text *text, enum step step, uint64_t paren
 
 /* `end`: of FETCH. */
 static void add_calls(struct spans_text *text, uint64_t parent, uint64_t end) {
-    const struct spans *spans = text->transaction->spans;
+    const struct span_notes *spans = span_notes(text->transaction);
     for (unsigned i = 0; i < spans->call_count; i++) {
         const struct spans_call *call = &spans->calls[i];
         struct span *span = add_span(text, call->method, SPAN_CLIENT, SPANS_CALLS_FROM + i, parent,
@@ -238,12 +239,12 @@ static void spans_leave(struct transaction_host *host) {
     host->parts[PART_SPANS] = NULL;
 }
 
-static void spans_trace(struct transaction *transaction, struct spans_start *start) {
+static void spans_trace(struct transaction *transaction) {
     struct spans_host *own = transaction->host->parts[PART_SPANS];
-    joining_decide(transaction, &own->ids, start);
+    joining_decide(transaction, &own->ids);
 }
 
-static void spans_traced(struct transaction *transaction, uint64_t end) {
+void spans_make(struct transaction *transaction, uint64_t end) {
     const struct spans_host *own = transaction->host->parts[PART_SPANS];
     struct spans_text text = {
         .transaction = transaction,
@@ -269,7 +270,6 @@ const struct part part_spans = {
             .join = spans_join,
             .leave = spans_leave,
             .trace = spans_trace,
-            .traced = spans_traced,
         },
     .settings = &spans_part_settings,
 };

@@ -240,7 +240,7 @@ static bool fetch_make_head(struct transaction *transaction, const struct aim *t
     request->trailer_space = ask_for_trailers(transaction, head);
     forwarding_tell_origin(transaction, head);
     if (transaction->spans != NULL)
-        spans_tell_origin(transaction, head);
+        transaction->spans->class->tell_origin(transaction, head);
     bool fits = !transaction->settings->changes_outgoing ||
                 transaction->settings->head_changes->outgoing(transaction, head);
     return fits && frame_body(transaction, head, &request->chunked);
@@ -291,7 +291,7 @@ static bool fetch_start_call(struct transaction *transaction) {
     fetch_note_server(transaction);
     if (!fetch_make_head(transaction, &aim, &head, &request)) {
         if (transaction->spans != NULL)
-            spans_forget_call(transaction);
+            transaction->spans->class->forget_call(transaction);
         return false;
     }
     request.method = head.method_id;
@@ -301,7 +301,7 @@ static bool fetch_start_call(struct transaction *transaction) {
     transaction->fetch.origin_name = next_hop_set(transaction, &aim, &request);
     fetch_set_head(transaction, &head, &request);
     if (transaction->spans != NULL)
-        spans_name_origin(transaction, transaction->fetch.origin_name);
+        transaction->spans->class->name_origin(transaction, transaction->fetch.origin_name);
     fetch_send(transaction, &request);
     return true;
 }
@@ -473,9 +473,9 @@ static enum step no_request(struct transaction *transaction) {
 static void fetch_trace_failure(struct transaction *transaction) {
     const struct origin_call *call = transaction->fetch.call;
     if (call->failure == ORIGIN_DENIED)
-        spans_forget_call(transaction);
+        transaction->spans->class->forget_call(transaction);
     else
-        spans_note_failure(transaction, call->error);
+        transaction->spans->class->note_failure(transaction, call->error);
 }
 
 static enum step fetch_failed(struct transaction *transaction) {
@@ -605,7 +605,7 @@ static enum step fetch_run(struct transaction *transaction) {
         return STEP_WAIT;
     struct http_head *response = call->response;
     if (transaction->spans != NULL)
-        spans_note_answer(transaction, response->status);
+        transaction->spans->class->note_answer(transaction, response->status);
     transaction->fetch.version = slice_from(call->class->version);
     response_set_head(&transaction->response, response);
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));

@@ -76,7 +76,7 @@ static enum step log_run(struct transaction *transaction) {
         if (transaction->exchange->background)
             note_refresh(transaction);
         if (transaction->spans != NULL)
-            spans_end(transaction, clocks_nanoseconds(CLOCK_MONOTONIC));
+            transaction->spans->class->end(transaction, clocks_nanoseconds(CLOCK_MONOTONIC));
         storing_settle(transaction); /* before the client can ask again */
         if (transaction->exchange->told_of != NULL)
             tell_maker(transaction);
