@@ -4,7 +4,7 @@ sbin_PROGRAMS += proxy/retort
 proxy_includes = -I$(top_srcdir)/proxy -I$(top_srcdir)/proxy/core -I$(top_srcdir)/proxy/parts
 proxy_cppflags = $(AM_CPPFLAGS) $(proxy_includes)
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
-	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
+	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(HIREDIS_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
 	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS) $(GSSAPI_CFLAGS) $(CURL_CFLAGS)
 
 # Everything but main, so that tests can link it.
@@ -36,6 +36,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/core/cache/walk.c proxy/core/cache/walk.h \
 	proxy/core/cache/vary.c proxy/core/cache/vary.h \
 	proxy/core/client/requester.h \
+	proxy/core/cache/vouching.h \
 	proxy/core/client/body_clock.c proxy/core/client/body_clock.h \
 	proxy/core/client/clients.c proxy/core/client/clients.h \
 	proxy/core/client/exchange.c proxy/core/client/exchange.h \
@@ -239,7 +240,7 @@ proxy_retort_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 proxy_retort_SOURCES = proxy/core/main.c proxy/core/libraries.c proxy/core/libraries.h
 proxy_libs = proxy/libproxy.a $(proxy_below)
 proxy_below = common/libconfig.la common/libtable.la common/librecord.la common/librunner.la common/libservice.la common/libcommon.la $(CARES_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(HIREDIS_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) $(GSSAPI_LIBS) $(CURL_LIBS) $(CRYPT_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 

@@ -60,6 +60,8 @@ struct page_choice;
 struct page_text;
 struct part_settings;
 struct patience_class;
+struct removal_order;
+struct removal_spread;
 struct second_level;
 struct server;
 struct service_report;
@@ -245,6 +247,10 @@ struct part {
     } socket;
     /* retort --print-options: the manual of all options. False: there is no such form. */
     bool (*print_options)(const char *form);
+    /* Tells the other nodes of a fleet of a removal that is in force here (cache/removal.h), and waits so many milliseconds for
+     * it to be in force there. `state`: that of the process; NULL too. Threads that may wait. */
+    void (*spread)(void *state, const struct removal_order *order, uint64_t wait,
+                   struct removal_spread *spread);
     /* Libraries that no other part needs, for retort --version; ends with a NULL name. */
     const struct version_library *(*libraries)(void);
 };

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/reserve.h"
 #include "base/scheduling.h"
+#include "cache/vouching.h"
 #include "client/handshake.h"
 #include "client/http1/http1.h"
 #include "configured_names.h"
@@ -249,6 +250,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->cache = shared->cache;
     host->second_level = shared->second_level;
     host->shared_fetches = shared->shared_fetches;
+    host->vouching = &vouching_always;
     host->origin_hosts = shared->origin_hosts;
     host->clients = &worker->clients;
     host->client_total = shared->clients;

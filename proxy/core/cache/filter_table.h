@@ -56,6 +56,7 @@ void object_filter_release(struct object_filter *filter);
 enum purge_action {
     PURGE_NOTHING,
     PURGE_STALE, /* revalidated before the next use; usable if the origin fails */
+    PURGE_DOUBT, /* not used again before the origin has confirmed it; for the empty filter alone */
     PURGE_REMOVE,
 };
 

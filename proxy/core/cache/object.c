@@ -164,6 +164,12 @@ void object_set_lifetime(struct object *object, int64_t seconds, time_t now) {
     atomic_store_explicit(&object->lifetime, object_clamp(age + seconds), memory_order_relaxed);
 }
 
+void object_outdate(struct object *object, bool doubted, time_t now) {
+    object_set_lifetime(object, 0, now);
+    if (doubted)
+        atomic_fetch_or_explicit(&object->traits, OBJECT_ALWAYS_REVALIDATE, memory_order_relaxed);
+}
+
 /* Dates that 32 bits can't hold count as missing. */
 static void set_dates(struct object *object, const struct http_head *response) {
     struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);

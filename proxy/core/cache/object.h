@@ -214,6 +214,9 @@ static inline struct freshness object_freshness(const struct object *object) {
  * already keeps the time since when it is. */
 void object_set_lifetime(struct object *object, int64_t seconds, time_t now);
 
+/* Does what a purge that does not remove does: PURGE_STALE, PURGE_DOUBT. */
+void object_outdate(struct object *object, bool doubted, time_t now);
+
 /* `key` is the key of `url`. `response` has been cleaned of hop-by-hop fields. The body
  * is referenced. */
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,

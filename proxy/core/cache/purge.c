@@ -101,8 +101,8 @@ struct filter_found purges_compare(struct purges *purges, struct object *object)
     uint32_t before = atomic_load(&object->purged);
     pthread_rwlock_rdlock(&purges->lock);
     struct filter_found found = purge_find(purges, object, purges_number_of(purges, object));
-    if (found.action == PURGE_STALE)
-        object_set_lifetime(object, 0, time(NULL));
+    if (found.action == PURGE_STALE || found.action == PURGE_DOUBT)
+        object_outdate(object, found.action == PURGE_DOUBT, time(NULL));
     if (found.action != PURGE_REMOVE &&
         atomic_compare_exchange_strong(&object->purged, &before, (uint32_t)purges_newest(purges)) &&
         found.action == PURGE_STALE)

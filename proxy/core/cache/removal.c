@@ -8,7 +8,7 @@ static size_t content_act(struct cache *cache, struct cache_walk *walk, enum pur
         return cache_remove_all(cache, walk);
     time_t now = time(NULL);
     for (size_t i = 0; i < walk->count; i++)
-        object_set_lifetime(walk->objects[i], 0, now);
+        object_outdate(walk->objects[i], action == PURGE_DOUBT, now);
     return walk->count;
 }
 

@@ -57,6 +57,29 @@ uint64_t cache_change_set_lifetime(struct cache *cache, const struct cache_name 
                                    int64_t seconds);
 uint64_t cache_change_pin(struct cache *cache, const struct cache_name *name, bool pinned);
 
+/* A removal that other nodes of a fleet are told of (part.h, spread). */
+struct removal_order {
+    struct slice
+        url; /* of one response with all its variants, as it is stored; base NULL: `filter` says which ones */
+    const struct object_filter *filter;
+    enum purge_action action;
+    bool is_ban;
+};
+
+enum { REMOVAL_POSITION = 44, REMOVAL_MISSING = 20, REMOVAL_NODE = 64, REMOVAL_ERROR = 512 };
+
+/* How far they have it. All zeros: there are no other nodes. */
+struct removal_spread {
+    bool told;
+    char error[REMOVAL_ERROR];       /* why not; "": nobody else is to be told */
+    char position[REMOVAL_POSITION]; /* in the stream of the fleet; "": it is not there yet */
+    unsigned nodes, in_force;
+    unsigned missing_count;
+    char missing[REMOVAL_MISSING][REMOVAL_NODE];
+    uint64_t
+        all_by; /* milliseconds since 1970, when it is in force on all nodes in any case; 0: not known yet */
+};
+
 struct removal_found {
     uint64_t count; /* responses in memory */
     bool counted;   /* these are all; otherwise the others are searched for later */

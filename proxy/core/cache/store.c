@@ -5,6 +5,7 @@
 #include "cache/purge.h"
 #include "cache/replacement.h"
 #include "cache/shard.h"
+#include "cache/vouching.h"
 
 #include <time.h>
 
@@ -120,6 +121,8 @@ static void walk_for_purges(void *arg) {
     cache_walk_end(&walk);
     purges_end_walk(&cache->purges, until);
 }
+
+const struct vouching vouching_always = {.until = UINT64_MAX};
 
 struct cache *cache_new(size_t limit) {
     struct cache *cache;
@@ -327,8 +330,8 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
     for (;;) {
         uint64_t newest = purges_newest(&cache->purges);
         enum purge_action action = purges_judge(&cache->purges, object, since->purges);
-        if (action == PURGE_STALE)
-            object_set_lifetime(object, 0, time(NULL));
+        if (action == PURGE_STALE || action == PURGE_DOUBT)
+            object_outdate(object, action == PURGE_DOUBT, time(NULL));
         pthread_mutex_lock(&shard->lock);
         if (action != PURGE_REMOVE && newest == purges_newest(&cache->purges) &&
             !purges_has_key(&cache->purges, object->key, since->keys) &&

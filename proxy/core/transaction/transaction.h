@@ -41,6 +41,8 @@
 #include "transaction/steps/tunnel.h"
 #include "transaction/watcher.h"
 
+struct vouching;
+
 /* Counts what becomes of requests: the part admin (admin/request_counts.h). */
 struct request_counter {
     /* A transaction that has ended, with its exchange. `took`: microseconds. */
@@ -54,6 +56,7 @@ struct transaction_host {
     struct mailbox *mailbox;
     struct cache *cache;
     struct second_level *second_level; /* NULL: there is none */
+    const struct vouching *vouching;   /* for what is stored */
     struct shared_fetches *shared_fetches;
     struct origin_hosts *origin_hosts;
     struct removal_teller *removals; /* NULL: no process takes over (invalidate.h) */

@@ -210,8 +210,9 @@ static void read_filter(struct purge_log *log, const struct purge_slot *slot,
         filter.regex = &regex;
         filter.regex_text = expression;
     }
-    filter_table_drop_other(&log->purges, &filter, slot->action, slot->number);
-    filter_table_add(&log->purges, &filter, slot->action, slot->number, 0);
+    enum purge_action action = purge_slot_action(slot);
+    filter_table_drop_other(&log->purges, &filter, action, slot->number);
+    filter_table_add(&log->purges, &filter, action, slot->number, 0);
     if (compiles)
         regexes_release(&regex);
 }
@@ -225,7 +226,7 @@ static void read_texts(struct purge_log *log, const struct purge_slot *slot) {
 
 static bool purge_log_is_purge(const struct purge_slot *slot) {
     return (slot->kind == PURGE_SLOT_SIMPLE || slot->kind == PURGE_SLOT_TEXTS) &&
-           (slot->action == PURGE_STALE || slot->action == PURGE_REMOVE) && slot->what != 0 &&
+           purge_slot_action(slot) != PURGE_NOTHING && slot->what != 0 &&
            slot->tag_bit < FILTER_TAG_BITS && slot->prefix_length <= FILTER_PREFIX_MOST;
 }
 
@@ -234,7 +235,7 @@ static void read_one(struct purge_log *log, const struct purge_slot *slot) {
         keep_generation(log, slot->what, slot->number);
     else if (purge_log_is_purge(slot) && slot->kind == PURGE_SLOT_SIMPLE)
         filter_table_add_hash(&log->purges, slot->what, slot->prefix_length, slot->tag_bit,
-                              slot->action, slot->number, 0);
+                              purge_slot_action(slot), slot->number, 0);
     else if (purge_log_is_purge(slot))
         read_texts(log, slot);
 }

@@ -50,6 +50,16 @@ static void add_texts(struct purge_slots *slots, const struct object_filter *fil
     free(out);
 }
 
+/* How an action stands on disk. */
+static const uint8_t codes[] = {[PURGE_STALE] = 1, [PURGE_REMOVE] = 2, [PURGE_DOUBT] = 3};
+
+enum purge_action purge_slot_action(const struct purge_slot *slot) {
+    for (unsigned action = PURGE_STALE; action <= PURGE_REMOVE; action++)
+        if (codes[action] == slot->action)
+            return action;
+    return PURGE_NOTHING;
+}
+
 void purge_slots_add(struct purge_slots *slots, const struct object_filter *filter,
                      enum purge_action action, uint64_t number) {
     size_t prefix_length;
@@ -61,7 +71,7 @@ void purge_slots_add(struct purge_slots *slots, const struct object_filter *filt
         .prefix_length = (uint16_t)prefix_length,
         .tag_bit = (int8_t)tag_bit,
         .kind = hash != 0 ? PURGE_SLOT_SIMPLE : PURGE_SLOT_TEXTS,
-        .action = (uint8_t)action,
+        .action = codes[action],
     };
     purge_slots_append(slots, &slot, 1);
     if (hash == 0)
@@ -81,7 +91,7 @@ void purge_slots_add_simple(struct purge_slots *slots, const struct filter_entry
         .prefix_length = entry->prefix_length,
         .tag_bit = entry->tag_bit,
         .kind = PURGE_SLOT_SIMPLE,
-        .action = (uint8_t)action,
+        .action = codes[action],
     };
     purge_slots_append(slots, &slot, 1);
 }

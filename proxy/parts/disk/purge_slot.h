@@ -64,6 +64,8 @@ _Static_assert(sizeof(struct purge_sector) == PURGE_SECTOR, "a sector is full of
 
 void purge_slots_add(struct purge_slots *slots, const struct object_filter *filter,
                      enum purge_action action, uint64_t number);
+/* What the slot of a purge does; PURGE_NOTHING: it is none. */
+enum purge_action purge_slot_action(const struct purge_slot *slot);
 void purge_slots_add_simple(struct purge_slots *slots, const struct filter_entry *entry,
                             enum purge_action action, uint64_t number);
 void purge_slots_add_generation(struct purge_slots *slots, uint64_t service, uint64_t generation);

@@ -132,7 +132,7 @@ bool reading_is_renewed(const struct reading *reading, const struct record *rene
 static enum purge_action reading_judge(struct purge_log *purges, const struct object *object,
                                        const struct record *record, const struct record *renewal) {
     enum purge_action action = purge_log_judge(purges, object, record->front.events);
-    if (action != PURGE_STALE || renewal == NULL)
+    if (action == PURGE_REMOVE || renewal == NULL)
         return action;
     return purge_log_judge(purges, object, renewal->front.events);
 }
@@ -148,7 +148,8 @@ static struct object *object_of(struct reading *reading, struct body *body,
     }
     switch (reading_judge(purges, object, &reading->record, renewal)) {
     case PURGE_NOTHING: break;
-    case PURGE_STALE: object_set_lifetime(object, 0, time(NULL)); break;
+    case PURGE_STALE: object_outdate(object, false, time(NULL)); break;
+    case PURGE_DOUBT: object_outdate(object, true, time(NULL)); break;
     case PURGE_REMOVE:
         volume_note_lost(reading->volume); /* if the purge is not on disk */
         disk_index_remove_place(index, reading->key, reading->place.at);

@@ -3,6 +3,7 @@
 #include "base/findings.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
+#include "cache/vouching.h"
 #include "net/egress.h"
 #include "net/resolver.h"
 #include "origin/group.h"
@@ -99,6 +100,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->net = net;
     host->mailbox = &client->mailbox;
     host->cache = cache_new(16 << 20);
+    host->vouching = &vouching_always;
     host->shared_fetches = shared_fetches_new();
     host->origin_hosts = origin_hosts_new();
     transaction_host_init(host);

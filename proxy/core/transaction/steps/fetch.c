@@ -1,6 +1,7 @@
 #include "transaction/steps/fetch.h"
 
 #include "base/assert.h"
+#include "cache/vouching.h"
 #include "http/credentials.h"
 #include "http/date.h"
 #include "transaction/bumped.h"
@@ -311,7 +312,8 @@ static enum step start_call(struct transaction *transaction) {
 }
 
 static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
-    if (transaction->lookup.object == NULL)
+    if (transaction->lookup.object == NULL ||
+        vouching_is_over(transaction->host->vouching, transaction->net->loop->now_nanoseconds))
         return false;
     struct freshness freshness = object_freshness(transaction->lookup.object);
     int64_t most = (int64_t)(transaction->settings->cache.stale_if_error / 1000);

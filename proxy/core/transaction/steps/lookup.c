@@ -3,6 +3,7 @@
 #include "base/clocks.h"
 #include "cache/key.h"
 #include "cache/vary.h"
+#include "cache/vouching.h"
 #include "transaction/disclosed_identity.h"
 #include "transaction/fail.h"
 #include "transaction/https.h"
@@ -264,8 +265,20 @@ static enum step lookup_revalidate(struct transaction *transaction) {
     return miss(transaction);
 }
 
+/* Stored responses are not vouched for at present (cache/vouching.h). */
+static enum step lookup_doubt(struct transaction *transaction) {
+    if (transaction->host->vouching->refuses)
+        return fail_later(transaction, 503,
+                          "this proxy can't know at present whether what it has stored was purged "
+                          "elsewhere in its fleet",
+                          1);
+    return lookup_revalidate(transaction);
+}
+
 /* RFC 9111 §4.2: may what was found be used without a question to the origin? */
 static enum step lookup_judge(struct transaction *transaction) {
+    if (vouching_is_over(transaction->host->vouching, transaction->net->loop->now_nanoseconds))
+        return lookup_doubt(transaction);
     struct freshness freshness = object_freshness(transaction->lookup.object);
     switch (
         freshness_judge(&freshness, &transaction->caching.control, transaction->net->loop->wall)) {
