@@ -4,10 +4,10 @@
 dist_man_MANS += docs/retort.8 docs/retortctl.1 docs/retort-icap-replay.1 docs/retort-logs.1
 man_MANS += docs/retort.conf.5
 CLEANFILES += docs/retort.conf.5
-dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/API.md docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
+dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ACCESS.md docs/API.md docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/FLEET.md docs/ICAP.md \
 	docs/GLOSSARY.md docs/HTTP2.md docs/METRICS.md docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/START.md docs/TESTING.md docs/TLS.md docs/TRANSPARENT.md
 adrdir = $(docdir)/adr
-dist_adr_DATA = docs/adr/adaptation.md docs/adr/cache.md docs/adr/calls-to-origins.md docs/adr/clients.md docs/adr/http2.md docs/adr/interception.md docs/adr/journal.md docs/adr/origins.md docs/adr/rules.md docs/adr/services-as-adapters.md docs/adr/services.md docs/adr/surprises.md docs/adr/takeover.md docs/adr/tls.md docs/adr/urls.md
+dist_adr_DATA = docs/adr/adaptation.md docs/adr/cache.md docs/adr/calls-to-origins.md docs/adr/clients.md docs/adr/fleet.md docs/adr/http2.md docs/adr/interception.md docs/adr/journal.md docs/adr/origins.md docs/adr/rules.md docs/adr/services-as-adapters.md docs/adr/services.md docs/adr/surprises.md docs/adr/takeover.md docs/adr/tls.md docs/adr/urls.md
 EXTRA_DIST += docs/build-site.sh docs/site/mkdocs.yml docs/site/check_links.py docs/write-metrics.sh docs/plots docs/pictures examples/security-headers.conf
 
 docs/retort.conf.5: proxy/print-options$(EXEEXT)

@@ -88,7 +88,7 @@ refuses() {
 }
 
 # The libraries that only one part uses.
-declare -A only_there=([admin]=libmicrohttpd [codings]="lib\(z\|brotlidec\|zstd\)\.so" [disk]="lib\(uring\|xxhash\)"
+declare -A only_there=([admin]=libmicrohttpd [codings]="lib\(z\|brotlidec\|zstd\)\.so" [fleet]=libhiredis [disk]="lib\(uring\|xxhash\)"
     [identity]="lib\(gssapi_krb5\|krb5\|crypt\)\.so" [spans]=libcurl)
 for part in $built; do
     link "without $part" with $(without "$part")

@@ -7,6 +7,7 @@
 #     tests/install.sh try       build, run and what examples/quickstart.sh shows it with
 #     tests/install.sh test      all of the above and the peers and tools of the tests (the default)
 #     tests/install.sh squid     build, run, try and Squid
+#     tests/install.sh fleet     build, run, try and Redis
 #     tests/install.sh network   build, run, try and what makes network namespaces
 #     tests/install.sh virus     build, run, try and ClamAV in c-icap
 #     tests/install.sh bench     build, run and what tests/bench/run.sh compares with
@@ -15,16 +16,17 @@
 set -eu
 
 build="build-essential autoconf automake libtool pkg-config
-    libc-ares-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
+    libc-ares-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev liburing-dev libxxhash-dev libhiredis-dev
     libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
     libssl-dev libcrypt-dev libkrb5-dev libcurl4-openssl-dev libicapapi-dev check"
 run="c-icap netpbm curl"
 try="nginx-light ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
 virus="libc-icap-mod-virus-scan clamav-daemon"
 squid="squid-openssl"
+fleet="redis-server"
 packages="debhelper debootstrap lintian mkdocs mkdocs-material"
 network="iproute2 nftables util-linux"
-test="$squid haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools valgrind strace time $network $packages git clang clang-format-14?
+test="$squid $fleet haproxy wrk apache2-utils gnutls-bin testssl.sh libnss3-tools spin? valgrind strace time $network $packages git clang clang-format-14?
     libclang-rt-dev node-llhttp libnghttp2-dev python3-html5lib python3-cryptography nghttp2-client nghttp2-server h2o? python3-h2 python3-hpack python3-grpcio? golang-go? goaccess calamaris? chromium? logrotate? systemd?
     libc-icap-mod-virus-scan? clamav-daemon? slapd? ldap-utils? krb5-kdc? krb5-admin-server? krb5-user? prometheus? python3-prometheus-client? python3-jsonschema? python3-yaml? zsh? fish?"
 bench="nginx-light haproxy varnish trafficserver? squid-openssl h2o? nghttp2-proxy nghttp2-client wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
@@ -37,10 +39,11 @@ packages_of() {
     try) echo "$build $run $try" ;;
     test) echo "$build $run $try $test" ;;
     squid) echo "$build $run $try $squid" ;;
+    fleet) echo "$build $run $try $fleet" ;;
     network) echo "$build $run $try $network" ;;
     virus) echo "$build $run $try $virus" ;;
     bench) echo "$build $run $bench" ;;
-    *) echo "usage: $0 [build|run|try|test|squid|network|virus|bench]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|try|test|squid|fleet|network|virus|bench]" >&2; exit 2 ;;
     esac
 }
 

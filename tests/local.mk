@@ -6,11 +6,11 @@ AM_TESTS_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER:-5}; expor
 endif
 
 checks = \
-	tests/check-api-table.sh tests/check-checks.sh tests/check-docs.sh tests/check-format.sh tests/check-headers.sh \
+	tests/check-api-table.sh tests/check-checks.sh tests/check-docs.sh tests/check-fleet-model.sh tests/check-format.sh tests/check-headers.sh \
 	tests/check-icap-table.sh tests/check-includes.sh \
 	tests/check-names.sh tests/check-parts.sh tests/check-sources.sh tests/check-writers.sh
 TESTS += $(checks)
-EXTRA_DIST += $(checks) tests/check tests/data/fetch.sh tests/data/pages tests/golden tests/hooks tests/install.sh tests/link-parts.sh tests/other-debian.sh tests/package tests/run.sh tests/valgrind
+EXTRA_DIST += $(checks) tests/fleet/promises.pml tests/check tests/data/fetch.sh tests/data/pages tests/golden tests/hooks tests/install.sh tests/link-parts.sh tests/other-debian.sh tests/package tests/run.sh tests/valgrind
 
 include tests/unit/common/local.mk
 include tests/unit/proxy/local.mk

@@ -492,7 +492,7 @@ declare -A checking # the process of the unit tests under way in a tree
 
 # Deployments: each --check mostly waits, so three run at a time. A comma stands before an option.
 deployments="quickstart.sh quickstart.sh,--inside intercept/run.sh two-hosts/run.sh virus-scanner/run.sh filter/run.sh accelerator/run.sh mobile/run.sh
-    browser/run.sh behind-squid/run.sh guard/run.sh content-manager/run.sh"
+    browser/run.sh behind-squid/run.sh guard/run.sh fleet/run.sh content-manager/run.sh"
 
 # The log of an example.
 log_of() {

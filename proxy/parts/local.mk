@@ -24,3 +24,4 @@ include proxy/parts/identity/local.mk
 include proxy/parts/record/local.mk
 include proxy/parts/codings/local.mk
 include proxy/parts/rewrite/local.mk
+include proxy/parts/fleet/local.mk

@@ -33,6 +33,9 @@ endif
 if PART_REWRITE
 fuzzers += tests/fuzz/fuzz_field_rules
 endif
+if PART_FLEET
+fuzzers += tests/fuzz/fuzz_fleet_event
+endif
 if PART_CODINGS
 fuzzers += tests/fuzz/fuzz_decoder
 endif
@@ -134,6 +137,10 @@ tests_fuzz_fuzz_event_lines_SOURCES = tests/fuzz/fuzz_event_lines.c proxy/tools/
 tests_fuzz_fuzz_event_lines_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_event_lines_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_event_lines_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_fleet_event_SOURCES = tests/fuzz/fuzz_fleet_event.c
+tests_fuzz_fuzz_fleet_event_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_fleet_event_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_fleet_event_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_helper_pools_SOURCES = tests/fuzz/fuzz_helper_pools.c
 tests_fuzz_fuzz_helper_pools_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_helper_pools_LDFLAGS = $(fuzz_ldflags)

@@ -59,15 +59,16 @@ static json_t *parameters_json(const struct call *route) {
 static json_t *answer_schema(const struct call_member *member) {
     json_t *properties = json_object(), *required = json_array();
     for (; member->name != NULL; member++) {
-        bool any = strcmp(member->type, "any") == 0;
-        bool place = strcmp(member->type, "place") == 0;
+        struct slice type = slice_make(member->type, strcspn(member->type, "?"));
+        bool any = slice_equal(type, SLICE("any")), place = slice_equal(type, SLICE("place"));
         json_t *schema = any     ? json_object()
                          : place ? json_pack("{s:s, s:b}", "type", "string", "nullable", 1)
-                                 : json_pack("{s:s}", "type", member->type);
-        if (strcmp(member->type, "array") == 0)
+                                 : json_pack("{s:s%}", "type", type.base, type.length);
+        if (slice_equal(type, SLICE("array")))
             json_object_set_new(schema, "items", json_object());
         json_object_set_new(properties, member->name, schema);
-        json_array_append_new(required, json_string(member->name));
+        if (strchr(member->type, '?') == NULL)
+            json_array_append_new(required, json_string(member->name));
     }
     json_t *schema = json_pack("{s:s, s:o}", "type", "object", "properties", properties);
     if (json_array_size(required) > 0)

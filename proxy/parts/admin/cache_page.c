@@ -8,8 +8,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* LIST_TIME: nanoseconds. An answer looks at objects for so long, and then says where to go on. */
+enum { WAIT_MOST = 3600 }; /* seconds */
 enum { LIST_USUAL = 100, LIST_MOST = 1000, LIST_TIME = 200000000 };
 
 /* Many objects. */
@@ -159,8 +161,59 @@ static enum purge_action action_of(const struct cache_call *call) {
     return cache_call_is_set(call, "soft") ? PURGE_STALE : PURGE_REMOVE;
 }
 
+/* Takes the answer. */
+static void answer_kept(const struct cache_call *call, bool kept, json_t *answer) {
+    if (kept) {
+        page_json(call->page, 200, answer);
+        return;
+    }
+    json_decref(answer);
+    page_not_kept(call->page);
+}
+
+/* "2026-03-01T12:00:00.123Z" */
+static void write_moment(uint64_t milliseconds, char *text, size_t size) {
+    struct tm tm;
+    time_t seconds = (time_t)(milliseconds / 1000);
+    size_t length = strftime(text, size, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &tm));
+    snprintf(text + length, size - length, ".%03uZ", (unsigned)(milliseconds % 1000));
+}
+
+/* Tells the other nodes of a fleet, and adds to the answer how far they have it. False: they do not hear of it, and an answer
+ * has been made. */
+static bool cache_page_spread(const struct cache_call *call, const struct removal_order *order,
+                              uint64_t wait, json_t *answer) {
+    struct removal_spread spread = {.told = false};
+    PARTS_FOR_EACH (number, spread)
+        if (call->calls->parts != NULL)
+            part_table[number]->spread(call->calls->parts[number], order, wait * 1000, &spread);
+    if (spread.error[0] != '\0' && !spread.told) {
+        char reason[REMOVAL_ERROR + 100];
+        snprintf(reason, sizeof reason,
+                 "it is done here, but no other node of the fleet hears of it: %s", spread.error);
+        page_error(call->page, 503, reason);
+        json_decref(answer);
+        return false;
+    }
+    if (!spread.told)
+        return true;
+    char all_by[40] = "";
+    if (spread.all_by > 0)
+        write_moment(spread.all_by, all_by, sizeof all_by);
+    json_t *missing = json_array();
+    for (unsigned i = 0; i < spread.missing_count; i++)
+        json_array_append_new(missing, json_string(spread.missing[i]));
+    json_object_update_new(answer, json_pack("{s:s?, s:I, s:I, s:o, s:s?}", "position",
+                                             spread.position[0] != '\0' ? spread.position : NULL,
+                                             "in_force", (json_int_t)spread.in_force, "nodes",
+                                             (json_int_t)spread.nodes, "missing", missing, "all_by",
+                                             all_by[0] != '\0' ? all_by : NULL));
+    return true;
+}
+
 void cache_page_purge(const struct cache_call *call) {
     struct chosen chosen;
+    uint64_t wait;
     bool narrow =
         cache_call_argument(call, "prefix") != NULL || cache_call_argument(call, "host") != NULL ||
         cache_call_argument(call, "tag") != NULL || cache_call_argument(call, "regex") != NULL;
@@ -170,31 +223,42 @@ void cache_page_purge(const struct cache_call *call) {
                    "together, or only all");
         return;
     }
-    if (!cache_page_choose(call, &chosen))
+    if (!cache_call_take_number(call, "wait", 0, WAIT_MOST, &wait) ||
+        !cache_page_choose(call, &chosen))
         return;
     struct removal_found found;
+    const struct removal_order order = {.filter = &chosen.filter, .action = action_of(call)};
     bool kept =
-        removal_of_all(call->cache, call->second_level, &chosen.filter, action_of(call), &found);
-    release_chosen(&chosen);
+        removal_of_all(call->cache, call->second_level, &chosen.filter, order.action, &found);
+    json_t *answer =
+        json_pack("{s:I, s:b}", "purged", (json_int_t)found.count, "counted", (int)found.counted);
     if (found.counted)
         log_info("%llu cached objects purged through the admin plane",
                  (unsigned long long)found.count);
-    if (!kept)
-        page_not_kept(call->page);
-    else
-        page_json(call->page, 200,
-                  json_pack("{s:I, s:b}", "purged", (json_int_t)found.count, "counted",
-                            (int)found.counted));
+    if (cache_page_spread(call, &order, wait, answer))
+        answer_kept(call, kept, answer);
+    release_chosen(&chosen);
 }
 
 void cache_page_delete(const struct cache_call *call) {
     const struct content_store store = cache_call_store(call);
     struct cache_name name;
-    uint64_t count;
-    if (!cache_call_take_name(call, &name))
+    uint64_t count, wait;
+    if (!cache_call_take_name(call, &name) ||
+        !cache_call_take_number(call, "wait", 0, WAIT_MOST, &wait))
         return;
-    enum stored_result result = stored_delete(&store, &name, action_of(call), &count);
-    cache_call_answer_change(call, result, "purged", count);
+    const struct removal_order order = {.url = name.url, .action = action_of(call)};
+    enum stored_result result = stored_delete(&store, &name, order.action, &count);
+    json_t *answer = json_pack("{s:I}", "purged", (json_int_t)count);
+    if (!cache_page_spread(call, &order, wait, answer))
+        return;
+    /* Another node may have had it. */
+    if (result == STORED_NOTHING && json_object_get(answer, "nodes") == NULL) {
+        json_decref(answer);
+        cache_call_not_stored(call);
+        return;
+    }
+    answer_kept(call, result != STORED_NOT_KEPT, answer);
 }
 
 /* Bans. */
@@ -214,15 +278,17 @@ void cache_page_bans(const struct cache_call *call) {
 
 void cache_page_ban(const struct cache_call *call) {
     struct chosen chosen;
-    uint64_t number;
-    if (!cache_page_choose(call, &chosen))
+    uint64_t number, wait;
+    if (!cache_call_take_number(call, "wait", 0, WAIT_MOST, &wait) ||
+        !cache_page_choose(call, &chosen))
         return;
+    const struct removal_order order = {
+        .filter = &chosen.filter, .action = PURGE_REMOVE, .is_ban = true};
     bool kept = removal_by_ban(call->cache, call->second_level, &chosen.filter, &number);
+    json_t *answer = json_pack("{s:I}", "number", (json_int_t)number);
+    if (cache_page_spread(call, &order, wait, answer))
+        answer_kept(call, kept, answer);
     release_chosen(&chosen);
-    if (kept)
-        cache_call_answer_count(call, "number", number);
-    else
-        page_not_kept(call->page);
 }
 
 /* One URL. */

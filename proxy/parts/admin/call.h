@@ -48,9 +48,9 @@ struct call_parameter {
     enum operator_role role; /* for a flag that is set; 0: that of the page */
 };
 
-/* A member of the answer. */
+/* A member of the answer. Its type is one of JSON, "any", or "place": a text, or null. "integer?": not every answer has it. */
 struct call_member {
-    const char *name, *type; /* of JSON, "any", or "place": a text, or null */
+    const char *name, *type;
 };
 
 struct call_option {

@@ -49,6 +49,7 @@ Suite *field_rules_suite(void) __attribute__((weak));
 Suite *forwarded_suite(void);
 Suite *proxy_header_suite(void) __attribute__((weak));
 Suite *spans_suite(void) __attribute__((weak));
+Suite *fleet_suite(void) __attribute__((weak));
 Suite *trace_context_suite(void);
 Suite *freshness_suite(void);
 Suite *history_suite(void) __attribute__((weak));

@@ -350,12 +350,17 @@ START_TEST(what_opens_something_is_by_the_file) {
 }
 END_TEST
 
+/* The sections whose options the configuration alone changes. */
+static bool is_by_file(const char *section) {
+    return strcmp(section, "admin") == 0 || strcmp(section, "fleet") == 0;
+}
+
 /* Options of one name and type in several sections. */
 START_TEST(twins_are_changed_alike) {
     for (const struct option *one = settings_table()->options; one->name != NULL; one++)
         for (const struct option *other = settings_table()->options; other < one; other++)
             if (strcmp(one->name, other->name) == 0 && one->type == other->type &&
-                strcmp(one->section, "admin") != 0 && strcmp(other->section, "admin") != 0)
+                !is_by_file(one->section) && !is_by_file(other->section))
                 ck_assert_msg(at_run_time(one) == at_run_time(other),
                               "%s of the sections %s and %s", one->name, one->section,
                               other->section);

@@ -180,6 +180,7 @@ int main(void) {
     add_part(runner, http2_session_suite);
     add_part(runner, http2_uploads_suite);
     add_part(runner, spans_suite);
+    add_part(runner, fleet_suite);
     srunner_add_suite(runner, freshness_suite());
     add_part(runner, history_suite);
     add_part(runner, bounds_suite);
