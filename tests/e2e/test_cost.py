@@ -32,10 +32,10 @@ BY_ACCESS = 0.033  # without sections there is no step
 # A hundred of many kinds, where one of six asks for the user or the group.
 BY_ACCESS_OF_USERS = 1.3
 
-# Of these five, GCC 14 makes 5873, 8159, 1076, 1696 and 8382 (with FIELDS), and GCC 12 one hundredth less.
+# Of these five, GCC 14 makes one hundredth more than GCC 12, which makes 5799, 8109, 1034, 1680 and 8277 (with FIELDS).
 # Instructions a request, system calls as one. Some 110 of them count it: by listener, protocol, method, result, status and duration.
 HIT = 5880
-VARIANT_HIT = 8170
+VARIANT_HIT = 8130  # by GCC 12; see by_compiler
 LOG_LINE = 1080  # of Squid's format, without its time, whose text is made anew each millisecond, and as a whole each second
 LOG_TIME = 100
 EVENT = 1850  # what a hit takes more in its worker while somebody reads the event stream
@@ -246,13 +246,21 @@ def test_what_a_hit_shares(lab):
           "writes to lines that workers share, by a hit")
 
 
+def by_compiler(lab, most):
+    """What GCC 12 makes, and one hundredth more for a later one."""
+    comment = subprocess.run(["readelf", "-p", ".comment", lab.built("proxy/retort")], capture_output=True, text=True, check=True).stdout
+    versions = [int(version) for version in re.findall(r"GCC: \([^)]*\) (\d+)", comment)]
+    return most if versions and max(versions) <= 12 else int(most * 1.0125)
+
+
 @heavy("callgrind runs the program itself")
 @steady
 def test_a_hit_on_a_variant(lab):
     """More than another hit: which services it is of, and whether they are as they were."""
     icap = IcapServer(lab, append(b"!"))
     each = cost(lab, STORED, services=[Service("s", icap.uri(), point="respmod_postcache", remember=True)])
-    true(each <= VARIANT_HIT, f"a hit on a variant takes {each} instructions, more than {VARIANT_HIT}")
+    most = by_compiler(lab, VARIANT_HIT)
+    true(each <= most, f"a hit on a variant takes {each} instructions, more than {most}")
 
 
 @heavy("callgrind runs the program itself")
