@@ -103,6 +103,26 @@ def test_a_purge_is_in_force_at_all(lab):
     contains(nodes[0].ctl("fleet"), "fleet edge, node n1: proven", "the command that shows the fleet")
 
 
+def test_purge_by_a_client(lab):
+    """The methods PURGE and BAN of a client that an access section lets in; an engine that is away holds nobody up."""
+    engine, origin = Engine(lab), Origin(lab)
+    rules = "url_class purge { method = { PURGE, BAN } }\naccess purge { action = allow }\naccess all { action = allow }\n"
+    first, second = [Retort(lab, name=name, extra=rules + fleet_text(lab, engine, name)) for name in ("n1", "n2")]
+    proven(lab, first, second)
+    one, other = (fill(origin, [first, second], say=say) for say in ("one", "other"))
+    equal(first.fetch("PURGE", one).status, 200, "PURGE")
+    until(lambda: metric(second, "retort_fleet_applied_total") >= 1, 10 * lab.patience, "it is told")
+    equal([result(second, url) for url in (one, other)], ["MISS", "HIT"], "one is gone")
+    equal(first.fetch("BAN", origin.url("/text"), {"X-Ban-Regex": "say=other"}).status, 200, "BAN")
+    until(lambda: metric(second, "retort_fleet_applied_total") >= 2, 10 * lab.patience, "it is told")
+    equal([result(second, url) for url in (one, other)], ["HIT", "MISS"], "the other one is gone")
+    engine.stop()
+    until(lambda: metric(first, "retort_fleet_connected") == 0, 20 * lab.patience, "the engine is away")
+    begun = time.monotonic()
+    equal({first.fetch("PURGE", origin.url("/none", say=f"x{n}")).status for n in range(10)}, {404}, "PURGE without an engine")
+    true(time.monotonic() - begun < 3 * lab.patience, "nobody waits")
+
+
 def test_all_by(lab):
     """A node that has been in the fleet for a lease says by when a purge is in force everywhere."""
     engine = Engine(lab)

@@ -64,6 +64,7 @@ struct removal_order {
     const struct object_filter *filter;
     enum purge_action action;
     bool is_ban;
+    bool in_passing; /* nobody waits until they have it */
 };
 
 enum { REMOVAL_POSITION = 44, REMOVAL_MISSING = 20, REMOVAL_NODE = 64, REMOVAL_ERROR = 512 };

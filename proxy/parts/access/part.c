@@ -6,7 +6,7 @@
 #include "server.h"
 
 static void access_open(struct server *server) {
-    server->parts[PART_ACCESS] = purge_orders_new();
+    server->parts[PART_ACCESS] = purge_orders_new(server->parts);
 }
 
 static void access_stop(struct server *server) {

@@ -75,6 +75,11 @@ static enum step purge_answer(struct transaction *transaction) {
         return fail_with(transaction, 500,
                          "the responses are removed, but a disk could not be written, so a restart "
                          "would bring them back");
+    if (order->untold)
+        return fail_with(
+            transaction, 500,
+            "the responses are removed here, but no other node of the fleet hears of it: "
+            "retortctl fleet says why");
     bool none = order->kind == PURGE_ONE && order->count == 0;
     struct http_head *head = delivery_make_page(
         transaction, RESULT_NONE, none ? 404 : 200,

@@ -11,6 +11,7 @@ struct purge_orders {
 #define PURGE_ORDERS_MAGIC 0x9049e04du
     struct thread_queue queue; /* its lock is for the next one, too */
     unsigned count;            /* that wait */
+    void *const *parts;        /* what the parts keep for the process */
 };
 
 static void purge_order_free(struct purge_order *order) {
@@ -21,16 +22,32 @@ static void purge_order_free(struct purge_order *order) {
 
 /* ---- in the thread ------------------------------------------------------------------------ */
 
+/* Tells the other nodes of a fleet, and waits for none of them: they know it, or vouch for nothing, a lease later. */
+static void tell_fleet(const struct purge_orders *orders, struct purge_order *order,
+                       const struct object_filter *filter) {
+    struct removal_spread spread = {.told = false};
+    const struct removal_order removal = {
+        .url = slice_make(filter == NULL ? order->url : NULL, order->url_length),
+        .filter = filter,
+        .action = PURGE_REMOVE,
+        .in_passing = true,
+    };
+    PARTS_FOR_EACH (number, spread)
+        part_table[number]->spread(orders->parts[number], &removal, 0, &spread);
+    order->untold = spread.error[0] != '\0' && !spread.told;
+}
+
 /* As retortctl cache delete does it. */
-static void purge_one(struct purge_order *order) {
+static void purge_one(const struct purge_orders *orders, struct purge_order *order) {
     struct cache_name name = cache_name_of(slice_make(order->url, order->url_length));
     order->kept =
         stored_delete(&order->store, &name, PURGE_REMOVE, &order->count) != STORED_NOT_KEPT;
     order->counted = true;
+    tell_fleet(orders, order, NULL);
 }
 
 /* As retortctl cache purge does it. */
-static void purge_below(struct purge_order *order) {
+static void purge_below(const struct purge_orders *orders, struct purge_order *order) {
     struct regexes regex;
     struct removal_found found;
     struct object_filter filter = {.prefix = slice_make(order->url, order->url_length)};
@@ -43,6 +60,7 @@ static void purge_below(struct purge_order *order) {
                                  PURGE_REMOVE, &found);
     order->counted = found.counted;
     order->count = found.count;
+    tell_fleet(orders, order, &filter);
     if (order->regex != NULL)
         regexes_release(&regex);
 }
@@ -61,9 +79,9 @@ static void run_orders(void *arg) {
     CAST_OBJ(orders, arg, PURGE_ORDERS_MAGIC);
     while ((order = await_order(orders)) != NULL) {
         if (order->kind == PURGE_ONE)
-            purge_one(order);
+            purge_one(orders, order);
         else
-            purge_below(order);
+            purge_below(orders, order);
         mailbox_post(order->mailbox, &order->message);
     }
 }
@@ -79,9 +97,10 @@ static void on_done(struct message *message) {
         loop_defer(order->mailbox->loop, order->waker);
 }
 
-struct purge_orders *purge_orders_new(void) {
+struct purge_orders *purge_orders_new(void *const *parts) {
     struct purge_orders *orders;
     ALLOC_OBJ(orders, PURGE_ORDERS_MAGIC);
+    orders->parts = parts;
     thread_queue_init(&orders->queue, 1, run_orders, orders, "rt-purge");
     return orders;
 }

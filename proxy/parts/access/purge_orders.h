@@ -42,11 +42,13 @@ struct purge_order {
     struct task *waker; /* NULL: nobody waits any more */
     bool done;
     bool kept;    /* a restart does not undo it */
+    bool untold;  /* no other node of the fleet hears of it */
     bool counted; /* `count` is the number of responses removed */
     uint64_t count;
 };
 
-struct purge_orders *purge_orders_new(void);
+/* `parts`: what the parts keep for the process, which lives longer. */
+struct purge_orders *purge_orders_new(void *const *parts);
 /* Ends the thread, before the mailboxes of the workers end. Orders that wait are dropped. */
 void purge_orders_stop(struct purge_orders *orders);
 void purge_orders_free(struct purge_orders **ordersp);

@@ -264,7 +264,8 @@ bool fleet_node_tell(struct fleet_node *node, enum fleet_event_kind kind, struct
                      uint64_t patience, struct fleet_answer *answer, char error[FLEET_ERROR]) {
     uint64_t number;
     CHECK_OBJ(node, FLEET_NODE_MAGIC);
-    *answer = (struct fleet_answer){0};
+    if (answer != NULL)
+        *answer = (struct fleet_answer){0};
     pthread_mutex_lock(&node->lock);
     struct fleet_outbox *outbox = node_take_outbox(node, error);
     pthread_mutex_unlock(&node->lock);
@@ -279,8 +280,12 @@ bool fleet_node_tell(struct fleet_node *node, enum fleet_event_kind kind, struct
         return false;
     }
     node->numbers.told++;
-    count_nodes(node, "", answer);
-    watch(node, number, patience, answer);
+    if (answer != NULL) {
+        count_nodes(node, "", answer);
+        watch(node, number, patience, answer);
+    } else {
+        pthread_cond_broadcast(&node->changed);
+    }
     pthread_mutex_unlock(&node->lock);
     return true;
 }

@@ -108,7 +108,7 @@ void fleet_node_retire(struct fleet_node *node);
 void fleet_node_stop(struct fleet_node *node);
 void fleet_node_free(struct fleet_node **nodep);
 
-/* Waits until the engine has it, and with `patience` until it is in force on all nodes, at most so long; what is known then stands
+/* With an answer: waits until the engine has it, and with `patience` until it is in force on all nodes, at most so long; what is known then stands
  * in the answer. False: it is not in the outbox either, so that no other node will hear of it. */
 bool fleet_node_tell(struct fleet_node *node, enum fleet_event_kind kind, struct slice body,
                      uint64_t patience, struct fleet_answer *answer, char error[FLEET_ERROR]);

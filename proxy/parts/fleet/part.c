@@ -158,10 +158,10 @@ static void fleet_spread(void *of, const struct removal_order *order, uint64_t w
                  "it is not UTF-8, which a fleet can tell alone");
         return;
     }
-    spread->told =
-        fleet_node_tell(state->node, FLEET_PURGE, slice_from(body), wait, &answer, spread->error);
+    spread->told = fleet_node_tell(state->node, FLEET_PURGE, slice_from(body), wait,
+                                   order->in_passing ? NULL : &answer, spread->error);
     free(body);
-    if (!spread->told)
+    if (!spread->told || order->in_passing)
         return;
     snprintf(spread->position, sizeof spread->position, "%s", answer.position);
     spread->nodes = answer.nodes;
