@@ -123,11 +123,11 @@ made_of() { # WHAT LIBRARIES KB LINES
 if [[ " $built " == *" icap "* ]]; then
     link minimal minimal adapt icap
     unit minimal minimal
-    made_of minimal 4 1110 71700
+    made_of minimal 4 1060 71800
 fi
 link "without parts" none
 unit "without parts" none
-made_of "without parts" 4 950 59000
+made_of "without parts" 4 880 59100
 python3 - "$scratch" <<'END' &
 import http.server, pathlib, sys
 class Handler(http.server.BaseHTTPRequestHandler):

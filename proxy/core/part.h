@@ -139,6 +139,9 @@ struct part {
         void (*change)(struct transaction_host *host);
         /* The group has other members: SRV records have changed. */
         void (*members_changed)(struct transaction_host *host, struct origin_group *group);
+        /* The worker begins no more work but that of its clients: another process may do it. Also behind each `change` of such a
+         * worker. */
+        void (*drain)(struct transaction_host *host);
         /* The loop has ended: what is under way is broken off, before transactions and connections are. */
         void (*cut)(struct transaction_host *host);
         void (*leave)(struct transaction_host *host);

@@ -512,6 +512,13 @@ static void worker_take_snapshot(struct worker *worker, struct origin_groups *or
     snapshot_release(&before);
 }
 
+/* What the worker does for no client. */
+static void end_own_work(struct worker *worker) {
+    origin_lookups_free(&worker->lookups);
+    PARTS_FOR_EACH (number, worker.drain)
+        part_table[number]->worker.drain(&worker->host);
+}
+
 void worker_take_settings(struct worker *worker, const struct worker_news *news) {
     char error[SETTINGS_ERROR];
     struct settings *old = worker->settings;
@@ -531,6 +538,8 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
     worker_open_logs_again(worker);
     PARTS_FOR_EACH (number, worker.change)
         part_table[number]->worker.change(&worker->host);
+    if (worker->draining)
+        end_own_work(worker);
     /* Transactions under way hold the old settings through their snapshot. All others use the new
      * settings. */
     settings_end_use(&old);
@@ -539,7 +548,7 @@ void worker_take_settings(struct worker *worker, const struct worker_news *news)
 void worker_begin_drain(struct worker *worker) {
     worker->draining = true;
     close_listeners(worker);
-    origin_lookups_free(&worker->lookups);
+    end_own_work(worker);
     origin_pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
 }

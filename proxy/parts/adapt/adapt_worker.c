@@ -68,6 +68,10 @@ void *adapt_worker_take(struct transaction_host *host, const struct settings *se
     return set;
 }
 
+void adapt_worker_drain(struct transaction_host *host) {
+    warm_up_free(&adapt_worker_of(host)->asking);
+}
+
 void adapt_worker_drop(struct transaction_host *host, void *taken) {
     struct adapt_set *set = taken;
     if (set == adapt_worker_of(host)->set)

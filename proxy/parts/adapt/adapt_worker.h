@@ -39,6 +39,8 @@ static inline struct adapt_worker *adapt_worker_of(const struct transaction_host
 }
 
 void *adapt_worker_take(struct transaction_host *host, const struct settings *settings);
+/* Asks services no more whether they are there. */
+void adapt_worker_drain(struct transaction_host *host);
 void adapt_worker_drop(struct transaction_host *host, void *taken);
 struct service_report *adapt_worker_report(const struct transaction_host *host);
 bool adapt_worker_is_held(struct transaction_host *host, uint64_t *milliseconds, char *reason);

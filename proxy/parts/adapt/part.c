@@ -102,6 +102,7 @@ const struct part part_adapt = {
                 .change = adapt_change,
                 .close = adapt_close},
     .worker = {.join = adapt_join,
+               .drain = adapt_worker_drain,
                .take = adapt_worker_take,
                .drop = adapt_worker_drop,
                .report = adapt_worker_report,

@@ -285,6 +285,7 @@ const struct part part_checks = {
     .worker = {.join = checks_join,
                .change = checks_change,
                .members_changed = checks_renew,
+               .drain = checks_cut,
                .cut = checks_cut,
                .leave = checks_cut},
 };

@@ -275,6 +275,10 @@ static void pki_change(struct transaction_host *host) {
         pki_fetch_staples(fetches, &settings->listens[i].tls);
 }
 
+static void pki_drain(struct transaction_host *host) {
+    pki_fetches_forget_staples(host->parts[PART_PKI]);
+}
+
 static void pki_join(struct transaction_host *host, void *state) {
     (void)state;
     host->parts[PART_PKI] = pki_fetches_new(host->net, host->origins);
@@ -285,5 +289,9 @@ const struct part part_pki = {
     .pki = &pki_class,
     .settings = &pki_part_settings,
     .process = {.close = pki_close},
-    .worker = {.join = pki_join, .change = pki_change, .cut = pki_cut, .leave = pki_cut},
+    .worker = {.join = pki_join,
+               .change = pki_change,
+               .drain = pki_drain,
+               .cut = pki_cut,
+               .leave = pki_cut},
 };
