@@ -27,11 +27,12 @@ SECTIONS = (r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_s
 A_CONFIGURATION = re.compile(rf"(?:{WORDS}|{SECTIONS})")
 
 # For an option alone, in CONFIGURATION.md: its section's title, and what must or may stand beside it.
-TITLES = {"listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"', "icap_log": '"/tmp/x"',
+TITLES = {"fleet": "edge", "listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"', "icap_log": '"/tmp/x"',
           "icap_service": "service", "service": "inside", "url_class": "class", "adapt": "all", "policy": "all",
           "intercept": "all", "error_page": "all", "access": "all", "limit": "all", "authenticator": "staff",
           "request_headers": "all", "response_headers": "all", "rewrite": "all"}
 BESIDE = {
+    "fleet": ['servers = "10.0.0.1:6379"', 'key_file = "/etc/retort/fleet.key"', "copies = 1"],
     "listen": ["mode = forward"], "map": ['origin = "http://127.0.0.1:1/"'], "origins": ['servers = "http://127.0.0.1:1"'],
     "parent": ["origins = group"], "error_page": ['file = "/etc/retort/pages/denied.html"'], "icap_service": ['uri = "icap://127.0.0.1/x"', "point = respmod_precache"],
     "service": ['module = "gray.so"'], "access": ["action = allow"], "limit": ['requests = "10/s"'], "request_headers": ['remove = "X-A"'], "response_headers": ['remove = "X-A"'],
