@@ -111,7 +111,7 @@ static inline uint64_t purges_number_of(const struct purges *purges, const struc
 static inline struct filter_found purges_check(struct purges *purges, struct object *object) {
     uint64_t due = atomic_load_explicit(&purges->due, memory_order_acquire);
     if (due == 0 || (uint32_t)due == atomic_load_explicit(&object->purged, memory_order_acquire))
-        return (struct filter_found){PURGE_NOTHING};
+        return (struct filter_found){.action = PURGE_NOTHING};
     return purges_compare(purges, object);
 }
 

@@ -111,7 +111,7 @@ static void fleet_is_possible(const struct settings *settings, struct findings *
     snprintf(text, sizeof text,
              "fleet: cannot write into state_directory %.400s: let this user write",
              fleet->directory);
-    findings_add(findings, text);
+    findings_add(findings, "%s", text);
 }
 
 static bool fleet_begin(struct server *server, struct inherited *inherited, char *error) {

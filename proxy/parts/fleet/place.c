@@ -84,7 +84,7 @@ char *fleet_place_write(struct fleet_place *place) {
     if (place->proven[0] != '\0')
         fprintf(out, "generation %s\n", place->proven);
     for (unsigned i = place->count; i > 0; i--)
-        write_mark("mark", fleet_place_mark(place, i - 1), out);
+        write_mark("mark", &place->marks[(place->latest + FLEET_MARKS - i + 1) % FLEET_MARKS], out);
     if (place->read.id[0] != '\0')
         write_mark("read", &place->read, out);
     LIST_FOR_EACH (link, &place->chains.list) {
@@ -190,7 +190,7 @@ enum fleet_place_load fleet_place_load(struct fleet_place *place, const char *di
     fleet_place_init(place, node);
     if (good)
         snprintf(error, FLEET_ERROR,
-                 "%.400s is that of the node %s: give each node a state directory of its own", path,
+                 "%.300s is that of the node %s: give each node a state directory of its own", path,
                  of);
     else
         snprintf(error, FLEET_ERROR, "%.400s is damaged", path);
