@@ -101,7 +101,7 @@ static bool remove_found(struct cache *cache, struct object *object,
 }
 
 bool cache_remove(struct cache *cache, struct object *object) {
-    return remove_found(cache, object, &(struct filter_found){PURGE_NOTHING});
+    return remove_found(cache, object, &(struct filter_found){.action = PURGE_NOTHING});
 }
 
 /* An object is compared as if it were looked up. So an object that another thread makes stale at
