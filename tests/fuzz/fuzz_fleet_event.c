@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 static const struct fleet_key key = {
     .fleet = "edge", .length = 32, .bytes = "0123456789abcdef0123456789abcdef"};
 
