@@ -1,6 +1,7 @@
 #include "fleet/node.h"
 
 #include "base/assert.h"
+#include "base/backoff.h"
 #include "base/clocks.h"
 #include "base/log.h"
 #include "fleet/node_internal.h"
@@ -149,9 +150,7 @@ bool fleet_node_doubt(struct fleet_node *node, const char *why) {
 }
 
 void fleet_node_pause(struct fleet_node *node, uint64_t *pause) {
-    *pause = *pause == 0 ? FLEET_PAUSE_MIN : 2 * *pause;
-    if (*pause > FLEET_PAUSE_MAX)
-        *pause = FLEET_PAUSE_MAX;
+    *pause = *pause == 0 ? FLEET_PAUSE_MIN : backoff_next(*pause, FLEET_PAUSE_MAX);
     uint64_t until = threads_in(*pause);
     pthread_mutex_lock(&node->lock);
     while (!atomic_load(&node->stop) && fleet_now() < until)
