@@ -605,7 +605,8 @@ for step in $steps; do
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
                 --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
                 --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins. \
-                --filter test_patience --filter test_record.test_several_workers --filter test_icap_remembered.test_never \
+                --filter test_patience --filter test_fleet.test_a_purge --filter test_fleet.test_engine_away --filter test_fleet.test_a_process \
+                --filter test_record.test_several_workers --filter test_icap_remembered.test_never \
                 --filter test_icap_remembered.test_many --filter test_icap_verdicts.test_workers \
                 --filter test_tls_attacks.test_tickets --filter test_intercept_attacks.test_flood \
                 --filter test_limits.test_concurrent --filter test_limits.test_users --filter test_limits.test_bandwidth \

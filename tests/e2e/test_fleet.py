@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import socket
+import threading
 import time
 from urllib.parse import quote
 
@@ -15,6 +17,10 @@ from test_admin_access import metric
 from test_takeover import upgrade
 
 KEY = "0123456789abcdef" * 4
+
+
+def bulk(text):
+    return b"$%d\r\n%s\r\n" % (len(text), text.encode())
 
 
 def fleet_text(lab, engine, node, lease=2, key=KEY, **options):
@@ -383,3 +389,63 @@ def test_failover_by_sentinel(lab):
     until(lambda: purge(nodes[1], "regex=say%3Dafter", wait=1)["in_force"] == 2, 60 * lab.patience, "after")
     until(lambda: metric(nodes[1], "retort_fleet_applied_total") >= 2, 20 * lab.patience, "what was told meanwhile")
     equal([[result(one, url) for url in urls] for one in nodes], [["MISS"] * 3] * 2, "what was purged")
+
+
+class Strange:
+    """Whoever connects gets these bytes for each piece that he sends."""
+
+    def __init__(self, lab, answer):
+        self.answer, self.asked, self.connections = answer, 0, []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+        lab.opens(self)
+
+    def accept(self):
+        try:
+            while True:
+                connection = self.socket.accept()[0]
+                self.connections.append(connection)
+                threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        except OSError:
+            pass
+
+    def serve(self, connection):
+        try:
+            while connection.recv(65536):
+                self.asked += 1
+                connection.sendall(self.answer)
+        except OSError:
+            pass
+
+    def stop(self):
+        self.socket.close()
+        for connection in self.connections:
+            connection.close()
+
+    def findings(self):
+        return []
+
+
+INFO = "role:master\r\nmaster_replid:%s\r\n"
+STRANGE = {
+    "lists in lists": b"*1\r\n" * 100000, "a list that is announced": b"*2147483647\r\n", "many elements": b"*90000\r\n" + b":1\r\n" * 90000,
+    "no protocol": b"\0\xff" * 5000, "another type": b":1\r\n", "an id of a server that breaks a file": bulk(INFO % "a\nb"),
+    "an id of a server that is too long": bulk(INFO % ("a" * 5000)), "no id": bulk("role:master\r\n"), "an error": b"-x\xff\r\n",
+}
+
+
+@memcheck
+def test_strange_engines(lab):
+    """Whatever an engine answers, the proxy serves, shows what is wrong, and ends when it is told to."""
+    origin = Origin(lab)
+    for number, (what, answer) in enumerate(STRANGE.items()):
+        engine = Strange(lab, answer)
+        only = node(lab, engine, f"s{number}")
+        until(lambda: engine.asked >= 4, 20 * lab.patience, f"{what}: it is asked again")
+        equal(only.get(origin.url("/text", say="x")).status, 200, what)
+        status, shown = call(only, "GET", "/v1/fleet")
+        equal((status, shown["nodes"]), (200, []), what)
+        equal(metric(only, "retort_fleet_proven"), 0, what)
+        only.stop()
+        engine.stop()

@@ -1,3 +1,4 @@
+#include "admin/cache_call.h"
 #include "admin/page.h"
 #include "admin/part_pages.h"
 #include "base/clocks.h"
@@ -45,12 +46,14 @@ static void show_fleet(struct page *page, struct fleet_state *state) {
     fleet_node_report(state->node, &report);
     bool there = fleet_node_members(state->node, &members, &count, error);
     const char *trouble = report.trouble[0] != '\0' ? report.trouble : there ? NULL : error;
+    /* An engine's words may be any bytes. */
+    json_t *said = trouble != NULL ? cache_call_text(slice_from(trouble)) : json_null();
     page_json(page, 200,
-              json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s?, s:o}", "fleet",
+              json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "fleet",
                         state->settings->name, "node", state->settings->node, "state",
                         state_word(&report), "generation", report.generation, "position",
                         report.position, "proven_ms", (json_int_t)report.proven_for, "waiting",
-                        (json_int_t)report.numbers.waiting, "trouble", trouble, "nodes",
+                        (json_int_t)report.numbers.waiting, "trouble", said, "nodes",
                         members_json(members, count)));
     free(members);
 }
